@@ -1,0 +1,156 @@
+"""Every exception that serde raises on purpose.
+
+::
+
+    SerdeError
+    ├── FormatError              malformed bytes in a file
+    ├── OptionError              an argument or flag that cannot be used as given
+    ├── ConversionError
+    │   ├── Unsupported          raised by one converter; recorded, never leaves a conversion
+    │   ├── UnsupportedModelError    all gaps of one conversion, in ``.report``
+    │   └── ConverterBug         a defect of serde itself
+    ├── RelayError
+    │   ├── TypeInferenceError   an operator's rules refuse its operands
+    │   ├── VerifyError          a module breaks a structural rule
+    │   └── ParseError           Relay text that does not parse
+    ├── CheckError               numbers of two models differ, or could not be compared
+    └── MissingDependency        an optional package is not installed
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from serde.report import Report
+
+__all__ = [
+    "CheckError",
+    "ConversionError",
+    "ConverterBug",
+    "FormatError",
+    "MissingDependency",
+    "OptionError",
+    "ParseError",
+    "RelayError",
+    "SerdeError",
+    "TypeInferenceError",
+    "Unsupported",
+    "UnsupportedModelError",
+    "VerifyError",
+]
+
+
+class SerdeError(Exception):
+    """Root of all errors raised by serde."""
+
+
+class FormatError(SerdeError):
+    """Bytes that are not what their format prescribes.
+
+    Args:
+        message: What was expected and what was found.
+        path: The file concerned, if there is one.
+        offset: Position of the fault in bytes from the start of the file.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        offset: int | None = None,
+    ) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.offset = offset
+        where = "" if path is None else f"{self.path}: "
+        if offset is not None:
+            where += f"at byte {offset}: "
+        super().__init__(where + message)
+
+
+class OptionError(SerdeError, ValueError):
+    """An argument, option or flag that cannot be used as given."""
+
+
+class ConversionError(SerdeError):
+    """A model that could not be converted."""
+
+
+class Unsupported(ConversionError):
+    """One node that a converter cannot express.
+
+    Args:
+        reason: Why, in one clause.
+        hint: What the user may do about it.
+    """
+
+    def __init__(self, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+class UnsupportedModelError(ConversionError):
+    """A conversion was refused; ``report`` lists every gap."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(report.as_text())
+        self.report = report
+
+
+class ConverterBug(ConversionError):
+    """A converter failed in a way that it must not: a defect of serde."""
+
+
+class RelayError(SerdeError):
+    """A fault in a Relay module."""
+
+
+class TypeInferenceError(RelayError):
+    """Operands or attributes that an operator does not accept."""
+
+
+class VerifyError(RelayError):
+    """A module that breaks a structural rule of Relay."""
+
+
+class ParseError(RelayError):
+    """Relay text that does not parse.
+
+    Args:
+        message: What was expected and what was found.
+        line: Line of the fault, from 1.
+        column: Column of the fault, from 1.
+        name: Name of the text, such as its file.
+    """
+
+    def __init__(self, message: str, *, line: int, column: int, name: str = "<text>") -> None:
+        super().__init__(f"{name}:{line}:{column}: {message}")
+        self.line = line
+        self.column = column
+
+
+class CheckError(SerdeError):
+    """Two models disagree, or could not be compared; ``report`` holds the verdicts."""
+
+    def __init__(self, message: str, report: Report | None = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class MissingDependency(SerdeError, ImportError):
+    """An optional package that is not installed.
+
+    Args:
+        package: Name of the missing package.
+        extra: The extra of this distribution that installs it.
+        reason: What it is needed for, or another way.
+    """
+
+    def __init__(self, package: str, *, extra: str, reason: str = "") -> None:
+        message = f"{package} is not installed; pip install 'serde-relay[{extra}]'"
+        super().__init__(f"{message} ({reason})" if reason else message)
+        self.package = package
+        self.extra = extra

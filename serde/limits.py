@@ -1,0 +1,45 @@
+"""Bounds on what a file may claim before serde believes it.
+
+Every reader takes its bounds from here. A claim that can be checked against
+the size of the file is checked so; the figures below bound the rest.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+CHUNK_BYTES: Final = 16 * 2**20
+"""Largest piece in which bytes of weights are read, computed or written."""
+
+MAX_RANK: Final = 32
+"""Most axes that a tensor may have (MXNet and NumPy allow no more)."""
+
+MAX_TENSORS: Final = 10_000_000
+"""Most tensors in one file."""
+
+MAX_NAME_BYTES: Final = 1_000_000
+"""Longest name of a tensor or a node."""
+
+MAX_NODES: Final = 10_000_000
+"""Most nodes in one graph."""
+
+MAX_GRAPH_TEXT_BYTES: Final = 1 * 2**30
+"""Longest text of a graph (symbol JSON, Relay text)."""
+
+MAX_NESTING: Final = 200
+"""Deepest nesting of lists, objects and subgraphs in a file's text."""
+
+MAX_ATTRIBUTE_CHARS: Final = 1_000_000
+"""Longest textual value of one attribute."""
+
+MAX_INLINE_BYTES: Final = 64 * 2**20
+"""Largest constant that a conversion may evaluate inside the graph."""
+
+MAX_ARCHIVE_MEMBERS: Final = 10_000
+"""Most members of an archive."""
+
+MAX_ARCHIVE_RATIO: Final = 1000
+"""Most bytes that one byte of a compressed archive may unpack to."""
+
+MAX_PROTOBUF_BYTES: Final = 2**31 - 1
+"""Largest message that protobuf reads."""

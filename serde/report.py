@@ -1,0 +1,145 @@
+"""What a conversion has to say: its gaps, its stages and its verdicts."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from serde.errors import UnsupportedModelError
+
+__all__ = ["Issue", "OutputVerdict", "Report", "Stage"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Issue:
+    """One reason why one node cannot be converted.
+
+    Attributes:
+        op: Operator of the node, with its version where there is one.
+        node: Name of the node, with its subgraph path.
+        reason: Why, in one clause.
+        hint: What the user may do about it.
+    """
+
+    op: str
+    node: str
+    reason: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step of a conversion and its wall time in seconds."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutputVerdict:
+    """How one output of two models compares on the same inputs.
+
+    Attributes:
+        output: Name of the output.
+        shapes: Shape from the source, shape from the target.
+        dtypes: dtype from the source, dtype from the target.
+        max_abs: Largest absolute difference.
+        max_rel: Largest difference relative to the largest magnitude of the source.
+        cosine: Cosine of the angle between both, as flat vectors.
+        atol: Absolute tolerance applied.
+        rtol: Relative tolerance applied.
+        passed: Shapes and dtypes match and every element is within tolerance.
+    """
+
+    output: str
+    shapes: tuple[tuple[int, ...], tuple[int, ...]]
+    dtypes: tuple[str, str]
+    max_abs: float
+    max_rel: float
+    cosine: float
+    atol: float
+    rtol: float
+    passed: bool
+
+
+@dataclass(slots=True)
+class Report:
+    """Filled while a conversion runs; the public functions accept one as ``report=``.
+
+    Attributes:
+        title: What is being done, such as ``"mxnet -> relay"``.
+        nodes: Number of nodes of the source.
+        issues: Gaps that make the conversion impossible.
+        allowed: Lossy steps that the caller allowed by name, one issue each.
+        notes: Facts worth knowing that do not change the result.
+        stages: Steps done, with their wall time.
+        before: Count of each operator in the source.
+        after: Count of each operator in the target.
+        facts: Figures of the result: path, size in bytes, parameters, version.
+        verdicts: One comparison an output, where the result was checked.
+        engines: Names of the engines that ran source and target of the check.
+    """
+
+    title: str = ""
+    nodes: int = 0
+    issues: list[Issue] = field(default_factory=list)
+    allowed: list[Issue] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    before: Counter[str] = field(default_factory=Counter)
+    after: Counter[str] = field(default_factory=Counter)
+    facts: dict[str, Any] = field(default_factory=dict)
+    verdicts: list[OutputVerdict] = field(default_factory=list)
+    engines: tuple[str, str] | None = None
+
+    def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
+        """Record one gap."""
+        self.issues.append(Issue(op, node, reason, hint))
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time the body of a ``with`` statement as one stage."""
+        start = time.perf_counter()
+        yield
+        self.stages.append(Stage(name, time.perf_counter() - start))
+
+    def raise_if_refused(self) -> None:
+        """Raise if a gap was recorded.
+
+        Raises:
+            UnsupportedModelError: It carries this report.
+        """
+        if self.issues:
+            raise UnsupportedModelError(self)
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is a verdict for some output and none failed."""
+        return bool(self.verdicts) and all(verdict.passed for verdict in self.verdicts)
+
+    def as_text(self) -> str:
+        """Return the gaps, grouped by operator and reason, in a stable order."""
+        failed = len({issue.node for issue in self.issues})
+        lines = [f"{self.title}: {failed} of {max(self.nodes, failed)} nodes cannot be converted"]
+        groups: dict[tuple[str, str, str], list[str]] = {}
+        for issue in sorted(self.issues, key=lambda i: (i.op, i.reason, i.hint or "", i.node)):
+            groups.setdefault((issue.op, issue.reason, issue.hint or ""), []).append(issue.node)
+        width = max((len(op) for op, _, _ in groups), default=0)
+        count_width = max((len(f"x{len(nodes)}") for nodes in groups.values()), default=0)
+        for (op, reason, hint), nodes in groups.items():
+            shown = ", ".join(nodes[:5]) + (", ..." if len(nodes) > 5 else "")
+            tail = f" ({hint})" if hint else ""
+            count = f"x{len(nodes)}"
+            lines.append(f"  {op:<{width}}  {count:<{count_width}}  {reason}{tail} [{shown}]")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the whole report as values that JSON can hold."""
+        data = asdict(self)
+        data["before"] = dict(sorted(self.before.items()))
+        data["after"] = dict(sorted(self.after.items()))
+        return data

@@ -1,0 +1,317 @@
+"""Weights: where the numbers of a model are until their bytes move.
+
+A :class:`Weight` knows its shape and dtype and hands out its bytes in pieces
+of at most :data:`serde.limits.CHUNK_BYTES`. It is a range of a file
+(:class:`FileWeight`), an array in memory (:class:`ArrayWeight`) or, in
+``serde.relay.computed``, an expression over other weights that is evaluated
+when it is written. Bytes are row-major and little-endian.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from serde.errors import FormatError
+from serde.limits import CHUNK_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer
+
+__all__ = ["ArrayWeight", "FileRange", "FileWeight", "Weight", "dtype_name", "numpy_dtype"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_EXTENDED = frozenset(
+    {
+        "bfloat16",
+        "float4_e2m1fn",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "int2",
+        "int4",
+        "uint2",
+        "uint4",
+    }
+)
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype called `name`; ml_dtypes supplies those NumPy lacks.
+
+    Raises:
+        TypeError: There is no such dtype.
+    """
+    if name in _EXTENDED:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))
+    return np.dtype(name)
+
+
+def dtype_name(dtype: Any) -> str:
+    """Return the name of a dtype given as a name, a NumPy dtype or a scalar type.
+
+    Raises:
+        TypeError: `dtype` is none of these.
+    """
+    if isinstance(dtype, str):
+        return dtype if dtype in _EXTENDED else np.dtype(dtype).name
+    return np.dtype(dtype).name
+
+
+class Weight(ABC):
+    """The values of one named tensor, wherever they are.
+
+    Attributes:
+        shape: Lengths of the axes.
+        dtype: Name of the element type, such as ``"float32"``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the row-major values."""
+        return self.size * numpy_dtype(self.dtype).itemsize
+
+    @property
+    def source(self) -> FileRange | None:
+        """The file range that holds exactly these bytes, if there is one."""
+        return None
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop` of axis 0 (of a scalar: the one there is).
+
+        Raises:
+            FormatError: The file no longer holds them.
+        """
+
+    def array(self) -> Array:
+        """Return all values in an array that owns its memory."""
+        value = self.rows(0, self.shape[0] if self.shape else 1)
+        return value if value.flags.owndata else value.copy()
+
+    def chunks(self) -> Iterator[memoryview]:
+        """Yield the bytes in order, in pieces of at most ``CHUNK_BYTES``."""
+        for start, stop in self.row_ranges():
+            data = np.ascontiguousarray(self.rows(start, stop))
+            yield from _pieces(data)
+
+    def row_ranges(self) -> Iterator[tuple[int, int]]:
+        """Yield ranges of axis 0 that are as long as a chunk allows, at least one row each."""
+        if not self.shape:
+            yield 0, 1
+            return
+        length = self.shape[0]
+        if self.size == 0:
+            return
+        step = max(1, CHUNK_BYTES * length // max(1, self.nbytes))
+        for start in range(0, length, step):
+            yield start, min(start + step, length)
+
+
+def _pieces(data: Array) -> Iterator[memoryview]:
+    if data.size == 0:
+        return
+    view = memoryview(data.reshape(-1).view(np.uint8))
+    for start in range(0, len(view), CHUNK_BYTES):
+        yield view[start : start + CHUNK_BYTES]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRange:
+    """A run of bytes of a regular file, read without holding the file open.
+
+    The file's identity is noted when the range is made, so that a file that
+    is replaced, changed or cut while a conversion runs is found out.
+
+    Attributes:
+        path: The file.
+        offset: First byte.
+        length: Number of bytes.
+        stamp: Device, inode, size and modification time (ns) at that moment.
+        handle: A descriptor to read from instead of `path`, for a file without a name.
+    """
+
+    path: str
+    offset: int
+    length: int
+    stamp: tuple[int, int, int, int] = field(compare=False)
+    handle: OpenFile | None = field(default=None, compare=False, repr=False)
+
+    def open(self) -> OpenFile:
+        """Open the file for reading and make sure that it is still the same.
+
+        Raises:
+            FormatError: The file is gone, shorter or another one.
+        """
+        if self.handle is not None:
+            return self.handle.duplicate()
+        opened = OpenFile.open(self.path)
+        if opened.stamp != self.stamp:
+            opened.close()
+            raise FormatError("the file changed while it was being read", path=self.path)
+        return opened
+
+    def read(self, start: int, stop: int) -> bytearray:
+        """Return bytes `start` to `stop` of the range.
+
+        Raises:
+            FormatError: The file no longer holds them.
+        """
+        with self.open() as opened:
+            buffer = bytearray(stop - start)
+            opened.read_into(buffer, self.offset + start)
+        return buffer
+
+
+class OpenFile:
+    """A descriptor of a regular file, and reads at positions of it."""
+
+    __slots__ = ("fd", "path", "stamp")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self.fd = fd
+        self.path = path
+        status = os.fstat(fd)
+        self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> OpenFile:
+        """Open `path`, which must be a regular file.
+
+        Raises:
+            FormatError: It cannot be opened or is a directory, FIFO or device.
+        """
+        import stat
+
+        name = os.fspath(path)
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        except OSError as error:
+            raise FormatError(f"cannot be read: {error.strerror}", path=name) from None
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise FormatError("expected a regular file", path=name)
+        return cls(fd, name)
+
+    @property
+    def size(self) -> int:
+        """Length of the file in bytes when it was opened."""
+        return self.stamp[2]
+
+    def range(self, offset: int, length: int) -> FileRange:
+        """Return the range of `length` bytes from `offset` on.
+
+        Raises:
+            FormatError: The file is shorter than that.
+        """
+        if offset < 0 or length < 0 or offset + length > self.size:
+            raise FormatError(
+                f"expected {length} bytes, found {max(0, self.size - offset)}",
+                path=self.path,
+                offset=offset,
+            )
+        return FileRange(self.path, offset, length, self.stamp)
+
+    def read_into(self, buffer: Buffer, offset: int) -> None:
+        """Fill `buffer` from position `offset`.
+
+        Raises:
+            FormatError: The file ends before that.
+        """
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view):
+            count = os.preadv(self.fd, [view[done : done + CHUNK_BYTES]], offset + done)
+            if count == 0:
+                raise FormatError(
+                    f"expected {len(view)} bytes, found {done}", path=self.path, offset=offset
+                )
+            done += count
+
+    def duplicate(self) -> OpenFile:
+        """Return a second descriptor of the same open file."""
+        return OpenFile(os.dup(self.fd), self.path)
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.fd)
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class FileWeight(Weight):
+    """A weight whose bytes lie in a file, little-endian and row-major."""
+
+    def __init__(self, range_: FileRange, shape: tuple[int, ...], dtype: str) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self._range = range_
+        if range_.length != self.nbytes:
+            raise FormatError(
+                f"expected {self.nbytes} bytes for {dtype}{list(shape)}, found {range_.length}",
+                path=range_.path,
+                offset=range_.offset,
+            )
+
+    @property
+    def source(self) -> FileRange:
+        """The range of the file."""
+        return self._range
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop` of axis 0, read from the file."""
+        dtype = numpy_dtype(self.dtype)
+        shape = (stop - start, *self.shape[1:]) if self.shape else ()
+        row = math.prod(self.shape[1:]) * dtype.itemsize
+        value = np.empty(shape, dtype)
+        with self._range.open() as opened:
+            opened.read_into(value.reshape(-1).view(np.uint8), self._range.offset + start * row)
+        return value
+
+    def chunks(self) -> Iterator[memoryview]:
+        """Yield the bytes as they lie in the file."""
+        with self._range.open() as opened:
+            for start in range(0, self._range.length, CHUNK_BYTES):
+                buffer = bytearray(min(CHUNK_BYTES, self._range.length - start))
+                opened.read_into(buffer, self._range.offset + start)
+                yield memoryview(buffer)
+
+
+class ArrayWeight(Weight):
+    """A weight that is an array in memory; the array is not copied."""
+
+    def __init__(self, value: Array) -> None:
+        self.shape = value.shape
+        self.dtype = dtype_name(value.dtype)
+        self._value = value
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return a view of entries `start` to `stop` of axis 0."""
+        return self._value[start:stop] if self.shape else self._value
+
+    def array(self) -> Array:
+        """Return a copy of the values."""
+        return np.array(self._value, order="C")
