@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,15 +16,15 @@ from serde.converters import ConverterTable
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order, use_counts
 from serde.report import Report
-from serde.weights import Array, numpy_dtype
+from serde.weights import Array, Weight, numpy_dtype
 
-__all__ = ["ExportContext", "GraphBuilder", "Value", "tensor_type_proto"]
+__all__ = ["ExportContext", "GraphBuilder", "Value", "export_function", "tensor_type_proto"]
 
 BIASED = {
     "nn.conv1d": "data_layout",
@@ -75,6 +74,7 @@ class GraphBuilder:
         self.version = version
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, onnx.TensorProto] = {}
+        self.weights: dict[str, Weight] = {}
         self.value_types: dict[str, TensorType] = {}
         self._names: set[str] = set()
         self._next: Counter[str] = Counter()
@@ -88,6 +88,10 @@ class GraphBuilder:
             unique = f"{name}_{self._next[name]}"
         self._names.add(unique)
         return unique
+
+    def is_free(self, name: str) -> bool:
+        """Whether nothing is called `name`."""
+        return name not in self._names
 
     def constant(self, data: Array, name: str = "const") -> Value:
         """Return a constant of the graph; equal ones are one."""
@@ -159,11 +163,17 @@ class ExportContext:
         result: Relay type of what the converter must return.
     """
 
-    def __init__(self, builder: GraphBuilder, symbols: Mapping[str, tuple[Value, int]]) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        symbols: Mapping[str, tuple[Value, int]],
+        used_once: frozenset[str],
+    ) -> None:
         self.version = builder.version
         self.result: Type = TensorType(())
         self._builder = builder
         self._symbols = symbols
+        self._used_once = used_once
         self._source = ""
         self._lengths: dict[str, Value] = {}
 
@@ -232,6 +242,22 @@ class ExportContext:
             raise Unsupported("needs a constant, found a value computed at run time")
         return x.data
 
+    def view(self, x: Value, shape: Sequence[Dim]) -> Value:
+        """Return `x` in another shape of the same size: of a weight, without a node."""
+        lengths = tuple(dim for dim in shape if isinstance(dim, int))
+        if lengths == self.type(x).shape:
+            return x
+        if len(lengths) < len(shape):
+            return self.emit("Reshape", x, self.shape(shape))
+        if x.data is not None:
+            return self._builder.constant(x.data.reshape(lengths))
+        if x.name not in self._builder.weights:
+            return self.emit("Reshape", x, self.ints(lengths))
+        weights = self._builder.weights
+        name = x.name if x.name in self._used_once else self._builder.reserve(x.name)
+        weights[name] = weights[x.name].reshaped(lengths)
+        return Value(name, TensorType(lengths, self.type(x).dtype))
+
     def shape(self, dims: Sequence[Dim]) -> Value:
         """Return a vector of int64 that holds `dims`, computed at run time where symbolic.
 
@@ -284,7 +310,11 @@ class ExportContext:
 def export_function(
     model: RelayModel, table: ConverterTable, builder: GraphBuilder, report: Report
 ) -> list[Value]:
-    """Emit the nodes of ``main`` and return its outputs; gaps go into `report`."""
+    """Emit the nodes of ``main`` and return its outputs; gaps go into `report`.
+
+    Names of inputs and weights are kept. A name of `model`'s outputs that none
+    of these has is reserved for the output.
+    """
     main = model.main
     values: dict[Expr, Value | tuple[Value, ...] | None] = {}
     symbols: dict[str, tuple[Value, int]] = {}
@@ -293,25 +323,58 @@ def export_function(
             raise ConverterBug(f"parameter {param.name_hint} is {param.type!r}")
         value = Value(builder.reserve(param.name_hint), param.type)
         values[param] = value
+        if param.name_hint in model.params:
+            builder.weights[value.name] = model.params[param.name_hint]
         for axis, dim in enumerate(param.type.shape):
             if isinstance(dim, SymDim) and dim.name is not None:
                 symbols.setdefault(dim.name, (value, axis))
-    context = ExportContext(builder, symbols)
-    biases = _fused_biases(main)
+    names = [_output_name(name, builder) for name in model.meta.outputs]
+    uses = use_counts(main.body)
+    used_once = frozenset(p.name_hint for p in main.params if uses.get(p) == 1)
+    context = ExportContext(builder, symbols, used_once)
+    biases = _fused_biases(uses)
     skipped = {call for call, _bias in biases.values()}
     for node in post_order(main.body):
         if node in values or node in skipped or isinstance(node, OpDef):
             continue
         values[node] = _export_node(node, values, biases, table, context, builder, report)
     result = values[main.body]
-    if result is None:
+    if result is None or report.issues:
         return []
-    return list(result) if isinstance(result, tuple) else [result]
+    outputs = result if isinstance(result, tuple) else (result,)
+    return _named_outputs(outputs, names, builder)
 
 
-def _fused_biases(main: Function) -> dict[Expr, tuple[Call, Expr]]:
+def _output_name(name: str, builder: GraphBuilder) -> str:
+    free = name if builder.is_free(name) else f"{name}_output"
+    return builder.reserve(free)
+
+
+def _named_outputs(
+    outputs: Sequence[Value], names: Sequence[str], builder: GraphBuilder
+) -> list[Value]:
+    """Give the outputs their names: a node's result by renaming it, anything else by Identity."""
+    produced = {name for node in builder.nodes for name in node.output}
+    renamed: dict[str, str] = {}
+    result = []
+    for value, name in zip(outputs, names, strict=True):
+        if value.name in produced and value.name not in renamed:
+            renamed[value.name] = name
+        else:
+            source = replace(value, name=renamed.get(value.name, value.name))
+            node = helper.make_node("Identity", [source.name], [name], name=builder.reserve(name))
+            builder.nodes.append(node)
+        result.append(replace(value, name=name))
+    for node in builder.nodes:
+        for names_of in (node.input, node.output):
+            for place, each in enumerate(names_of):
+                if each in renamed:
+                    names_of[place] = renamed[each]
+    return result
+
+
+def _fused_biases(uses: Mapping[Expr, int]) -> dict[Expr, tuple[Call, Expr]]:
     """Return the additions of a bias that their only producer's ONNX form includes."""
-    uses = use_counts(main.body)
     found: dict[Expr, tuple[Call, Expr]] = {}
     for node in uses:
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
@@ -402,16 +465,3 @@ def _typed(
     for value, each in zip(result, type_.fields, strict=False):
         typed.append(_typed(value, each, builder))
     return tuple(value for value in typed if isinstance(value, Value))
-
-
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
-
-
-def clean_name(name: str) -> str:
-    """Return `name` without control characters, which no consumer of ONNX expects."""
-    return _UNSAFE.sub("_", name)
-
-
-def is_weight(node: Expr, model: RelayModel) -> bool:
-    """Whether `node` is a parameter of ``main`` that has a value."""
-    return isinstance(node, Var) and node.name_hint in model.params
