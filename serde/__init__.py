@@ -1,0 +1,36 @@
+"""Moves trained models between formats, through Relay."""
+
+from __future__ import annotations
+
+import importlib as _importlib
+from typing import Any as _Any
+
+from serde._version import __version__
+
+_HOMES = {
+    "check": "serde.api",
+    "convert": "serde.api",
+    "export_model": "serde.api",
+    "from_relay": "serde.api",
+    "relay": "serde.relay",
+    "to_relay": "serde.api",
+    "FormatError": "serde.errors",
+    "MissingDependency": "serde.errors",
+    "OptionError": "serde.errors",
+    "Report": "serde.report",
+    "SerdeError": "serde.errors",
+    "UnsupportedModelError": "serde.errors",
+}
+
+__all__ = [*_HOMES, "__version__"]
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'serde' has no attribute {name!r}")
+    home = _importlib.import_module(_HOMES[name])
+    return home if _HOMES[name] == f"serde.{name}" else getattr(home, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,346 @@
+"""The public functions: models between formats, and to and from Relay."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
+from serde.errors import CheckError, OptionError
+from serde.prepare import PrepareOptions, prepare
+from serde.relay.expr import Call
+from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
+from serde.relay.visit import post_order
+from serde.report import Report
+from serde.verdict import Tolerance, compare, engine_for_path, engine_for_source
+
+__all__ = ["check", "convert", "export_model", "from_relay", "to_relay"]
+
+PathLike = str | os.PathLike[str]
+
+
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format, such as ``input_shapes``.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    report = Report() if report is None else report
+    bridge = source_bridge(source, format)
+    bound = _bind(bridge, options, reading=True)
+    return _read(bridge, source, params, bound, report)[1]
+
+
+def from_relay(
+    model: RelayModel,
+    *,
+    format: str | None = None,
+    path: PathLike | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a Relay model in a format, or write it.
+
+    Args:
+        model: The model.
+        format: Name of the format; by the suffix of `path` if left out.
+        path: Where to write; without it the native object is returned.
+        report: Filled with stages and gaps.
+        options: Options of the target's format and of the passes before it.
+
+    Returns:
+        The native object, complete; with `path` the path written.
+
+    Raises:
+        OptionError: An option is unknown or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    report = Report() if report is None else report
+    bridge = _target(format, path)
+    passes, rest = _bind_passes(options)
+    bound = _bind(bridge, rest, reading=False)
+    native = _write(bridge, model, passes, bound, report)
+    if path is None:
+        return bridge.complete(native)
+    with report.stage("save"):
+        return bridge.save(native, Path(path), bound)
+
+
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    path: PathLike | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a framework's model in another format, or write it.
+
+    Args:
+        model: A symbol, Gluon block or module, or anything :func:`to_relay` takes.
+        params: Weights of `model`, where it does not hold them.
+        format: Name of the target format; by the suffix of `path` if left out.
+        path: Where to write; without it the native object is returned.
+        report: Filled with stages and gaps.
+        options: Options of the source, of the passes and of the target, such as
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+
+    Returns:
+        The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown, missing or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    report = Report() if report is None else report
+    reader, writer = source_bridge(model), _target(format, path)
+    own, passes, target = _bind_all(reader, writer, options)
+    _native, relay_model = _read(reader, model, params, own, report)
+    native = _write(writer, relay_model, passes, target, report)
+    if path is None:
+        return writer.complete(native)
+    with report.stage("save"):
+        return writer.save(native, Path(path), target, sources=_paths(model))
+
+
+def convert(
+    source: AnyValue,
+    target: PathLike,
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Convert a model and write it.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        target: Where to write.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        check: Run source and target on this many seeded inputs before the target appears.
+        tolerance: What the check accepts; by dtype if left out.
+        dims: Lengths of dynamic dimensions during the check.
+        report: Filled with all of it; a new one if left out.
+        options: Options of the source, of the passes and of the target.
+
+    Returns:
+        The report.
+
+    Raises:
+        CheckError: The check failed or could not be made; nothing is written.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown, missing or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    report = Report() if report is None else report
+    reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
+    own, passes, bound = _bind_all(reader, writer, options)
+    loaded, model = _read(reader, source, params, own, report)
+    native = _write(writer, model, passes, bound, report)
+
+    def verify(path: Path) -> None:
+        with report.stage("check"):
+            compare(
+                engine_for_source(reader.name, loaded, model),
+                engine_for_path(writer.name, path),
+                model,
+                runs=int(check),
+                tolerance=tolerance,
+                dims=dims,
+                report=report,
+            )
+        if not report.passed:
+            raise CheckError(f"{target}: the numbers differ from those of the source", report)
+
+    path = Path(target)
+    start = len(report.stages)
+    with report.stage("save"):
+        writer.save(
+            native,
+            path,
+            bound,
+            sources=_paths(source),
+            before_commit=verify if check else None,
+        )
+    _settle_save_stage(report, start)
+    report.facts |= {"path": str(path), "bytes": path.stat().st_size}
+    return report
+
+
+def check(
+    source: AnyValue,
+    target: PathLike,
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Args:
+        source: The model to be matched.
+        target: File of the model that must match it.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        runs: Number of sets of inputs.
+        tolerance: What is accepted; by dtype if left out.
+        dims: Lengths of dynamic dimensions.
+        report: Filled with the verdicts; a new one if left out.
+        options: Options of the source, such as ``input_shapes``.
+
+    Returns:
+        The report; ``report.passed`` says whether all outputs match.
+
+    Raises:
+        CheckError: The comparison could not be made.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of the source cannot be converted.
+    """
+    report = Report() if report is None else report
+    reader = source_bridge(source, source_format)
+    loaded, model = _read(reader, source, params, _bind(reader, options, reading=True), report)
+    writer = target_bridge(target, target_format)
+    with report.stage("check"):
+        compare(
+            engine_for_source(reader.name, loaded, model),
+            engine_for_path(writer.name, Path(target)),
+            model,
+            runs=runs,
+            tolerance=tolerance,
+            dims=dims,
+            report=report,
+        )
+    return report
+
+
+def _read(
+    bridge: Bridge, source: AnyValue, params: AnyValue, options: AnyValue, report: Report
+) -> tuple[AnyValue, RelayModel]:
+    with report.stage("load"):
+        native = bridge.load(source, params, options)
+    report.title = f"{bridge.name} -> relay"
+    report.before = Counter(bridge.operators(native))
+    report.nodes = sum(report.before.values())
+    with report.stage(report.title):
+        model = bridge.to_relay(native, options, report=report)
+    return native, model
+
+
+def _write(
+    bridge: Bridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
+) -> AnyValue:
+    with report.stage("optimize"):
+        model = prepare(model, passes, report=report)
+    report.title = f"relay -> {bridge.name}"
+    report.nodes = sum(
+        isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
+    )
+    with report.stage(report.title):
+        native = bridge.from_relay(model, options, report=report)
+    report.after = Counter(bridge.operators(native))
+    report.facts["parameters"] = sum(weight.size for weight in model.params.values())
+    return native
+
+
+def _settle_save_stage(report: Report, start: int) -> None:
+    """Take the time of a check that ran inside the save out of it, and put it last."""
+    nested = report.stages[start:-1]
+    if nested:
+        seconds = report.stages[-1].seconds - sum(stage.seconds for stage in nested)
+        report.stages[start:] = [replace(report.stages[-1], seconds=seconds), *nested]
+
+
+def _target(format: str | None, path: PathLike | None) -> Bridge:
+    if format is None and path is None:
+        raise OptionError("name a format, or a path whose suffix tells it")
+    return target_bridge("" if path is None else path, format)
+
+
+def _bind(bridge: Bridge, options: Mapping[str, AnyValue], *, reading: bool) -> AnyValue:
+    cls = bridge.import_options if reading else bridge.export_options
+    if cls is None:
+        raise OptionError(f"format {bridge.name} cannot be {'read' if reading else 'written'}")
+    bound, rest = bind_options(cls, _canonical(options))
+    _refuse_unknown(rest, [cls])
+    return bound
+
+
+def _bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:
+    given = _canonical(options)
+    passes, rest = bind_options(PrepareOptions, given)
+    if "allow" in given:
+        rest["allow"] = given["allow"]
+    return passes, rest
+
+
+def _bind_all(
+    reader: Bridge, writer: Bridge, options: Mapping[str, AnyValue]
+) -> tuple[AnyValue, PrepareOptions, AnyValue]:
+    if reader.import_options is None:
+        raise OptionError(f"format {reader.name} cannot be read")
+    if writer.export_options is None:
+        raise OptionError(f"format {writer.name} cannot be written")
+    given = _canonical(options)
+    own, not_own = bind_options(reader.import_options, given)
+    passes, not_passes = bind_options(PrepareOptions, given)
+    target, not_target = bind_options(writer.export_options, given)
+    unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
+    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options])
+    return own, passes, target
+
+
+def _canonical(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return options with sets frozen, so that lists and sets may be given."""
+    return {
+        name: frozenset(value) if name in ("allow", "op_block_list") else value
+        for name, value in options.items()
+    }
+
+
+def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:
+    if rest:
+        known = sorted({name for cls in classes for name in cls.__dataclass_fields__})
+        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {', '.join(known)}")
+
+
+def _paths(source: AnyValue) -> list[Path]:
+    """Return the files that `source` names, which a target must not replace."""
+    items = source if isinstance(source, (tuple, list)) else [source]
+    return [Path(item) for item in items if isinstance(item, (str, os.PathLike))]

@@ -1,0 +1,240 @@
+"""Bridges between formats and Relay, and the table of formats.
+
+A format is an object with the methods of :class:`Bridge`. The table names the
+module that holds each one; it is imported when the format is first used.
+Other packages add formats through the entry-point group ``serde.formats``,
+whose entries name a :class:`Bridge` object.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any as AnyValue
+from typing import ClassVar
+
+from serde.errors import OptionError
+from serde.relay.dims import DimLike
+from serde.relay.model import RelayModel
+from serde.report import Report
+
+__all__ = [
+    "FORMATS",
+    "Bridge",
+    "ExportOptions",
+    "ImportOptions",
+    "bind_options",
+    "format_names",
+    "get_bridge",
+    "source_bridge",
+    "target_bridge",
+]
+
+ENTRY_POINTS = "serde.formats"
+
+FORMATS = MappingProxyType(
+    {
+        "mxnet": "serde.mxnet",
+        "onnx": "serde.onnx",
+    }
+)
+"""Modules of the formats of this package, each with an object ``BRIDGE``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions:
+    """Options that every format takes when it is read.
+
+    Attributes:
+        input_shapes: Shape of each input: integers, names of dynamic dimensions, ``"?"``.
+        input_dtypes: dtype of each input that is not what the format says or implies.
+        allow: Names of lossy steps that may be taken.
+    """
+
+    input_shapes: Mapping[str, Sequence[DimLike]] = field(default_factory=dict)
+    input_dtypes: Mapping[str, str] = field(default_factory=dict)
+    allow: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions:
+    """Options that every format takes when it is written.
+
+    Attributes:
+        allow: Names of lossy steps that may be taken.
+    """
+
+    allow: frozenset[str] = frozenset()
+
+
+class Bridge(ABC):
+    """A format: how its bytes are read and written, and how its models become Relay and back.
+
+    ``load`` and ``save`` touch bytes and never Relay; ``to_relay`` and
+    ``from_relay`` never touch files. A format that can only be read has no
+    ``export_options``, one that can only be written no ``import_options``.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    import_options: ClassVar[type[ImportOptions] | None] = None
+    export_options: ClassVar[type[ExportOptions] | None] = None
+
+    @abstractmethod
+    def detect(self, path: Path) -> bool:
+        """Whether `path` holds this format, judged by its content."""
+
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is a live object of this format; must import nothing."""
+        return False
+
+    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+        """Return the native model of a path, bytes or a live object.
+
+        Raises:
+            FormatError: The bytes are not of this format.
+        """
+        raise OptionError(f"format {self.name} cannot be read")
+
+    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+        """Return the native model as Relay; gaps go into `report`.
+
+        Raises:
+            UnsupportedModelError: Some node cannot be converted.
+        """
+        raise OptionError(f"format {self.name} cannot be read")
+
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+        """Return the native model for a Relay model; gaps go into `report`.
+
+        Raises:
+            UnsupportedModelError: Some node cannot be converted.
+        """
+        raise OptionError(f"format {self.name} cannot be written")
+
+    def save(
+        self,
+        model: AnyValue,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write the native model; an existing file is replaced by a finished one only.
+
+        Args:
+            model: The native model.
+            path: Where to.
+            options: Options of the format.
+            sources: Files that must not be written over.
+            before_commit: Called with the finished temporary file; if it raises, nothing stays.
+        """
+        raise OptionError(f"format {self.name} cannot be written")
+
+    def complete(self, model: AnyValue) -> AnyValue:
+        """Return the native object that users get, with its weights."""
+        return model
+
+    def operators(self, model: AnyValue) -> list[str]:
+        """Return the operator of every node of a native model."""
+        raise OptionError(f"format {self.name} has no list of operators")
+
+
+def format_names() -> list[str]:
+    """Return the names of all formats, those of other packages included."""
+    return sorted({*FORMATS, *_entry_points()})
+
+
+def get_bridge(name: str) -> Bridge:
+    """Return the bridge of the format called `name`.
+
+    Raises:
+        OptionError: There is no such format, or two packages claim the name.
+    """
+    module = FORMATS.get(name)
+    others = _entry_points()
+    if module is not None:
+        if name in others:
+            raise OptionError(f"format {name} is also claimed by {others[name].value}")
+        return _checked(name, importlib.import_module(module).BRIDGE)
+    if name not in others:
+        raise OptionError(f"unknown format {name!r}; known: {', '.join(format_names())}")
+    try:
+        loaded = others[name].load()
+    except Exception as error:
+        raise OptionError(f"format {name}: {others[name].value} does not load: {error}") from error
+    return _checked(name, loaded)
+
+
+def _checked(name: str, bridge: object) -> Bridge:
+    if not isinstance(bridge, Bridge):
+        raise OptionError(f"format {name}: expected a Bridge, found {bridge!r}")
+    return bridge
+
+
+def _entry_points() -> dict[str, AnyValue]:
+    from importlib.metadata import entry_points
+
+    found: dict[str, AnyValue] = {}
+    for entry in entry_points(group=ENTRY_POINTS):
+        if entry.name in found and found[entry.name].value != entry.value:
+            raise OptionError(
+                f"format {entry.name} is claimed by {found[entry.name].value} and {entry.value}"
+            )
+        found[entry.name] = entry
+    return found
+
+
+def source_bridge(source: object, format_name: str | None = None) -> Bridge:
+    """Return the bridge that reads `source`: as named, or as its content says.
+
+    Raises:
+        OptionError: No format recognises it.
+    """
+    if format_name is not None:
+        return get_bridge(format_name)
+    names = format_names()
+    for name in names:
+        if get_bridge(name).accepts(source):
+            return get_bridge(name)
+    first = source[0] if isinstance(source, (tuple, list)) and source else source
+    if isinstance(first, (str, os.PathLike)):
+        for name in names:
+            if get_bridge(name).detect(Path(first)):
+                return get_bridge(name)
+        raise OptionError(f"{first}: no format recognises it; name one ({', '.join(names)})")
+    raise OptionError(f"no format accepts {type(source).__name__}; name one ({', '.join(names)})")
+
+
+def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) -> Bridge:
+    """Return the bridge that writes `path`: as named, or by its suffix.
+
+    Raises:
+        OptionError: No format has that suffix.
+    """
+    if format_name is not None:
+        return get_bridge(format_name)
+    text = os.fspath(path)
+    for name in format_names():
+        bridge = get_bridge(name)
+        if bridge.export_options is not None and text.endswith(bridge.suffixes):
+            return bridge
+    raise OptionError(f"{text}: no format is known by this suffix; name one with --to")
+
+
+def bind_options(
+    cls: type[AnyValue], given: Mapping[str, AnyValue]
+) -> tuple[AnyValue, dict[str, AnyValue]]:
+    """Return an options object made of the entries of `given` that it has, and the rest."""
+    names = {item.name for item in dataclasses.fields(cls)}
+    own = {name: value for name, value in given.items() if name in names}
+    rest = {name: value for name, value in given.items() if name not in names}
+    return cls(**own), rest

@@ -1,0 +1,1 @@
+"""Converters of MXNet operators, in the categories of :mod:`serde.relay.op`."""

@@ -1,0 +1,65 @@
+"""What is done to every model between its source and its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from serde.relay import transform
+from serde.relay.model import RelayModel
+from serde.report import Report
+
+__all__ = ["PrepareOptions", "prepare"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareOptions:
+    """Options of the passes between source and target.
+
+    Attributes:
+        keep_batch_norm: Leave batch normalisations as they are; otherwise one that follows a
+            convolution or dense layer becomes part of its weights.
+        float16: Compute in float16.
+        keep_io_types: With `float16`, leave the dtypes of inputs and outputs as they are.
+        op_block_list: With `float16`, Relay operators or node names that stay float32, besides
+            the default list.
+        allow: Names of lossy steps that may be taken.
+    """
+
+    keep_batch_norm: bool = False
+    float16: bool = False
+    keep_io_types: bool = False
+    op_block_list: frozenset[str] = frozenset()
+    allow: frozenset[str] = frozenset()
+
+
+def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> RelayModel:
+    """Return a model with the same meaning in the form that targets expect.
+
+    Functions are inlined, shape arithmetic and constants evaluated, operators
+    that only matter in training dropped, and weights that are computed from
+    weights become weights.
+
+    Raises:
+        UnsupportedModelError: A step would lose precision in a way that is not allowed.
+    """
+    passes = transform.Sequential(
+        [
+            transform.Inline(),
+            transform.FoldShape(),
+            transform.SimplifyInference(fold_batch_norm=not options.keep_batch_norm),
+            transform.FoldConstant(),
+            transform.SimplifyExpr(),
+            transform.EliminateCommonSubexpr(),
+            transform.DeadCodeElimination(),
+        ]
+    )
+    model = transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    if not options.float16:
+        return model
+    return transform.as_float16(
+        model,
+        keep=options.op_block_list,
+        keep_io=options.keep_io_types,
+        allow=options.allow,
+        report=report,
+    )

@@ -1,0 +1,49 @@
+"""Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
+
+The pivot between formats. Operators are attributes of this package, as
+``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are.
+"""
+
+from __future__ import annotations
+
+from typing import Any as _AnyValue
+
+from serde.relay import op, transform
+from serde.relay.dims import Any, symbol
+from serde.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Span,
+    Tuple,
+    TupleGetItem,
+    TupleWrapper,
+    Var,
+    const,
+    var,
+)
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import lookup_builder as _lookup_builder
+from serde.relay.types import FuncType, TensorType, TupleType
+
+__all__ = [
+    "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
+    "ModelMeta", "RelayModel", "Span", "TensorType", "Tuple", "TupleGetItem", "TupleType",
+    "TupleWrapper", "Var", "const", "op", "symbol", "transform", "var",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> _AnyValue:
+    if name == "frontend":
+        import importlib
+
+        return importlib.import_module("serde.frontend")
+    found = None if name.startswith("_") else _lookup_builder(name)
+    if found is None:
+        raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")
+    return found

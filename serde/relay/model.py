@@ -1,0 +1,65 @@
+"""What passes between bridges: a module, its weights, and what is known about the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any as AnyValue
+
+from serde.relay.expr import Function, Var
+from serde.relay.module import IRModule
+from serde.weights import Weight
+
+__all__ = ["ModelMeta", "RelayModel"]
+
+
+@dataclass(frozen=True)
+class ModelMeta:
+    """Facts about a model that its module does not hold.
+
+    Attributes:
+        inputs: Names of the inputs, in order; the other parameters of ``main`` are weights.
+        outputs: Names of the outputs, in order.
+        source_format: Format the model came from.
+        source_version: Version of that format, or of what wrote it.
+        description: Text for people.
+        labels: Class labels of a classifier, in order of the scores.
+        extra: Further facts by name, for formats that have a place for them.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    source_format: str = ""
+    source_version: str = ""
+    description: str = ""
+    labels: tuple[str, ...] = ()
+    extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class RelayModel:
+    """A model as Relay.
+
+    Attributes:
+        mod: The module; weights are parameters of ``main``.
+        params: Weights by the name of their parameter.
+        meta: Names and facts.
+    """
+
+    mod: IRModule
+    params: Mapping[str, Weight]
+    meta: ModelMeta = field(default_factory=ModelMeta)
+
+    @property
+    def main(self) -> Function:
+        """The entry function."""
+        return self.mod["main"]
+
+    def inputs(self) -> list[Var]:
+        """Return the parameters of ``main`` that are not weights, in order."""
+        return [param for param in self.main.params if param.name_hint not in self.params]
+
+    def evolve(self, **changes: AnyValue) -> RelayModel:
+        """Return a copy with some attributes replaced."""
+        return replace(self, **changes)

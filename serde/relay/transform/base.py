@@ -1,0 +1,68 @@
+"""What a pass is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.relay.expr import Function, GlobalVar
+from serde.relay.module import IRModule
+
+__all__ = ["FunctionPass", "Pass", "Sequential"]
+
+
+class Pass(ABC):
+    """A named transformation of a module that keeps its meaning.
+
+    Passes are frozen dataclasses: their options are their fields. The module
+    given is not changed, and what comes out satisfies :func:`serde.relay.verify`.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Return the module that results, and whether anything changed."""
+
+    def __call__(self, mod: IRModule) -> IRModule:
+        """Return the module that results."""
+        return self.run(mod)[0]
+
+
+class FunctionPass(Pass):
+    """A pass that looks at one function of the module at a time."""
+
+    @abstractmethod
+    def transform(self, function: Function) -> Function:
+        """Return what `function` becomes; the same object if nothing changes."""
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Transform every function."""
+        functions: dict[GlobalVar, Function] = {}
+        changed = False
+        for variable, function in mod.functions.items():
+            functions[variable] = self.transform(function)
+            changed |= functions[variable] is not function
+        return (mod.with_functions(functions), True) if changed else (mod, False)
+
+
+@dataclass(frozen=True)
+class Sequential(Pass):
+    """Passes one after another."""
+
+    name: ClassVar[str] = "Sequential"
+
+    passes: tuple[Pass, ...]
+
+    def __init__(self, passes: Iterable[Pass]) -> None:
+        object.__setattr__(self, "passes", tuple(passes))
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Run every pass once, in order."""
+        changed = False
+        for each in self.passes:
+            mod, did = each.run(mod)
+            changed |= did
+        return mod, changed

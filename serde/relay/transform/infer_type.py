@@ -1,0 +1,173 @@
+"""Type inference over a whole module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any, Dim
+from serde.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef, infer_call
+from serde.relay.transform.base import Pass
+from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts
+from serde.relay.visit import post_order
+
+__all__ = ["InferType", "infer_function"]
+
+
+@dataclass(frozen=True)
+class InferType(Pass):
+    """Find the type of every expression, and note it there.
+
+    Untyped variables take the type that the operators they feed ask for
+    (a weight of ``nn.conv2d`` whose ``channels`` and ``kernel_size`` are given).
+
+    Raises:
+        TypeInferenceError: Types do not fit, or one cannot be found.
+    """
+
+    name: ClassVar[str] = "InferType"
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Infer all functions, callees first."""
+        functions: dict[GlobalVar, Function] = {}
+        for variable in mod.functions:
+            variable.type = mod.functions[variable].type
+        for variable in _callees_first(mod):
+            functions[variable] = infer_function(mod.functions[variable])
+            variable.type = functions[variable].type
+        ordered = {variable: functions[variable] for variable in mod.functions}
+        changed = any(ordered[v] is not mod.functions[v] for v in ordered)
+        if not changed and mod.checked:
+            return mod, False
+        return mod.with_functions(ordered, checked=True), True
+
+
+def _callees_first(mod: IRModule) -> list[GlobalVar]:
+    called = {
+        variable: {
+            node.op
+            for node in post_order(function)
+            if isinstance(node, Call) and isinstance(node.op, GlobalVar)
+        }
+        for variable, function in mod.functions.items()
+    }
+    order: list[GlobalVar] = []
+    waiting = list(mod.functions)
+    while waiting:
+        done = set(order)
+        ready = [v for v in waiting if not (called[v] & set(waiting)) - {v}] or waiting[:1]
+        order += [v for v in ready if v not in done]
+        waiting = [v for v in waiting if v not in ready]
+    return order
+
+
+def infer_function(function: Function) -> Function:
+    """Infer the types below `function` and return it with the type of its result.
+
+    Raises:
+        TypeInferenceError: Types do not fit, or one cannot be found.
+    """
+    nodes = post_order(function)
+    binders: dict[Expr, list[Let]] = {}
+    for node in nodes:
+        if isinstance(node, Let):
+            binders.setdefault(node.value, []).append(node)
+            if node.var.type is None:
+                node.var.type = node.value.type
+    for node in nodes:
+        if not isinstance(node, Var):
+            node.type = _infer(node)
+        for let in binders.get(node, ()):
+            _bind(let)
+    result = function.body.type
+    if result is None:
+        raise TypeInferenceError(f"the result of {function!r} has no type")
+    if function.ret_type is not None:
+        return function
+    return Function(function.params, function.body, result, function.attrs, function.span)
+
+
+def _bind(let: Let) -> None:
+    declared, found = let.var.type_annotation, let.value.type
+    if declared is not None and found is not None and not accepts(declared, found):
+        raise TypeInferenceError(f"{let!r}: expected {declared!r}, found {found!r}")
+    let.var.type = declared if declared is not None else found
+
+
+def _infer(node: Expr) -> Type | None:
+    if isinstance(node, Call):
+        return _infer_call(node)
+    if isinstance(node, Tuple):
+        return TupleType(_known(field) for field in node.fields)
+    if isinstance(node, TupleGetItem):
+        return _infer_field(node)
+    if isinstance(node, Function):
+        result = node.ret_type if node.ret_type is not None else _known(node.body)
+        if node.body.type is not None and not accepts(result, node.body.type):
+            raise TypeInferenceError(
+                f"{node!r}: expected a result of {result!r}, found {node.body.type!r}"
+            )
+        return FuncType([_known(param) for param in node.params], result)
+    if isinstance(node, Let):
+        return _known(node.body)
+    if isinstance(node, If):
+        return _infer_if(node)
+    return node.type
+
+
+def _known(node: Expr) -> Type:
+    if node.type is None:
+        raise TypeInferenceError(f"{node!r} has no type")
+    return node.type
+
+
+def _infer_call(node: Call) -> Type | None:
+    if isinstance(node.op, OpDef) and any(argument.type is None for argument in node.args):
+        _complete(node, node.op)
+    type_ = infer_call(node)
+    if type_ is None:
+        untyped = [argument for argument in (*node.args, node.op) if argument.type is None]
+        raise TypeInferenceError(f"{node!r}: {untyped[0]!r} has no type")
+    return type_
+
+
+def _complete(node: Call, definition: OpDef) -> None:
+    if definition.complete is None:
+        return
+    given = [argument.type for argument in node.args]
+    for argument, type_ in zip(node.args, definition.complete(*given, **node.attrs), strict=True):
+        if argument.type is None and isinstance(argument, Var):
+            argument.type = type_
+
+
+def _infer_field(node: TupleGetItem) -> Type:
+    type_ = _known(node.tuple_value)
+    if not isinstance(type_, TupleType) or not 0 <= node.index < len(type_.fields):
+        raise TypeInferenceError(f"{node!r}: no such field in {type_!r}")
+    return type_.fields[node.index]
+
+
+def _infer_if(node: If) -> Type:
+    if node.cond.type != TensorType((), "bool"):
+        raise TypeInferenceError(f"a condition must be a scalar bool, found {node.cond.type!r}")
+    left, right = _known(node.true_branch), _known(node.false_branch)
+    if left == right:
+        return left
+    return _join(left, right)
+
+
+def _join(left: Type, right: Type) -> Type:
+    if isinstance(left, TupleType) and isinstance(right, TupleType):
+        if len(left.fields) == len(right.fields):
+            pairs = zip(left.fields, right.fields, strict=True)
+            return TupleType(_join(a, b) for a, b in pairs)
+    elif isinstance(left, TensorType) and isinstance(right, TensorType):
+        if left.rank == right.rank and left.dtype == right.dtype:
+            dims: list[Dim] = [
+                a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True)
+            ]
+            return TensorType(dims, left.dtype)
+    raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
