@@ -127,11 +127,11 @@ def _removed_names_answered() -> Iterator[None]:
             return _REMOVED_NAMES[name]
         return original(name)
 
-    np.__getattr__ = answer
+    vars(np)["__getattr__"] = answer
     try:
         yield
     finally:
-        np.__getattr__ = original
+        vars(np)["__getattr__"] = original
 
 
 def _numpy_with_removed_names() -> types.ModuleType:

@@ -21,10 +21,10 @@ LAYERS = [
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
 LOWEST_ORDER = ["_version", "errors", "limits", "weights", "report", "_optional"]
-CATEGORIES = set(
-    "elementwise activation reduce shape index linalg conv pool norm recurrent attention "
-    "image vision quant random control".split()
-)
+CATEGORIES = {
+    *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
+    *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),
+}
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 

@@ -64,9 +64,7 @@ def test_a_package_that_the_package_needs_is_named(
         require("nnef")
 
 
-def test_a_missing_system_library_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_system_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message = "libgomp.so.1: cannot open shared object file: No such file or directory"
     (tmp_path / "nnef.py").write_text(f"raise OSError({message!r})\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -135,9 +133,7 @@ def test_a_numpy_style_array_takes_a_mask(mx: types.ModuleType) -> None:
     np.testing.assert_array_equal(a[[True, False]].asnumpy(), [[1.0, 2.0]])
 
 
-def test_a_block_is_hybridized_exported_and_read_back(
-    mx: types.ModuleType, tmp_path: Path
-) -> None:
+def test_a_block_is_hybridized_exported_and_read_back(mx: types.ModuleType, tmp_path: Path) -> None:
     net = mx.gluon.nn.HybridSequential()
     net.add(mx.gluon.nn.Conv2D(4, 3), mx.gluon.nn.BatchNorm(), mx.gluon.nn.Dense(2))
     net.initialize(mx.init.Xavier())
@@ -156,6 +152,6 @@ def test_a_block_is_hybridized_exported_and_read_back(
 
 def test_mxnets_names_for_what_numpy_removed(mx: types.ModuleType) -> None:
     assert mx.np.bool is np.bool_
-    assert mx.np.PINF == np.inf
+    assert np.inf == mx.np.PINF
     assert np.isnan(mx.np.NAN)
     assert np.signbit(mx.np.NZERO)

@@ -10,13 +10,17 @@ import serde
 
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm"}
 PUBLIC = {
+    "FormatError",
+    "MissingDependency",
+    "OptionError",
+    "Report",
+    "SerdeError",
+    "UnsupportedModelError",
     "__version__",
     "check",
     "convert",
     "export_model",
     "from_relay",
-    "import_model",
-    "import_to_gluon",
     "relay",
     "to_relay",
 }
