@@ -15,7 +15,7 @@ LAYERS = [
     {"relay"},
     {"converters", "bridge", "io"},
     FORMATS,
-    {"api", "verdict", "frontend"},
+    {"api", "prepare", "verdict", "frontend"},
     {"cli", "compat", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
