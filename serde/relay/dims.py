@@ -9,6 +9,7 @@ built in different ways are equal objects. What cannot be expressed is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+
 from serde.errors import RelayError
 
 __all__ = [
