@@ -80,10 +80,12 @@ class Weight(ABC):
     Attributes:
         shape: Lengths of the axes.
         dtype: Name of the element type, such as ``"float32"``.
+        sparse: Whether the source stores it sparsely, so that zeros are filled in.
     """
 
     shape: tuple[int, ...]
     dtype: str
+    sparse: bool = False
 
     @property
     def size(self) -> int:
