@@ -283,9 +283,7 @@ class _Machine:
         if isinstance(callee, OpDef):
             attrs: Mapping[str, AnyValue] = node.attrs
             if number in frame.plan.symbolic:
-                attrs = {
-                    name: resolve_dims(value, frame.lengths) for name, value in attrs.items()
-                }
+                attrs = {name: resolve_dims(value, frame.lengths) for name, value in attrs.items()}
             try:
                 value = apply_kernel(callee, args, attrs)
             except (ValueError, IndexError, ArithmeticError) as error:
@@ -444,7 +442,8 @@ class Executor:
 
         Returns:
             For None, a function or a global variable: a callable that takes arrays by position
-            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the value.
+            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
+            value.
         """
         if expr is None:
             expr = self.mod["main"]
