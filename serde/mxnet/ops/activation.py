@@ -1,0 +1,212 @@
+"""Activations, softmax and the loss heads, which at inference are activations."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_GAMMA = 1.0507009873554804934193349852946
+
+
+@OPS.imports("relu")
+def import_relu(ctx: Ctx, data: Expr) -> Expr:
+    return relay.nn.relu(data)
+
+
+@OPS.imports("softsign")
+def import_softsign(ctx: Ctx, data: Expr) -> Expr:
+    return relay.serde.softsign(data)
+
+
+@OPS.imports("hard_sigmoid")
+def import_hard_sigmoid(ctx: Ctx, data: Expr, *, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+    return relay.serde.hard_sigmoid(data, alpha=alpha, beta=beta)
+
+
+@OPS.imports("Activation")
+def import_activation(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+) -> Expr:
+    build = {
+        "relu": relay.nn.relu,
+        "sigmoid": relay.sigmoid,
+        "softrelu": relay.serde.softplus,
+        "softsign": relay.serde.softsign,
+        "tanh": relay.tanh,
+    }
+    return build[act_type](data)
+
+
+@OPS.imports("LeakyReLU")
+def import_leaky_relu(
+    ctx: Ctx,
+    data: Expr,
+    gamma: Expr | None = None,
+    *,
+    act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
+    slope: float = 0.25,
+    lower_bound: float = 0.125,
+    upper_bound: float = 0.334,
+) -> Expr:
+    """At inference the random slope of rrelu is the mean of its bounds."""
+    if act_type == "prelu":
+        return _prelu(ctx, data, gamma)
+    if act_type == "elu":
+        return relay.serde.elu(data, alpha=slope)
+    if act_type == "selu":
+        return relay.serde.selu(data, alpha=SELU_ALPHA, gamma=SELU_GAMMA)
+    if act_type == "gelu":
+        return relay.serde.gelu(data)
+    if act_type == "rrelu":
+        slope = (lower_bound + upper_bound) / 2
+    return relay.nn.leaky_relu(data, slope)
+
+
+def _prelu(ctx: Ctx, data: Expr, gamma: Expr | None) -> Expr:
+    """One slope for all, or one a channel (axis 1; of a vector, one an element)."""
+    if gamma is None:
+        raise Unsupported("act_type='prelu' needs the slopes as a second input")
+    rank = ctx.type(data).rank
+    axis = min(1, rank - 1)
+    slopes = ctx.type(gamma)
+    if slopes.rank != 1:
+        raise Unsupported(f"expected slopes of rank 1, found {slopes!r}")
+    channels = ctx.type(data).shape[axis]
+    if slopes.shape[0] == 1 and channels != 1:
+        gamma = relay.broadcast_to(gamma, (channels,))
+    return relay.nn.prelu(data, gamma, axis=axis)
+
+
+@OPS.imports("softmax")
+def import_softmax(
+    ctx: Ctx,
+    data: Expr,
+    length: Expr | None = None,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: np.dtype[AnyValue] | None = None,
+    use_length: bool = False,
+) -> Expr:
+    if use_length or length is not None:
+        raise Unsupported("softmax over a given length is not covered")
+    return _softmax(ctx, relay.nn.softmax, data, axis, temperature, dtype)
+
+
+@OPS.imports("log_softmax", ignored=("use_length",))
+def import_log_softmax(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: np.dtype[AnyValue] | None = None,
+) -> Expr:
+    return _softmax(ctx, relay.nn.log_softmax, data, axis, temperature, dtype)
+
+
+@OPS.imports("softmin", ignored=("use_length",))
+def import_softmin(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    axis: int = -1,
+    temperature: float | None = None,
+    dtype: np.dtype[AnyValue] | None = None,
+) -> Expr:
+    return _softmax(ctx, relay.nn.softmax, relay.negative(data), axis, temperature, dtype)
+
+
+def _softmax(
+    ctx: Ctx,
+    build: AnyValue,
+    data: Expr,
+    axis: int,
+    temperature: float | None,
+    dtype: np.dtype[AnyValue] | None,
+) -> Expr:
+    if dtype is not None:
+        data = relay.cast(data, dtype)
+    if temperature is not None and temperature != 1.0:
+        data = relay.divide(data, scalar_like(ctx, data, temperature))
+    return build(data, axis=axis)
+
+
+def _over_all_but_batch(ctx: Ctx, data: Expr) -> Expr:
+    """Softmax with everything behind the batch axis as one row."""
+    if ctx.type(data).rank <= 2:
+        return relay.nn.softmax(data, axis=-1)
+    return relay.reshape_like(relay.nn.softmax(relay.nn.batch_flatten(data), axis=1), data)
+
+
+@OPS.imports(
+    "SoftmaxOutput",
+    uses=1,
+    ignored=(
+        "grad_scale",
+        "ignore_label",
+        "use_ignore",
+        "normalization",
+        "out_grad",
+        "smooth_alpha",
+    ),
+)
+def import_softmax_output(
+    ctx: Ctx, data: Expr, *, multi_output: bool = False, preserve_shape: bool = False
+) -> Expr:
+    if multi_output:
+        return relay.nn.softmax(data, axis=1)
+    if preserve_shape:
+        return relay.nn.softmax(data, axis=-1)
+    return _over_all_but_batch(ctx, data)
+
+
+@OPS.imports("SoftmaxActivation")
+def import_softmax_activation(
+    ctx: Ctx, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
+) -> Expr:
+    if mode == "channel":
+        return relay.nn.softmax(data, axis=1)
+    return _over_all_but_batch(ctx, data)
+
+
+@OPS.imports("LogisticRegressionOutput", uses=1, ignored=("grad_scale",))
+def import_logistic_regression_output(ctx: Ctx, data: Expr) -> Expr:
+    return relay.sigmoid(data)
+
+
+@OPS.imports(
+    "LinearRegressionOutput",
+    "MAERegressionOutput",
+    "SVMOutput",
+    "MakeLoss",
+    "IdentityAttachKLSparseReg",
+    uses=1,
+    ignored=(
+        "grad_scale",
+        "margin",
+        "regularization_coefficient",
+        "use_linear",
+        "valid_thresh",
+        "normalization",
+        "sparseness_target",
+        "penalty",
+        "momentum",
+    ),
+)
+def import_training_head(ctx: Ctx, data: Expr) -> Expr:
+    """What these add matters to gradients only."""
+    return data

@@ -1,0 +1,165 @@
+"""Convolutions. MXNet pads both sides alike and keeps weights as (out, in/groups, *kernel)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+
+LAYOUTS = {
+    (1, None): ("NCW", "OIW"),
+    (2, None): ("NCHW", "OIHW"),
+    (3, None): ("NCDHW", "OIDHW"),
+    (1, "NCW"): ("NCW", "OIW"),
+    (1, "NWC"): ("NWC", "OWI"),
+    (2, "NCHW"): ("NCHW", "OIHW"),
+    (2, "NHWC"): ("NHWC", "OHWI"),
+    (3, "NCDHW"): ("NCDHW", "OIDHW"),
+    (3, "NDHWC"): ("NDHWC", "ODHWI"),
+}
+"""Layouts of data and weight by number of spatial axes and MXNet's ``layout``."""
+
+IGNORED = ("workspace", "cudnn_tune", "cudnn_off")
+
+
+def layouts(ndim: int, layout: str | None) -> tuple[str, str]:
+    """Return the layouts of data and weight.
+
+    Raises:
+        Unsupported: MXNet has no such layout.
+    """
+    if (ndim, layout) not in LAYOUTS:
+        raise Unsupported(f"layout {layout!r} with {ndim} spatial axes")
+    return LAYOUTS[ndim, layout]
+
+
+def per_axis(value: Sequence[int], ndim: int, default: int, name: str) -> tuple[int, ...]:
+    """Return one integer a spatial axis.
+
+    Raises:
+        Unsupported: There are neither none nor as many as axes.
+    """
+    if not value:
+        return (default,) * ndim
+    if len(value) != ndim:
+        raise Unsupported(f"{name}: expected {ndim} values, found {len(value)}")
+    return tuple(value)
+
+
+@OPS.imports("Convolution", "Convolution_v1", ignored=IGNORED)
+def import_convolution(
+    ctx: Ctx,
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    kernel: tuple[int, ...],
+    num_filter: int,
+    stride: tuple[int, ...] = (),
+    dilate: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    num_group: int = 1,
+    no_bias: bool = False,
+    layout: str | None = None,
+) -> Expr:
+    ndim = len(kernel)
+    data_layout, kernel_layout = layouts(ndim, layout)
+    padding = per_axis(pad, ndim, 0, "pad")
+    build = getattr(relay.nn, f"conv{ndim}d")
+    result = build(
+        data,
+        weight,
+        strides=per_axis(stride, ndim, 1, "stride"),
+        padding=padding + padding,
+        dilation=per_axis(dilate, ndim, 1, "dilate"),
+        groups=num_group,
+        channels=num_filter,
+        kernel_size=kernel,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+    )
+    return _with_bias(result, None if no_bias else bias, data_layout)
+
+
+def _with_bias(result: Expr, bias: Expr | None, layout: str) -> Expr:
+    return result if bias is None else relay.nn.bias_add(result, bias, axis=layout.index("C"))
+
+
+@OPS.imports("Deconvolution", ignored=IGNORED)
+def import_deconvolution(
+    ctx: Ctx,
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    kernel: tuple[int, ...],
+    num_filter: int,
+    stride: tuple[int, ...] = (),
+    dilate: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    adj: tuple[int, ...] = (),
+    target_shape: tuple[int, ...] = (),
+    num_group: int = 1,
+    no_bias: bool = True,
+    layout: str | None = None,
+) -> Expr:
+    """``target_shape`` takes the place of ``pad`` and ``adj``, half of the surplus on each side."""
+    ndim = len(kernel)
+    data_layout, _ = layouts(ndim, layout)
+    if data_layout[1] != "C":
+        raise Unsupported(f"layout {layout!r} of a transposed convolution")
+    strides = per_axis(stride, ndim, 1, "stride")
+    dilation = per_axis(dilate, ndim, 1, "dilate")
+    padding = per_axis(pad, ndim, 0, "pad")
+    extra = per_axis(adj, ndim, 0, "adj")
+    if target_shape and any(target_shape):
+        lengths = ctx.static_shape(data)[2:]
+        surplus = [
+            (length - 1) * s + (k - 1) * d + 1 - target
+            for length, s, k, d, target in zip(
+                lengths, strides, kernel, dilation, target_shape, strict=True
+            )
+        ]
+        if min(surplus) < 0:
+            raise Unsupported(f"target_shape {target_shape} is more than the input gives")
+        padding = tuple((each + 1) // 2 for each in surplus)
+        extra = tuple(each % 2 for each in surplus)
+    result = transposed(
+        ndim, data, weight, num_filter, kernel, strides, padding, extra, dilation, num_group
+    )
+    return _with_bias(result, None if no_bias else bias, data_layout)
+
+
+def transposed(
+    ndim: int,
+    data: Expr,
+    weight: Expr,
+    channels: int,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    extra: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> AnyValue:
+    """Return a transposed convolution with the channel axis behind the batch axis."""
+    build = getattr(relay.nn, f"conv{ndim}d_transpose")
+    data_layout, kernel_layout = LAYOUTS[ndim, None]
+    return build(
+        data,
+        weight,
+        channels=channels,
+        kernel_size=tuple(kernel),
+        strides=tuple(strides),
+        output_padding=tuple(extra),
+        padding=(*padding, *padding),
+        dilation=tuple(dilation),
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout="IO" + kernel_layout[2:],
+    )

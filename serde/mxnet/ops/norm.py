@@ -1,0 +1,149 @@
+"""Normalisations at inference, and dropout."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.shapes import normalize_axis
+
+
+@OPS.imports(
+    "BatchNorm",
+    "BatchNorm_v1",
+    "_contrib_SyncBatchNorm",
+    ignored=(
+        "momentum",
+        "use_global_stats",
+        "cudnn_off",
+        "min_calib_range",
+        "max_calib_range",
+        "ndev",
+        "key",
+    ),
+)
+def import_batch_norm(
+    ctx: Ctx,
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    moving_mean: Expr,
+    moving_var: Expr,
+    *,
+    eps: float = 1e-3,
+    fix_gamma: bool = True,
+    output_mean_var: bool = False,
+    axis: int = 1,
+) -> AnyValue:
+    """``fix_gamma`` makes gamma ones, whatever the file holds.
+
+    Statistics stay float32 when the data is float16. The further outputs are
+    the mean and the reciprocal of the standard deviation.
+    """
+    dtype = ctx.type(data).dtype
+    wide = ctx.type(gamma).dtype
+    if fix_gamma:
+        gamma = relay.ones_like(gamma)
+    if wide != dtype:
+        data = relay.cast(data, wide)
+    result = relay.nn.batch_norm(
+        data, gamma, beta, moving_mean, moving_var, axis=axis, epsilon=eps
+    )[0]
+    if wide != dtype:
+        result = relay.cast(result, dtype)
+    if not output_mean_var:
+        return result
+    deviation = relay.rsqrt(relay.add(moving_var, scalar_like(ctx, moving_var, eps)))
+    return [result, moving_mean, deviation]
+
+
+@OPS.imports("InstanceNorm")
+def import_instance_norm(
+    ctx: Ctx, data: Expr, gamma: Expr, beta: Expr, *, eps: float = 1e-3
+) -> Expr:
+    return relay.nn.instance_norm(data, gamma, beta, axis=1, epsilon=eps)
+
+
+@OPS.imports("LayerNorm")
+def import_layer_norm(
+    ctx: Ctx,
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    *,
+    axis: int = -1,
+    eps: float = 1e-5,
+    output_mean_var: bool = False,
+) -> AnyValue:
+    """The further outputs are the mean and the standard deviation, their axis kept."""
+    result = relay.nn.layer_norm(data, gamma, beta, axis=axis, epsilon=eps)
+    if not output_mean_var:
+        return result
+    mean = relay.mean(data, axis=(axis,), keepdims=True)
+    variance = relay.variance(data, axis=(axis,), keepdims=True)
+    return [result, mean, relay.sqrt(relay.add(variance, scalar_like(ctx, variance, eps)))]
+
+
+@OPS.imports("GroupNorm")
+def import_group_norm(
+    ctx: Ctx,
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    *,
+    num_groups: int = 1,
+    eps: float = 1e-5,
+    output_mean_var: bool = False,
+) -> Expr:
+    if output_mean_var:
+        raise Unsupported("output_mean_var=True")
+    if ctx.type(gamma).shape != (ctx.type(data).shape[1],):
+        raise Unsupported("gamma and beta must have one value a channel")
+    return relay.nn.group_norm(data, gamma, beta, num_groups=num_groups, axis=1, epsilon=eps)
+
+
+@OPS.imports("LRN")
+def import_lrn(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    nsize: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    knorm: float = 2.0,
+) -> Expr:
+    return relay.nn.lrn(data, size=nsize, axis=1, bias=knorm, alpha=alpha, beta=beta)
+
+
+@OPS.imports("L2Normalization")
+def import_l2_normalization(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    eps: float = 1e-10,
+    mode: Literal["channel", "instance", "spatial"] = "instance",
+) -> Expr:
+    """MXNet adds `eps` to the sum of squares; Relay's operator takes the larger of both."""
+    rank = ctx.type(data).rank
+    axes = {
+        "channel": (normalize_axis(1, rank),),
+        "instance": tuple(range(1, rank)),
+        "spatial": tuple(range(2, rank)),
+    }[mode]
+    total = relay.sum(relay.multiply(data, data), axis=axes, keepdims=True)
+    return relay.divide(data, relay.sqrt(relay.add(total, scalar_like(ctx, total, eps))))
+
+
+@OPS.imports("Dropout", ignored=("cudnn_off", "axes"))
+def import_dropout(
+    ctx: Ctx, data: Expr, *, p: float = 0.5, mode: Literal["training", "always"] = "training"
+) -> Expr:
+    if mode == "always" and p > 0:
+        raise Unsupported("mode='always' drops at random when the model is used")
+    return relay.nn.dropout(data, p)

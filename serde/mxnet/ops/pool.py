@@ -1,0 +1,177 @@
+"""Pooling. The windows of ``pooling_convention="full"`` may reach past the padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Literal
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.ops.conv import layouts, per_axis
+from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+
+PoolType = Literal["max", "avg", "sum", "lp"]
+
+
+@OPS.imports("Pooling", "Pooling_v1", ignored=("cudnn_off",))
+def import_pooling(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    kernel: tuple[int, ...] = (),
+    pool_type: PoolType = "max",
+    global_pool: bool = False,
+    pooling_convention: Literal["valid", "full", "same"] = "valid",
+    stride: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    p_value: int | None = None,
+    count_include_pad: bool | None = True,
+    layout: str | None = None,
+) -> Expr:
+    ndim = ctx.type(data).rank - 2
+    data_layout, _ = layouts(ndim, layout)
+    if pool_type == "lp" and p_value not in (1, 2, 3):
+        raise Unsupported(f"p_value={p_value} of lp pooling; MXNet has 1, 2 and 3")
+    if global_pool:
+        return _global(ctx, data, pool_type, p_value, data_layout)
+    if pooling_convention == "same":
+        raise Unsupported("pooling_convention='same', which MXNet 1.9.1 itself cannot run")
+    if len(kernel) != ndim:
+        raise Unsupported(f"kernel: expected {ndim} values, found {len(kernel)}")
+    window = _Window(
+        ctx, data, kernel, per_axis(stride, ndim, 1, "stride"), per_axis(pad, ndim, 0, "pad"),
+        pooling_convention == "full", data_layout,
+    )  # fmt: skip
+    if pool_type == "max":
+        return window.max()
+    if pool_type == "avg":
+        return window.average(include_pad=count_include_pad is not False)
+    if pool_type == "sum":
+        return window.sum(data)
+    return _lp(ctx, data, p_value, window.sum)
+
+
+class _Window:
+    """The window of one pooling, and what can be taken over it."""
+
+    def __init__(
+        self,
+        ctx: Ctx,
+        data: Expr,
+        kernel: Sequence[int],
+        strides: Sequence[int],
+        pad: Sequence[int],
+        ceil_mode: bool,
+        layout: str,
+    ) -> None:
+        self.ctx = ctx
+        self.data = data
+        self.kernel = tuple(kernel)
+        self.strides = tuple(strides)
+        self.pad = tuple(pad)
+        self.layout = layout
+        self.ndim = len(self.kernel)
+        self.axes = [layout.index(letter) for letter in "DHW"[3 - self.ndim :]]
+        self.overshoot = [self._overshoot(i) for i in range(self.ndim)] if ceil_mode else None
+
+    def _overshoot(self, i: int) -> int | None:
+        """Return how far the last window reaches past the padding; None where it is not known.
+
+        Raises:
+            Unsupported: The last window may lie in the padding altogether.
+        """
+        length = self.ctx.type(self.data).shape[self.axes[i]]
+        kernel, stride, pad = self.kernel[i], self.strides[i], self.pad[i]
+        room = length + 2 * pad - kernel
+        excess = (-room) % stride if isinstance(room, int) else None
+        most = stride - 1 if excess is None else excess
+        if most >= kernel - pad and (pad or most):
+            raise Unsupported("pooling_convention='full' with a window that holds padding only")
+        return excess
+
+    def max(self) -> Expr:
+        build = getattr(relay.nn, f"max_pool{self.ndim}d")
+        return build(self.data, **self._geometry(self.pad, ceil_mode=not self._even()))
+
+    def average(self, *, include_pad: bool) -> Expr:
+        """A mean that counts padding does not count what lies past it."""
+        build = getattr(relay.nn, f"avg_pool{self.ndim}d")
+        if self._even():
+            geometry = self._geometry(self.pad, ceil_mode=False)
+            return build(self.data, **geometry, count_include_pad=include_pad)
+        data, pad = self.data, self.pad
+        if include_pad and any(pad):
+            data, pad = self._padded(data, [(each, each) for each in pad]), (0,) * self.ndim
+        return build(data, **self._geometry(pad, ceil_mode=True), count_include_pad=False)
+
+    def sum(self, data: Expr) -> Expr:
+        """Zeros past the padding add nothing, so the window is filled up with them."""
+        build = getattr(relay.nn, f"avg_pool{self.ndim}d")
+        pad: tuple[int, ...] = self.pad
+        if not self._even():
+            spare = self.overshoot or []
+            after = [
+                each + (stride - 1 if more is None else more)
+                for each, stride, more in zip(self.pad, self.strides, spare, strict=True)
+            ]
+            data = self._padded(data, list(zip(self.pad, after, strict=True)))
+            pad = (0,) * self.ndim
+        mean = build(data, **self._geometry(pad, ceil_mode=False), count_include_pad=True)
+        return relay.multiply(mean, scalar_like(self.ctx, mean, prod(self.kernel)))
+
+    def _even(self) -> bool:
+        return self.overshoot is None or all(excess == 0 for excess in self.overshoot)
+
+    def _geometry(self, pad: Sequence[int], *, ceil_mode: bool) -> dict[str, object]:
+        return {
+            "pool_size": self.kernel,
+            "strides": self.strides,
+            "padding": (*pad, *pad),
+            "layout": self.layout,
+            "ceil_mode": ceil_mode,
+        }
+
+    def _padded(self, data: Expr, widths: list[tuple[int, int]]) -> Expr:
+        pad_width = [(0, 0)] * len(self.layout)
+        for axis, width in zip(self.axes, widths, strict=True):
+            pad_width[axis] = width
+        return relay.nn.pad(data, pad_width, scalar_like(self.ctx, data, 0))
+
+
+def _global(ctx: Ctx, data: Expr, pool_type: PoolType, p_value: int | None, layout: str) -> Expr:
+    axes = tuple(axis for axis, letter in enumerate(layout) if letter not in "NC")
+    ndim = len(axes)
+    if pool_type in ("max", "avg") and ndim == 2:
+        return getattr(relay.nn, f"global_{pool_type}_pool2d")(data, layout=layout)
+    if pool_type == "max":
+        return relay.max(data, axis=axes, keepdims=True)
+    if pool_type == "avg":
+        return relay.mean(data, axis=axes, keepdims=True)
+
+    def total(x: Expr) -> Expr:
+        return relay.sum(x, axis=axes, keepdims=True)
+
+    return total(data) if pool_type == "sum" else _lp(ctx, data, p_value, total)
+
+
+def _lp(ctx: Ctx, data: Expr, p_value: int | None, total: Callable[[Expr], Expr]) -> Expr:
+    """MXNet raises the values themselves, not their magnitudes, to the power."""
+    if p_value == 1:
+        return total(data)
+    if p_value == 2:
+        return relay.sqrt(total(relay.multiply(data, data)))
+    return import_cbrt(ctx, total(relay.multiply(relay.multiply(data, data), data)))
+
+
+@OPS.imports("_contrib_AdaptiveAvgPooling2D")
+def import_adaptive_avg_pooling(ctx: Ctx, data: Expr, *, output_size: tuple[int, ...] = ()) -> Expr:
+    if len(output_size) > 2:
+        raise Unsupported(f"output_size: expected at most 2 values, found {len(output_size)}")
+    height, width = (output_size * 2)[:2] if output_size else (1, 1)
+    if (height, width) == (1, 1):
+        return relay.nn.global_avg_pool2d(data)
+    return relay.nn.adaptive_avg_pool2d(data, output_size=(height, width))

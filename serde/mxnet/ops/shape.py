@@ -1,0 +1,246 @@
+"""Shapes: reshaping, joining, splitting, broadcasting and filling."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.shapes import normalize_axes, normalize_axis
+
+FLOAT32 = np.dtype("float32")
+
+
+@OPS.imports("Flatten")
+def import_flatten(ctx: Ctx, data: Expr) -> Expr:
+    if ctx.type(data).rank == 1:
+        return relay.expand_dims(data, 1)
+    return relay.nn.batch_flatten(data)
+
+
+@OPS.imports("Reshape", ignored=("target_shape", "keep_highest"))
+def import_reshape(
+    ctx: Ctx, data: Expr, *, shape: tuple[int, ...] = (), reverse: bool = False
+) -> Expr:
+    """``reverse`` reads the special codes from the last axis on."""
+    if not shape:
+        raise Unsupported("a reshape without shape (the target_shape of MXNet before 0.9)")
+    build = relay.contrib_reverse_reshape if reverse else relay.reshape
+    return build(data, newshape=shape)
+
+
+@OPS.imports("reshape_like")
+def import_reshape_like(
+    ctx: Ctx,
+    lhs: Expr,
+    rhs: Expr,
+    *,
+    lhs_begin: int | None = None,
+    lhs_end: int | None = None,
+    rhs_begin: int | None = None,
+    rhs_end: int | None = None,
+) -> Expr:
+    return relay.reshape_like(
+        lhs,
+        rhs,
+        lhs_begin=lhs_begin or 0,
+        lhs_end=lhs_end,
+        rhs_begin=rhs_begin or 0,
+        rhs_end=rhs_end,
+    )
+
+
+@OPS.imports("transpose")
+def import_transpose(ctx: Ctx, data: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
+    return relay.transpose(data, axes or None)
+
+
+@OPS.imports("SwapAxis")
+def import_swap_axis(ctx: Ctx, data: Expr, *, dim1: int = 0, dim2: int = 0) -> Expr:
+    rank = ctx.type(data).rank
+    order = list(range(rank))
+    first, second = normalize_axis(dim1, rank), normalize_axis(dim2, rank)
+    order[first], order[second] = second, first
+    return relay.transpose(data, order)
+
+
+@OPS.imports("expand_dims")
+def import_expand_dims(ctx: Ctx, data: Expr, *, axis: int) -> Expr:
+    return relay.expand_dims(data, axis)
+
+
+@OPS.imports("squeeze")
+def import_squeeze(ctx: Ctx, data: Expr, *, axis: int | tuple[int, ...] | None = None) -> Expr:
+    """A tensor whose every axis goes keeps one of length 1."""
+    shape = ctx.static_shape(data) if axis is None else ctx.type(data).shape
+    if axis is None:
+        axes = tuple(i for i, length in enumerate(shape) if length == 1)
+    else:
+        axes = normalize_axes((axis,) if isinstance(axis, int) else axis, len(shape))
+    if not axes:
+        return data
+    return relay.squeeze(data, axes[1:] if len(axes) == len(shape) else axes)
+
+
+@OPS.imports("Concat")
+def import_concat(ctx: Ctx, *data: Expr, dim: int = 1, num_args: int = 0) -> Expr:
+    return relay.concatenate(data, axis=dim)
+
+
+@OPS.imports("stack")
+def import_stack(ctx: Ctx, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
+    return relay.stack(data, axis=axis)
+
+
+@OPS.imports("SliceChannel")
+def import_slice_channel(
+    ctx: Ctx, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
+) -> AnyValue:
+    return _split(data, num_outputs, axis, squeeze_axis)
+
+
+@OPS.imports("_split_v2")
+def import_split_v2(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    indices: tuple[int, ...] = (),
+    axis: int = 1,
+    squeeze_axis: bool = False,
+    sections: int = 0,
+) -> AnyValue:
+    """The file's indices start with the 0 that Relay leaves out."""
+    return _split(data, sections if sections > 0 else indices[1:], axis, squeeze_axis)
+
+
+def _split(data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool) -> list[Expr]:
+    parts = list(relay.split(data, where, axis=axis))
+    return [relay.squeeze(part, (axis,)) for part in parts] if squeeze else parts
+
+
+@OPS.imports("tile")
+def import_tile(ctx: Ctx, data: Expr, *, reps: tuple[int, ...]) -> Expr:
+    return relay.tile(data, reps)
+
+
+@OPS.imports("repeat")
+def import_repeat(ctx: Ctx, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+    if axis is None:
+        return relay.repeat(relay.reshape(data, (-1,)), repeats, 0)
+    return relay.repeat(data, repeats, axis)
+
+
+@OPS.imports("reverse")
+def import_reverse(ctx: Ctx, data: Expr, *, axis: tuple[int, ...]) -> Expr:
+    for each in axis:
+        data = relay.reverse(data, each)
+    return data
+
+
+@OPS.imports("broadcast_to")
+def import_broadcast_to(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+    """A 0 keeps the length there is."""
+    lengths = ctx.type(data).shape
+    if len(shape) != len(lengths):
+        raise Unsupported(f"shape: expected {len(lengths)} values, found {len(shape)}")
+    target = [own if wanted == 0 else wanted for own, wanted in zip(lengths, shape, strict=True)]
+    return relay.broadcast_to(data, target)
+
+
+@OPS.imports("broadcast_axis")
+def import_broadcast_axis(
+    ctx: Ctx, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
+) -> Expr:
+    target = list(ctx.type(data).shape)
+    for each, length in zip(normalize_axes(axis, len(target)), size, strict=True):
+        target[each] = length
+    return relay.broadcast_to(data, target)
+
+
+@OPS.imports("broadcast_like")
+def import_broadcast_like(
+    ctx: Ctx,
+    lhs: Expr,
+    rhs: Expr,
+    *,
+    lhs_axes: tuple[int, ...] | None = None,
+    rhs_axes: tuple[int, ...] | None = None,
+) -> Expr:
+    if lhs_axes is None or rhs_axes is None:
+        return relay.broadcast_to_like(lhs, rhs)
+    target = list(ctx.type(lhs).shape)
+    lengths = ctx.type(rhs).shape
+    for left, right in zip(lhs_axes, rhs_axes, strict=True):
+        target[normalize_axis(left, len(target))] = lengths[right]
+    return relay.broadcast_to(lhs, target)
+
+
+@OPS.imports("Pad")
+def import_pad(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    mode: Literal["constant", "edge", "reflect"],
+    pad_width: tuple[int, ...],
+    constant_value: float = 0.0,
+) -> Expr:
+    """Widths come as one row: before and after, axis by axis."""
+    rank = ctx.type(data).rank
+    if len(pad_width) != 2 * rank:
+        raise Unsupported(f"pad_width: expected {2 * rank} values, found {len(pad_width)}")
+    widths = list(zip(pad_width[::2], pad_width[1::2], strict=True))
+    return relay.nn.pad(data, widths, scalar_like(ctx, data, constant_value), pad_mode=mode)
+
+
+@OPS.imports("depth_to_space")
+def import_depth_to_space(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
+    return relay.nn.depth_to_space(data, block_size, mode="DCR")
+
+
+@OPS.imports("space_to_depth")
+def import_space_to_depth(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
+    return relay.nn.space_to_depth(data, block_size)
+
+
+def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
+    lengths: list[Dim] = list(shape)
+    return relay.full(relay.const(np.array(value, dtype=dtype)), lengths, dtype)
+
+
+@OPS.imports("_zeros", ignored=("ctx",))
+def import_zeros(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
+    return _filled(0, shape, dtype)
+
+
+@OPS.imports("_ones", ignored=("ctx",))
+def import_ones(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
+    return _filled(1, shape, dtype)
+
+
+@OPS.imports("_full", ignored=("ctx",))
+def import_full(
+    ctx: Ctx,
+    *,
+    shape: tuple[int, ...],
+    value: float,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return _filled(value, shape, dtype)
+
+
+@OPS.imports("shape_array")
+def import_shape_array(ctx: Ctx, data: Expr) -> Expr:
+    return relay.shape_of(data, dtype="int64")
+
+
+@OPS.imports("size_array")
+def import_size_array(ctx: Ctx, data: Expr) -> Expr:
+    return relay.expand_dims(relay.ndarray_size(data, dtype="int64"), 0)
