@@ -191,8 +191,8 @@ class _Verifier:
             if variable is None:
                 continue
             position = self._position[variable]
-            if position >= limit:
-                # Bound below `node`: what else is used there is not known, so take all of it.
+            if position >= limit or self._open[position] is not variable:
+                # Closed by now: what else is used below is not known, so take all that is open.
                 position = limit - 1
             deepest = max(deepest, position)
         return self._open[deepest] if deepest >= 0 else None
