@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
+from serde.engines import engine_for_path, engine_for_source
 from serde.errors import CheckError, OptionError
 from serde.prepare import PrepareOptions, prepare
 from serde.relay.expr import Call
@@ -17,7 +18,7 @@ from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.visit import post_order
 from serde.report import Report
-from serde.verdict import Tolerance, compare, engine_for_path, engine_for_source
+from serde.verdict import Tolerance, compare
 
 __all__ = ["check", "convert", "export_model", "from_relay", "to_relay"]
 
@@ -177,6 +178,7 @@ def convert(
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
+                float16=passes.float16,
                 report=report,
             )
         if not report.passed:
@@ -207,6 +209,7 @@ def check(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    float16: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -220,7 +223,8 @@ def check(
         target_format: Name of the target's format; by suffix if left out.
         runs: Number of sets of inputs.
         tolerance: What is accepted; by dtype if left out.
-        dims: Lengths of dynamic dimensions.
+        dims: Lengths of dynamic dimensions by name.
+        float16: The target computes in float16; it is judged by what that can hold.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``.
 
@@ -245,6 +249,7 @@ def check(
             runs=runs,
             tolerance=tolerance,
             dims=dims,
+            float16=float16,
             report=report,
         )
     return report
