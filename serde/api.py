@@ -49,7 +49,7 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    bound = _bind(bridge, options, reading=True)
+    bound = bridge.bind_import(_canonical(options))
     return _read(bridge, source, params, bound, report)[1]
 
 
@@ -80,7 +80,7 @@ def from_relay(
     report = Report() if report is None else report
     bridge = _target(format, path)
     passes, rest = _bind_passes(options)
-    bound = _bind(bridge, rest, reading=False)
+    bound = bridge.bind_export(rest)
     native = _write(bridge, model, passes, bound, report)
     if path is None:
         return bridge.complete(native)
@@ -239,7 +239,8 @@ def check(
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
-    loaded, model = _read(reader, source, params, _bind(reader, options, reading=True), report)
+    bound = reader.bind_import(_canonical(options))
+    loaded, model = _read(reader, source, params, bound, report)
     writer = target_bridge(target, target_format)
     with report.stage("check"):
         compare(
@@ -261,6 +262,7 @@ def _read(
     with report.stage("load"):
         native = bridge.load(source, params, options)
     report.title = f"{bridge.name} -> relay"
+    report.facts["source"] = bridge.name
     report.before = Counter(bridge.operators(native))
     report.nodes = sum(report.before.values())
     with report.stage(report.title):
@@ -274,6 +276,7 @@ def _write(
     with report.stage("optimize"):
         model = prepare(model, passes, report=report)
     report.title = f"relay -> {bridge.name}"
+    report.facts["target"] = bridge.name
     report.nodes = sum(
         isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
     )
@@ -296,15 +299,6 @@ def _target(format: str | None, path: PathLike | None) -> Bridge:
     if format is None and path is None:
         raise OptionError("name a format, or a path whose suffix tells it")
     return target_bridge("" if path is None else path, format)
-
-
-def _bind(bridge: Bridge, options: Mapping[str, AnyValue], *, reading: bool) -> AnyValue:
-    cls = bridge.import_options if reading else bridge.export_options
-    if cls is None:
-        raise OptionError(f"format {bridge.name} cannot be {'read' if reading else 'written'}")
-    bound, rest = bind_options(cls, _canonical(options))
-    _refuse_unknown(rest, [cls])
-    return bound
 
 
 def _bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:

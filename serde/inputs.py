@@ -218,9 +218,7 @@ def _one_hot(node: Call, _lengths: Mapping[str, int]) -> list[tuple[Expr, Range]
 def _advanced(node: Call, lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
     fields = node.args[0].fields if isinstance(node.args[0], Tuple) else ()
     shape = _shape(fields[0], lengths) if fields else ()
-    return [
-        (index, (0, length - 1)) for index, length in zip(fields[1:], shape, strict=False)
-    ]
+    return [(index, (0, length - 1)) for index, length in zip(fields[1:], shape, strict=False)]
 
 
 def _unravel(node: Call, _lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
@@ -272,7 +270,5 @@ def _lengths_of(
     for axis, dim in enumerate(shape):
         length = substitute(dim, lengths)
         default = BATCH_LENGTH if axis == 0 else OTHER_LENGTH
-        found.append(
-            length if isinstance(length, int) else default if unknown is None else unknown
-        )
+        found.append(length if isinstance(length, int) else default if unknown is None else unknown)
     return tuple(found)
