@@ -254,7 +254,7 @@ _checking_flags = _stack(
 _printing_flags = _stack(
     click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
     click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
-    click.option("-q", "--quiet", is_flag=True, help="Print nothing but "),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
 )
 _report_flag = click.option(
