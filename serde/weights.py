@@ -24,7 +24,15 @@ from serde.limits import CHUNK_BYTES
 if TYPE_CHECKING:
     from collections.abc import Buffer
 
-__all__ = ["ArrayWeight", "FileRange", "FileWeight", "Weight", "dtype_name", "numpy_dtype"]
+__all__ = [
+    "ArrayWeight",
+    "FileRange",
+    "FileWeight",
+    "ReshapedWeight",
+    "Weight",
+    "dtype_name",
+    "numpy_dtype",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -75,10 +83,12 @@ class Weight(ABC):
     Attributes:
         shape: Lengths of the axes.
         dtype: Name of the element type, such as ``"float32"``.
+        sparse: Whether the source stores it sparsely, so that zeros are filled in.
     """
 
     shape: tuple[int, ...]
     dtype: str
+    sparse: bool = False
 
     @property
     def size(self) -> int:
@@ -113,6 +123,10 @@ class Weight(ABC):
         for start, stop in self.row_ranges():
             data = np.ascontiguousarray(self.rows(start, stop))
             yield from _pieces(data)
+
+    def reshaped(self, shape: tuple[int, ...]) -> Weight:
+        """Return the same values, row-major, in another shape of the same size."""
+        return ReshapedWeight(self, shape)
 
     def row_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of axis 0 that are as long as a chunk allows, at least one row each."""
@@ -291,6 +305,10 @@ class FileWeight(Weight):
             opened.read_into(value.reshape(-1).view(np.uint8), self._range.offset + start * row)
         return value
 
+    def reshaped(self, shape: tuple[int, ...]) -> Weight:
+        """Return the same file range in another shape."""
+        return FileWeight(self._range, shape, self.dtype)
+
     def chunks(self) -> Iterator[memoryview]:
         """Yield the bytes as they lie in the file."""
         with self._range.open() as opened:
@@ -315,3 +333,30 @@ class ArrayWeight(Weight):
     def array(self) -> Array:
         """Return a copy of the values."""
         return np.array(self._value, order="C")
+
+
+class ReshapedWeight(Weight):
+    """The values of another weight in another shape."""
+
+    def __init__(self, base: Weight, shape: tuple[int, ...]) -> None:
+        if math.prod(shape) != base.size:
+            raise ValueError(f"{list(base.shape)} cannot have the shape {list(shape)}")
+        self.shape = shape
+        self.dtype = base.dtype
+        self._base = base
+
+    @property
+    def source(self) -> FileRange | None:
+        """The file range of the base."""
+        return self._base.source
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop` of axis 0; of the base only these where axis 0 is kept."""
+        if self.shape and self._base.shape[:1] == self.shape[:1]:
+            return self._base.rows(start, stop).reshape(stop - start, *self.shape[1:])
+        value = self._base.array().reshape(self.shape)
+        return value[start:stop] if self.shape else value
+
+    def chunks(self) -> Iterator[memoryview]:
+        """Yield the bytes of the base."""
+        return self._base.chunks()
