@@ -177,9 +177,9 @@ class _Schedule:
                 for child, aligned in zip(step.inputs, step.rule.aligned, strict=True):
                     (wanted_by_rows if aligned else wanted).add(child)
         self._needed = wanted
-        self._read = {
-            child for number in self._by_rows for child in self._steps[number].inputs
-        } | {self._root}
+        self._read = {child for number in self._by_rows for child in self._steps[number].inputs} | {
+            self._root
+        }
 
     def fixed(self) -> dict[int, AnyValue]:
         """Return the values that are wanted as one and that steps by rows read."""

@@ -283,9 +283,7 @@ class _Machine:
         if isinstance(callee, OpDef):
             attrs: Mapping[str, AnyValue] = node.attrs
             if number in frame.plan.symbolic:
-                attrs = {
-                    name: resolve_dims(value, frame.lengths) for name, value in attrs.items()
-                }
+                attrs = {name: resolve_dims(value, frame.lengths) for name, value in attrs.items()}
             try:
                 value = apply_kernel(callee, args, attrs)
             except (ValueError, IndexError, ArithmeticError) as error:

@@ -146,5 +146,3 @@ def build_collapse_sum_to(data: Expr, shape: AnyValue) -> Expr:
     """Return `data` summed down to `shape`: integers or an expression."""
     wanted = shape if isinstance(shape, Expr) else const(list(shape), "int32")
     return call("collapse_sum_to", data, wanted)
-
-
