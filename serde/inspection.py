@@ -116,7 +116,7 @@ def inspect_model(
             with report.stage(report.title):
                 model = bridge.to_relay(native, bound, report=report)
         except (OptionError, UnsupportedModelError) as error:
-            if relay or options:
+            if relay or (options and isinstance(error, OptionError)):
                 raise
             notes.append(str(error))
         else:
