@@ -26,6 +26,7 @@ from serde.relay.expr import (
     const,
     var,
 )
+from serde.relay.interpreter import create_executor
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import lookup_builder as _lookup_builder
@@ -34,7 +35,7 @@ from serde.relay.types import FuncType, TensorType, TupleType
 __all__ = [
     "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
     "ModelMeta", "RelayModel", "Span", "TensorType", "Tuple", "TupleGetItem", "TupleType",
-    "TupleWrapper", "Var", "const", "op", "symbol", "transform", "var",
+    "TupleWrapper", "Var", "const", "create_executor", "op", "symbol", "transform", "var",
 ]  # fmt: skip
 
 

@@ -31,15 +31,13 @@ __all__ = ["MAX_VALUES", "FoldShape", "shape_value"]
 MAX_VALUES = 1024
 """A tensor of more elements is not taken for shape arithmetic."""
 
-DimArray = np.ndarray[AnyValue, np.dtype[np.object_]]
+DimArray = np.ndarray[AnyValue, np.dtype[AnyValue]]
 Values = dict[Expr, DimArray]
 
-_MOVES = frozenset(
-    """
-    broadcast_to concatenate copy expand_dims gather repeat reshape reverse squeeze stack
-    strided_slice take tile transpose
-    """.split()
-)
+_MOVES = frozenset([
+    "broadcast_to", "concatenate", "copy", "expand_dims", "gather", "repeat", "reshape",
+    "reverse", "squeeze", "stack", "strided_slice", "take", "tile", "transpose",
+])  # fmt: skip
 """Operators that only move elements; operands after the first are positions."""
 
 _FIXED: dict[str, Callable[[AnyValue, AnyValue], AnyValue]] = {

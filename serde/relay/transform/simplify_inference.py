@@ -19,9 +19,7 @@ from serde.weights import numpy_dtype
 
 __all__ = ["SimplifyInference"]
 
-_CONVS = frozenset(
-    f"nn.conv{rank}d{suffix}" for rank in (1, 2, 3) for suffix in ("", "_transpose")
-)
+_CONVS = frozenset(f"nn.conv{rank}d{suffix}" for rank in (1, 2, 3) for suffix in ("", "_transpose"))
 _LINEAR = _CONVS | {"nn.dense"}
 
 
@@ -78,9 +76,7 @@ class SimplifyInference(FunctionPass):
             return self.weights
         return frozenset(param.name_hint for param in function.params)
 
-    def _fold(
-        self, old: Call, new: Call, uses: dict[Expr, int], closed: set[Expr]
-    ) -> Expr | None:
+    def _fold(self, old: Call, new: Call, uses: dict[Expr, int], closed: set[Expr]) -> Expr | None:
         """Return what stands for a batch norm, or None.
 
         Args:
@@ -172,9 +168,7 @@ def _channel_axis(layer: Call, rank: int) -> int | None:
     return layout.index("C") if len(layout) == rank and layout.isupper() else None
 
 
-def _weight_place(
-    layer: Call, weight: TensorType, channels: Dim
-) -> tuple[int, int | None] | None:
+def _weight_place(layer: Call, weight: TensorType, channels: Dim) -> tuple[int, int | None] | None:
     """Return the axis of a weight that counts filters, and the axis that counts groups of them.
 
     In groups, a transposed convolution's weight is (in, out / groups, ...): filter f is entry

@@ -20,17 +20,16 @@ from serde.weights import Weight
 
 __all__ = ["KEEP_FLOAT32", "ToFloat16", "float16_overflows"]
 
-KEEP_FLOAT32 = frozenset(
-    """
-    arange cumprod cumsum dyn.image.resize2d dyn.nn.upsampling image.affine_grid
-    image.crop_and_resize image.grid_sample image.resize1d image.resize2d image.resize3d mean
-    nn.batch_norm nn.group_norm nn.instance_norm nn.l2_normalize nn.layer_norm nn.log_softmax
-    nn.lrn nn.upsampling nn.upsampling3d prod sum topk variance
-    vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior
-    vision.multibox_transform_loc vision.non_max_suppression vision.proposal vision.roi_align
-    vision.roi_pool
-    """.split()
-)
+KEEP_FLOAT32 = frozenset([
+    "arange", "cumprod", "cumsum", "dyn.image.resize2d", "dyn.nn.upsampling",
+    "image.affine_grid", "image.crop_and_resize", "image.grid_sample", "image.resize1d",
+    "image.resize2d", "image.resize3d", "mean", "nn.batch_norm", "nn.group_norm",
+    "nn.instance_norm", "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn",
+    "nn.upsampling", "nn.upsampling3d", "prod", "sum", "topk", "variance",
+    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
+    "vision.multibox_prior", "vision.multibox_transform_loc", "vision.non_max_suppression",
+    "vision.proposal", "vision.roi_align", "vision.roi_pool",
+])  # fmt: skip
 """Operators that stay in float32 unless asked otherwise.
 
 Sums over many elements and squares (normalisations, reductions) leave the range
@@ -231,15 +230,19 @@ def float16_overflows(
         for node in converter.overflowed
     ]
     for node in post_order(function):
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "cast":
-            continue
-        source = node.args[0]
-        if isinstance(source, Var) and source.name_hint in model.params:
-            if node.attrs["dtype"] == np.float16 and _weight_overflows(
-                model.params[source.name_hint]
-            ):
-                found.append(f"weight {source.name_hint}")
+        weight = model.params.get(_narrowed(node))
+        if weight is not None and _weight_overflows(weight):
+            found.append(f"weight {_narrowed(node)}")
     return found
+
+
+def _narrowed(node: Expr) -> str:
+    """Return the name of the variable that `node` casts to float16, or nothing."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "cast":
+        return ""
+    source = node.args[0]
+    narrows = isinstance(source, Var) and node.attrs["dtype"] == np.float16
+    return source.name_hint if narrows and isinstance(source, Var) else ""
 
 
 def _weight_overflows(weight: Weight) -> bool:
