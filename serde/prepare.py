@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from serde.relay import transform
 from serde.relay.model import RelayModel
@@ -26,7 +26,7 @@ class PrepareOptions:
     """
 
     keep_batch_norm: bool = False
-    float16: bool = False
+    float16: bool = field(default=False, metadata={"flag": "--fp16"})
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()
