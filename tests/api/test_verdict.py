@@ -122,9 +122,7 @@ def test_integers_that_are_one_float64_are_told_apart() -> None:
         ([3e38, 1.0], [np.inf, 1.0], False),
     ],
 )
-def test_what_is_not_finite_must_agree(
-    left: list[float], right: list[float], passed: bool
-) -> None:
+def test_what_is_not_finite_must_agree(left: list[float], right: list[float], passed: bool) -> None:
     verdict = judge_output("y", np.float32(left), np.float32(right), Tolerance(1e9, 1e9))
     assert verdict.passed is passed
     assert verdict.max_abs == (0.0 if passed else math.inf)

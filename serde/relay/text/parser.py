@@ -689,4 +689,3 @@ def _run(step: Step) -> AnyValue:
             answer = done.value
             if not stack:
                 return answer
-
