@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde._optional import require
 from serde.engines import engine_for_path, engine_for_source, run_engine
 from serde.errors import CheckError, MissingDependency, OptionError
 from serde.inputs import input_ranges, random_inputs, resolve_dims
 from serde.relay.expr import Expr, Var
-from serde.relay.types import TensorType
 from serde.report import Report
 from serde.verdict import Tolerance, compare, judge_output
 from serde.weights import ArrayWeight
@@ -122,9 +121,7 @@ def test_integers_that_are_one_float64_are_told_apart() -> None:
         ([3e38, 1.0], [np.inf, 1.0], False),
     ],
 )
-def test_what_is_not_finite_must_agree(
-    left: list[float], right: list[float], passed: bool
-) -> None:
+def test_what_is_not_finite_must_agree(left: list[float], right: list[float], passed: bool) -> None:
     verdict = judge_output("y", np.float32(left), np.float32(right), Tolerance(1e9, 1e9))
     assert verdict.passed is passed
     assert verdict.max_abs == (0.0 if passed else math.inf)

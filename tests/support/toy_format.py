@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
 from serde.converters import ConverterTable, ImportContext
 from serde.errors import FormatError, OptionError, Unsupported
@@ -160,9 +160,7 @@ class ToyBridge(Bridge):
             parameter_bytes=sum(weight.nbytes for weight in weights),
         )
 
-    def to_relay(
-        self, model: AnyValue, options: AnyValue, *, report: Report
-    ) -> relay.RelayModel:
+    def to_relay(self, model: AnyValue, options: AnyValue, *, report: Report) -> relay.RelayModel:
         given = dict(options.input_shapes)
         if "" in given and len(model["inputs"]) == 1:
             given[model["inputs"][0][0]] = given.pop("")
@@ -195,9 +193,7 @@ class ToyBridge(Bridge):
         )
         return relay.RelayModel(mod, params, meta)
 
-    def from_relay(
-        self, model: relay.RelayModel, options: AnyValue, *, report: Report
-    ) -> AnyValue:
+    def from_relay(self, model: relay.RelayModel, options: AnyValue, *, report: Report) -> AnyValue:
         writer = ToyWriter(options)
         main = model.main
         outputs = main.body.fields if isinstance(main.body, relay.Tuple) else (main.body,)
