@@ -103,7 +103,8 @@ def test_inspect_shows_what_a_model_holds(work: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr() == ("", "")
     assert main(["inspect", "m.toy"]) == 0
     assert capsys.readouterr().out == (
-        "format      Toy 2\n"
+        "format      Toy\n"
+        "version     2\n"
         "parameters  6\n"
         "weights     24 B\n"
         "\n"
