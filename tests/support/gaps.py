@@ -14,7 +14,6 @@ GAPS: dict[tuple[str, str], str] = {
     ("tvm-call", "deformable_conv2d"): _UNDECLARED,
     ("tvm-call", "dequantize"): _UNDECLARED,
     ("tvm-call", "dilate"): _UNDECLARED,
-    ("tvm-call", "einsum"): _UNDECLARED,
     ("tvm-call", "fifo_buffer"): _UNDECLARED,
     ("tvm-call", "get_valid_counts"): _UNDECLARED,
     ("tvm-call", "multibox_prior"): _UNDECLARED,

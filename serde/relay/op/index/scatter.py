@@ -23,8 +23,18 @@ Places = tuple[Array, ...]
 
 
 def _write(target: Array, places: Places, updates: Array, how: str) -> Array:
-    """Return `target` with `updates` written or accumulated; of several written, the last counts."""
-    accumulate = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+    """Return `target` with `updates` written, the last where several meet, or accumulated."""
+    accumulate: dict[str, np.ufunc] = {
+        "add": np.add,
+        "mul": np.multiply,
+        "min": np.minimum,
+        "max": np.maximum,
+    }
+        "add": np.add,
+        "mul": np.multiply,
+        "min": np.minimum,
+        "max": np.maximum,
+    }
     if how == "mean":
         return _mean(target, places, updates)
     result = target.copy()
@@ -195,5 +205,3 @@ def build_sparse_to_dense(
         fill = const(fill, values.dtype)
     shape = integers(output_shape)
     return call("sparse_to_dense", sparse_indices, sparse_values, fill, output_shape=shape)
-
-
