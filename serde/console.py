@@ -66,7 +66,9 @@ class Terminal:
 
         grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=table.header)
         for index, name in enumerate(table.columns):
-            grid.add_column(name, justify="right" if index in table.right else "left", no_wrap=True)
+            number = index in table.right
+            justify: Any = "right" if number else "left"
+            grid.add_column(name, justify=justify, no_wrap=number, overflow="fold")
         for row in table.rows:
             grid.add_row(*[Text(printable(cell), style=_style(cell)) for cell in row])
         console = self._console(sys.stdout)

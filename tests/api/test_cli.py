@@ -566,3 +566,11 @@ def test_colours_on_a_terminal_only(work: Path) -> None:
     piped = subprocess.run([sys.executable, "-c", SCRIPT, *args], cwd=ROOT, capture_output=True)
     assert piped.returncode == 0
     assert b"\x1b" not in piped.stdout + piped.stderr
+
+
+def test_a_narrow_terminal_cuts_no_name(work: Path) -> None:
+    name = "q" * 50
+    nodes = [{"op": "Tanh", "name": name, "inputs": ["data"]}]
+    write("m.toy", changed(nodes=nodes, outputs=[name]))
+    text = on_a_terminal(work, "inspect", str(work / "m.toy"), COLUMNS="40", NO_COLOR="1")
+    assert text.count("q") == 50
