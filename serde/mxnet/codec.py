@@ -198,7 +198,9 @@ def _source(item: object) -> str | bytes:
     if isinstance(item, str) and item.lstrip().startswith("{"):
         return item.encode()
     if isinstance(item, (str, os.PathLike)):
-        return os.fspath(item)
+        path = os.fspath(item)
+        prefix = not os.path.exists(path) and os.path.isfile(path + _SYMBOL)
+        return path + _SYMBOL if prefix else path
     raise OptionError(f"expected a path or bytes, found {type(item).__name__}")
 
 
