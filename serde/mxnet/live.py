@@ -78,9 +78,13 @@ def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> Mxn
 
 
 def _module_symbol(module: Any) -> Any:
-    symbol = module.symbol
+    try:
+        symbol = module.symbol
+    except AssertionError:
+        # A BucketingModule says so if it is not bound.
+        symbol = None
     if symbol is None:
-        raise OptionError("the Module has no symbol before it is bound")
+        raise OptionError(f"{type(module).__name__} has no symbol of its own, or is not bound yet")
     return symbol
 
 

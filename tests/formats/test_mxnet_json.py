@@ -284,6 +284,13 @@ def test_unclosed_strings_take_no_time(text):
         parse_symbol(text.encode())
 
 
+@pytest.mark.parametrize("node", ["{}", "[]", '{"op":"null","name":"x","inputs":[]}'])
+def test_ten_million_nodes_are_refused_unparsed(node):
+    text = '{"nodes":[' + ",".join([node] * (10**7 if node == "[]" else 2 * 10**6)) + "]}"
+    with pytest.raises(FormatError, match="at most"):
+        parse_symbol(text.encode())
+
+
 def test_brackets_in_strings_do_not_nest():
     graph = parse_symbol(document([variable("[" * 1000 + '"{\\')], [[0, 0]]).encode())
     assert graph.nodes[0].name == "[" * 1000 + '"{\\'

@@ -150,6 +150,20 @@ def test_a_module_that_is_not_bound(mx, symbol, values):
     check(from_live(mod, values), values)
 
 
+def test_a_bucketing_module_is_bound_first(mx, symbol):
+    def bucket(key):
+        return symbol, ["data"], ["softmax_label"]
+
+    mod = mx.mod.BucketingModule(bucket, default_bucket_key=3)
+    with pytest.raises(OptionError, match="BucketingModule has no symbol"):
+        from_live(mod)
+    mod.bind([("data", (4, 3))], [("softmax_label", (4,))])
+    mod.init_params()
+    model = from_live(mod)
+    assert model.inputs == ["data", "softmax_label"]
+    np.testing.assert_array_equal(model.aux["bn_moving_var"].array(), np.ones(3))
+
+
 # ---- Gluon
 
 
