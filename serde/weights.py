@@ -14,15 +14,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from serde.errors import FormatError
 from serde.limits import CHUNK_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Buffer
 
 __all__ = [
     "ArrayWeight",
@@ -144,7 +141,7 @@ class Weight(ABC):
 def _pieces(data: Array) -> Iterator[memoryview]:
     if data.size == 0:
         return
-    view = memoryview(data.reshape(-1).view(np.uint8))
+    view = data.reshape(-1).view(np.uint8).data
     for start in range(0, len(view), CHUNK_BYTES):
         yield view[start : start + CHUNK_BYTES]
 
@@ -245,7 +242,7 @@ class OpenFile:
             )
         return FileRange(self.path, offset, length, self.stamp)
 
-    def read_into(self, buffer: Buffer, offset: int) -> None:
+    def read_into(self, buffer: bytearray | memoryview | Array, offset: int) -> None:
         """Fill `buffer` from position `offset`.
 
         Raises:
@@ -351,7 +348,7 @@ class ReshapedWeight(Weight):
         return self._base.source
 
     def rows(self, start: int, stop: int) -> Array:
-        """Return entries `start` to `stop` of axis 0; of the base only these where axis 0 is kept."""
+        """Return entries `start` to `stop`; they alone are read where the base has this axis."""
         if self.shape and self._base.shape[:1] == self.shape[:1]:
             return self._base.rows(start, stop).reshape(stop - start, *self.shape[1:])
         value = self._base.array().reshape(self.shape)

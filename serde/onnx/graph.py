@@ -81,7 +81,7 @@ class GraphBuilder:
         self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
 
     def reserve(self, name: str) -> str:
-        """Return `name`, or the first of ``name_1``, ``name_2``... that is not taken, and take it."""
+        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
         unique = name
         while unique in self._names:
             self._next[name] += 1

@@ -127,7 +127,7 @@ def export_one_hot(
     axis: int,
     dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """An index outside gives a row without a mark in Relay; ONNX counts negative ones from the end."""
+    """An index outside marks nothing in Relay; ONNX counts negative ones from the end."""
     dtype_name = ctx.result_type().dtype
     values = ctx.emit("Concat", unsqueeze(ctx, off, [0]), unsqueeze(ctx, on, [0]), axis=0)
     if ctx.type(on).dtype != dtype_name:

@@ -1,4 +1,4 @@
-"""Reductions. Their axes are an attribute at first: up to 13 of ReduceSum, up to 18 of the others."""
+"""Reductions. Their axes are an attribute before 13 (ReduceSum) or 18 (the others)."""
 
 from __future__ import annotations
 

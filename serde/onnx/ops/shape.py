@@ -39,7 +39,7 @@ def reshape(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
 
 
 def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
-    """Return the shape in ONNX's codes, 0 for a length kept and -1 for one inferred, if it has one."""
+    """Return the shape in ONNX's codes, 0 for a length kept, -1 for one inferred, if possible."""
     codes: list[int] = []
     for axis, dim in enumerate(dims):
         if isinstance(dim, int):

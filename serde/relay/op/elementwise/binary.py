@@ -1,0 +1,181 @@
+"""Functions of two tensors that broadcast against each other, and the choice between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.shapes import broadcast, is_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+Relation = Callable[[TensorType, TensorType], TensorType]
+
+
+def _any(lhs: TensorType, rhs: TensorType) -> TensorType:
+    dtype = require_same_dtype(lhs, rhs)
+    return TensorType(broadcast(lhs.shape, rhs.shape), dtype)
+
+
+def _number(lhs: TensorType, rhs: TensorType) -> TensorType:
+    result = _any(lhs, rhs)
+    if result.dtype == "bool":
+        raise TypeInferenceError("expected tensors of numbers, found bool")
+    return result
+
+
+def _bits(lhs: TensorType, rhs: TensorType) -> TensorType:
+    result = _any(lhs, rhs)
+    if is_float(result.dtype):
+        raise TypeInferenceError(f"expected tensors of integers, found {result.dtype}")
+    return result
+
+
+def _shift(lhs: TensorType, rhs: TensorType) -> TensorType:
+    return _bits(lhs, _number(lhs, rhs))
+
+
+def _compare(lhs: TensorType, rhs: TensorType) -> TensorType:
+    return TensorType(_any(lhs, rhs).shape, "bool")
+
+
+def _binary(
+    name: str,
+    function: Callable[[Array, Array], Array],
+    doc: str,
+    *,
+    infer: Relation,
+    samples: Sequence[Sample],
+) -> None:
+    """Declare `function` as the operator `name`; floating-point warnings are not its business."""
+
+    def kernel(lhs: Array, rhs: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(lhs, rhs))
+
+    kernel.__doc__ = doc
+    relay_op(name, infer=infer, samples=samples)(kernel)
+
+
+def _truncated_quotient(lhs: Array, rhs: Array) -> Array:
+    """Return the quotient rounded towards zero; integers stay exact."""
+    if is_float(lhs.dtype.name):
+        return np.trunc(lhs / rhs)
+    return (lhs - np.fmod(lhs, rhs)) // rhs
+
+
+def _divide(lhs: Array, rhs: Array) -> Array:
+    return lhs / rhs if is_float(lhs.dtype.name) else _truncated_quotient(lhs, rhs)
+
+
+def _power(lhs: Array, rhs: Array) -> Array:
+    """Return `lhs` to the power `rhs`; an integer to a negative power is truncated."""
+    if not np.issubdtype(lhs.dtype, np.signedinteger):
+        return np.power(lhs, rhs)
+    odd = np.where(rhs % 2 == 0, 1, lhs)
+    inverse = np.where(np.abs(lhs) == 1, odd, 0)
+    result = np.where(rhs < 0, inverse, np.power(lhs, np.maximum(rhs, 0)))
+    return result.astype(lhs.dtype, copy=False)
+
+
+def _logical(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """Return `function` with its result in the dtype of the operands."""
+    return lambda lhs, rhs: function(lhs, rhs).astype(lhs.dtype, copy=False)
+
+
+_INTS = sample(tensor((2, 3), "int32", low=-9, high=9), tensor((3,), "int32", low=1, high=4))
+_NEGATIVE = sample(tensor((3,), "int64", low=-9, high=9), tensor((2, 1), "int64", low=-5, high=-1))
+_FLOATS = [
+    sample((2, 3), (2, 3)),
+    sample((2, 3, 4), (3, 1)),
+    sample((1, 3), tensor((), low=0.5)),
+    sample(tensor((2,), "float16"), tensor((2,), "float16", low=0.5)),
+]
+_NUMBERS = [*_FLOATS, _INTS]
+_QUOTIENTS = [*_FLOATS, _INTS, _NEGATIVE]
+_POWERS = [
+    sample(tensor((2, 3), low=0.1), (3,)),
+    sample(tensor((4,), "int32"), tensor((4,), "int32")),
+    sample(tensor((4,), "uint8", low=0, high=3), tensor((), "uint8", low=0, high=3)),
+]
+_ORDERED = [
+    sample((2, 3), (3,)),
+    sample(tensor((2, 1, 4), "int64"), tensor((3, 1), "int64")),
+    sample(tensor((4,), "bool"), tensor((4,), "bool")),
+]
+_BITS = [
+    sample(tensor((2, 3), "int32", low=-9, high=9), tensor((3,), "int32", low=-9, high=9)),
+    sample(tensor((2, 1), "bool"), tensor((3,), "bool")),
+]
+_TRUTHS = [
+    sample(tensor((2, 3), "bool"), tensor((3,), "bool")),
+    sample(tensor((4,), "int32"), tensor((), "int32")),
+]
+_SHIFTS = [
+    sample(tensor((2, 3), "int32", low=-99, high=99), tensor((3,), "int32", low=0, high=5)),
+    sample(tensor((4,), "uint8", low=0, high=255), tensor((), "uint8", low=0, high=5)),
+]
+
+_binary("add", np.add, "Sum.", infer=_number, samples=_NUMBERS)
+_binary("subtract", np.subtract, "Difference.", infer=_number, samples=_NUMBERS)
+_binary("multiply", np.multiply, "Product.", infer=_number, samples=_NUMBERS)
+_binary("divide", _divide, "Quotient; of integers, rounded towards zero.", infer=_number,
+        samples=_QUOTIENTS)  # fmt: skip
+_binary("floor_divide", np.floor_divide, "Quotient rounded towards minus infinity.", infer=_number,
+        samples=_QUOTIENTS)  # fmt: skip
+_binary("trunc_divide", _truncated_quotient, "Quotient rounded towards zero.", infer=_number,
+        samples=_QUOTIENTS)  # fmt: skip
+_binary("mod", np.fmod, "Remainder with the sign of the dividend, as in C.", infer=_number,
+        samples=_QUOTIENTS)  # fmt: skip
+_binary("trunc_mod", np.fmod, "Remainder with the sign of the dividend, as in C.", infer=_number,
+        samples=_QUOTIENTS)  # fmt: skip
+_binary("floor_mod", np.mod, "Remainder with the sign of the divisor, as in Python.", infer=_number,
+        samples=_QUOTIENTS)  # fmt: skip
+_binary("power", _power, "`lhs` to the power `rhs`.", infer=_number, samples=_POWERS)
+_binary("maximum", np.maximum, "The greater of the two.", infer=_any, samples=_ORDERED)
+_binary("minimum", np.minimum, "The smaller of the two.", infer=_any, samples=_ORDERED)
+
+_binary("equal", np.equal, "Whether equal.", infer=_compare, samples=_ORDERED)
+_binary("not_equal", np.not_equal, "Whether different.", infer=_compare, samples=_ORDERED)
+_binary("less", np.less, "Whether smaller.", infer=_compare, samples=_ORDERED)
+_binary("less_equal", np.less_equal, "Whether smaller or equal.", infer=_compare, samples=_ORDERED)
+_binary("greater", np.greater, "Whether greater.", infer=_compare, samples=_ORDERED)
+_binary("greater_equal", np.greater_equal, "Whether greater or equal.", infer=_compare,
+        samples=_ORDERED)  # fmt: skip
+
+_binary("logical_and", _logical(np.logical_and), "Whether both are true.", infer=_any,
+        samples=_TRUTHS)  # fmt: skip
+_binary("logical_or", _logical(np.logical_or), "Whether one is true, or both.", infer=_any,
+        samples=_TRUTHS)  # fmt: skip
+_binary("logical_xor", _logical(np.logical_xor), "Whether exactly one is true.", infer=_any,
+        samples=_TRUTHS)  # fmt: skip
+_binary("bitwise_and", np.bitwise_and, "Bits set in both.", infer=_bits, samples=_BITS)
+_binary("bitwise_or", np.bitwise_or, "Bits set in one, or in both.", infer=_bits, samples=_BITS)
+_binary("bitwise_xor", np.bitwise_xor, "Bits set in exactly one.", infer=_bits, samples=_BITS)
+_binary("left_shift", np.left_shift, "Bits moved up by `rhs` places.", infer=_shift,
+        samples=_SHIFTS)  # fmt: skip
+_binary("right_shift", np.right_shift, "Bits moved down by `rhs` places; the sign is kept.",
+        infer=_shift, samples=_SHIFTS)  # fmt: skip
+
+
+def _where_type(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
+    dtype = require_same_dtype(x, y)
+    return TensorType(broadcast(condition.shape, x.shape, y.shape), dtype)
+
+
+@relay_op(
+    "where",
+    infer=_where_type,
+    samples=[
+        sample(tensor((2, 1), "bool"), (2, 3), (3,)),
+        sample(tensor((), "bool"), tensor((2,), "int64"), tensor((2,), "int64")),
+        sample(tensor((3,), "int32"), (2, 1), ()),
+    ],
+)
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """`x` where the condition is true or not zero, else `y`."""
+    return np.where(condition != 0, x, y)

@@ -1,0 +1,114 @@
+"""Multiplication of integers by a number given as a Q31 mantissa and a power of two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.registry import Array, relay_op, sample, tensor
+from serde.relay.shapes import at, join_dim, normalize_axes
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+_WIDE = dict(low=-1000, high=1000)
+_Q31 = dict(low=2**30, high=2**31 - 1)
+
+
+def _scaled(data: Array, multiplier: Array, left: Array, right: Array) -> Array:
+    """Return round(data * 2**left * multiplier / 2**(31 + right)), halves upwards."""
+    product = (data.astype(np.int64) << left) * multiplier
+    half = np.int64(1) << (np.int64(30) + right)
+    return ((product + half) >> (np.int64(31) + right)).astype(data.dtype)
+
+
+def _require_int32(data: TensorType) -> None:
+    if data.dtype != "int32":
+        raise TypeInferenceError(f"expected an int32 tensor, found {data.dtype}")
+
+
+def _fixed_point_type(data: TensorType, *, multiplier: int, shift: int) -> TensorType:
+    _require_int32(data)
+    return data
+
+
+@relay_op(
+    "fixed_point_multiply",
+    infer=_fixed_point_type,
+    samples=[
+        sample(tensor((2, 3), "int32", **_WIDE), multiplier=2**30, shift=2),
+        sample(tensor((4,), "int32", **_WIDE), multiplier=1_500_000_000, shift=-3),
+    ],
+)
+def fixed_point_multiply(data: Array, *, multiplier: int, shift: int) -> Array:
+    """`data` times `multiplier` * 2**(`shift` - 31), rounded to the nearest, halves upwards."""
+    left, right = np.int64(max(shift, 0)), np.int64(max(-shift, 0))
+    return _scaled(data, np.asarray(multiplier, np.int64), np.asarray(left), np.asarray(right))
+
+
+def _per_axis_type(
+    data: TensorType,
+    fp_multiplier: TensorType,
+    left_shift: TensorType,
+    right_shift: TensorType,
+    *,
+    is_lshift_required: bool,
+    is_rshift_required: bool,
+    axes: Sequence[int],
+) -> TensorType:
+    along = at(data.shape, normalize_axes(axes, data.rank))
+    for operand in (data, fp_multiplier, left_shift, right_shift):
+        _require_int32(operand)
+    for operand in (fp_multiplier, left_shift, right_shift):
+        if operand.rank != len(along):
+            raise TypeInferenceError(f"expected a scale of rank {len(along)}, found {operand!r}")
+        for expected, found in zip(along, operand.shape, strict=True):
+            join_dim(expected, found)
+    return data
+
+
+@relay_op(
+    "fixed_point_multiply_per_axis",
+    infer=_per_axis_type,
+    samples=[
+        sample(
+            tensor((2, 3), "int32", **_WIDE),
+            tensor((3,), "int32", **_Q31),
+            tensor((3,), "int32", low=0, high=3),
+            tensor((3,), "int32", low=0, high=3),
+            is_lshift_required=True,
+            is_rshift_required=True,
+            axes=[1],
+        ),
+        sample(
+            tensor((2, 3), "int32", **_WIDE),
+            tensor((2,), "int32", **_Q31),
+            tensor((2,), "int32", low=0, high=3),
+            tensor((2,), "int32", low=0, high=3),
+            axes=[0],
+        ),
+    ],
+)
+def fixed_point_multiply_per_axis(
+    data: Array,
+    fp_multiplier: Array,
+    left_shift: Array,
+    right_shift: Array,
+    *,
+    is_lshift_required: bool = False,
+    is_rshift_required: bool = False,
+    axes: tuple[int, ...],
+) -> Array:
+    """As fixed_point_multiply, with a multiplier and shifts for each index of `axes`.
+
+    A shift that is not required counts as zero.
+    """
+    along = normalize_axes(axes, data.ndim)
+    shape = [length if axis in along else 1 for axis, length in enumerate(data.shape)]
+    left = left_shift if is_lshift_required else np.zeros_like(left_shift)
+    right = right_shift if is_rshift_required else np.zeros_like(right_shift)
+    parts = (fp_multiplier, left, right)
+    multiplier, left, right = (part.astype(np.int64).reshape(shape) for part in parts)
+    return _scaled(data, multiplier, left, right)

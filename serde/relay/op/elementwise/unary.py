@@ -1,0 +1,187 @@
+"""Functions of one tensor, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.op.elementwise.erf import erf
+from serde.relay.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.shapes import is_float, require_float
+from serde.relay.types import TensorType
+
+__all__ = ["clip_limits"]
+
+Relation = Callable[[TensorType], TensorType]
+
+
+def _same(data: TensorType) -> TensorType:
+    return data
+
+
+def _float(data: TensorType) -> TensorType:
+    require_float(data)
+    return data
+
+
+def _number(data: TensorType) -> TensorType:
+    if data.dtype == "bool":
+        raise TypeInferenceError("expected a tensor of numbers, found bool")
+    return data
+
+
+def _integer(data: TensorType) -> TensorType:
+    if is_float(data.dtype):
+        raise TypeInferenceError(f"expected a tensor of integers, found {data.dtype}")
+    return data
+
+
+def _predicate(data: TensorType) -> TensorType:
+    return TensorType(data.shape, "bool")
+
+
+def _unary(
+    name: str,
+    function: Callable[[Array], Array],
+    doc: str,
+    *,
+    infer: Relation = _float,
+    samples: Sequence[Sample] = (),
+) -> None:
+    """Declare `function` as the operator `name`; floating-point warnings are not its business."""
+
+    def kernel(data: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(data))
+
+    kernel.__doc__ = doc
+    given = samples or [sample((2, 3)), sample(tensor((), "float64"))]
+    relay_op(name, infer=infer, samples=given)(kernel)
+
+
+def _sigmoid(x: Array) -> Array:
+    """Return the logistic function without overflow on either side."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small)).astype(x.dtype, copy=False)
+
+
+def _rsqrt(x: Array) -> Array:
+    return (1 / np.sqrt(x)).astype(x.dtype, copy=False)
+
+
+def _round(x: Array) -> Array:
+    """Return `x` rounded to the nearest integer, halves away from zero.
+
+    The fraction is exact, so a value just below a half is not carried over it by an addition.
+    """
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole).astype(x.dtype, copy=False)
+
+
+def _whole(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Return `function`, the identity on integers."""
+    return lambda x: function(x) if is_float(x.dtype.name) else x
+
+
+def _isfinite(x: Array) -> Array:
+    return np.isfinite(x) if is_float(x.dtype.name) else np.ones(x.shape, bool)
+
+
+def _not(x: Array) -> Array:
+    return (x == 0).astype(x.dtype)
+
+
+_POSITIVE = [sample(tensor((2, 3), low=0.1)), sample(tensor((), "float64", low=0.1))]
+_UNIT = [sample(tensor((2, 3), low=-0.9, high=0.9)), sample(tensor((), "float64", low=0, high=0.9))]
+_NUMBERS = [sample((2, 3)), sample(tensor((4,), "int32")), sample(tensor((), "float64"))]
+_SPECIAL = np.array([[np.nan, np.inf], [-np.inf, 1.5]], np.float32)
+_CLASSES = [sample(_SPECIAL), sample((2, 3)), sample(tensor((2,), "int32"))]
+_INTEGERS = [sample(tensor((2, 3), "int32")), sample(tensor((4,), "uint8", low=0, high=250))]
+_HALVES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0], np.float32)
+
+_unary("acos", np.arccos, "Inverse cosine, in radians.", samples=_UNIT)
+_unary("acosh", np.arccosh, "Inverse hyperbolic cosine.",
+       samples=[sample(tensor((2, 3), low=1.1, high=4.0))])  # fmt: skip
+_unary("asin", np.arcsin, "Inverse sine, in radians.", samples=_UNIT)
+_unary("asinh", np.arcsinh, "Inverse hyperbolic sine.")
+_unary("atan", np.arctan, "Inverse tangent, in radians.")
+_unary("atanh", np.arctanh, "Inverse hyperbolic tangent.", samples=_UNIT)
+_unary("cos", np.cos, "Cosine of radians.")
+_unary("cosh", np.cosh, "Hyperbolic cosine.")
+_unary("erf", erf, "Error function.", samples=[sample((2, 3)), sample(tensor((5,), "float64"))])
+_unary("exp", np.exp, "Exponential.")
+_unary("fast_erf", erf, "Error function; a target may approximate it, this kernel does not.")
+_unary("fast_exp", np.exp, "Exponential; a target may approximate it, this kernel does not.")
+_unary("fast_tanh", np.tanh, "Hyperbolic tangent; a target may approximate it.")
+_unary("log", np.log, "Natural logarithm.", samples=_POSITIVE)
+_unary("log10", np.log10, "Logarithm to base 10.", samples=_POSITIVE)
+_unary("log2", np.log2, "Logarithm to base 2.", samples=_POSITIVE)
+_unary("rsqrt", _rsqrt, "One over the square root.", samples=_POSITIVE)
+_unary("sigmoid", _sigmoid, "Logistic function.",
+       samples=[sample((2, 3)), sample(tensor((4,), low=-200, high=200))])  # fmt: skip
+_unary("sin", np.sin, "Sine of radians.")
+_unary("sinh", np.sinh, "Hyperbolic sine.")
+_unary("sqrt", np.sqrt, "Square root.", samples=_POSITIVE)
+_unary("tan", np.tan, "Tangent of radians.")
+_unary("tanh", np.tanh, "Hyperbolic tangent.")
+
+_unary("abs", np.abs, "Absolute value.", infer=_number, samples=_NUMBERS)
+_unary("negative", np.negative, "The number with its sign changed.", infer=_number,
+       samples=_NUMBERS)  # fmt: skip
+_unary("sign", np.sign, "-1, 0 or 1 as the number is below, at or above zero.", infer=_number,
+       samples=_NUMBERS)  # fmt: skip
+_unary("ceil", _whole(np.ceil), "Next integer towards plus infinity.", infer=_number,
+       samples=_NUMBERS)  # fmt: skip
+_unary("floor", _whole(np.floor), "Next integer towards minus infinity.", infer=_number,
+       samples=_NUMBERS)  # fmt: skip
+_unary("trunc", _whole(np.trunc), "Next integer towards zero.", infer=_number, samples=_NUMBERS)
+_unary("round", _whole(_round), "Nearest integer, halves away from zero.", infer=_number,
+       samples=[*_NUMBERS, sample(_HALVES)])  # fmt: skip
+
+_unary("isfinite", _isfinite, "Whether neither infinite nor NaN.", infer=_predicate,
+       samples=_CLASSES)  # fmt: skip
+_unary("isinf", np.isinf, "Whether plus or minus infinity.", infer=_predicate, samples=_CLASSES)
+_unary("isnan", np.isnan, "Whether NaN.", infer=_predicate, samples=_CLASSES)
+
+_unary("bitwise_not", np.invert, "Every bit flipped.", infer=_integer, samples=_INTEGERS)
+_unary("logical_not", _not, "Whether zero or false, in the dtype of the operand.", infer=_same,
+       samples=[sample(tensor((2, 3), "bool")), sample(tensor((4,), "int32"))])  # fmt: skip
+_unary("copy", np.copy, "The same values.", infer=_same, samples=_NUMBERS)
+_unary("ones_like", np.ones_like, "Ones, of the shape and dtype of the operand.", infer=_same,
+       samples=_NUMBERS)  # fmt: skip
+_unary("zeros_like", np.zeros_like, "Zeros, of the shape and dtype of the operand.", infer=_same,
+       samples=_NUMBERS)  # fmt: skip
+
+
+def clip_limits(dtype: np.dtype[AnyValue], a_min: float, a_max: float) -> tuple[AnyValue, AnyValue]:
+    """Return the limits of a clip as scalars of `dtype`; integers saturate at its range."""
+    if not np.issubdtype(dtype, np.integer):
+        with np.errstate(over="ignore"):
+            return dtype.type(a_min), dtype.type(a_max)
+    info = np.iinfo(dtype.name)
+    low, high = (int(min(max(limit, info.min), info.max)) for limit in (a_min, a_max))
+    return dtype.type(low), dtype.type(high)
+
+
+def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
+    if np.isnan(a_min) or np.isnan(a_max):
+        raise TypeInferenceError(f"the limits {a_min} and {a_max} must be numbers")
+    return _number(data)
+
+
+@relay_op(
+    "clip",
+    infer=_clip_type,
+    samples=[
+        sample((2, 3), a_min=-1.0, a_max=0.5),
+        sample(tensor((4,), "int8", low=-100, high=100), a_min=-6.5, a_max=1e9),
+        sample(tensor((2,), "float16"), a_min=-np.inf, a_max=1.0),
+    ],
+)
+def clip(data: Array, *, a_min: float, a_max: float) -> Array:
+    """Each number, but at least `a_min` and at most `a_max`."""
+    low, high = clip_limits(data.dtype, a_min, a_max)
+    return np.asarray(np.minimum(np.maximum(data, low), high))

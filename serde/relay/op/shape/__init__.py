@@ -1,0 +1,7 @@
+"""Operators that change, join, repeat or make shapes."""
+
+from __future__ import annotations
+
+from serde.relay.op.shape import arrange, broadcast, create, join, layout, matrix, reshape, window
+
+__all__ = ["arrange", "broadcast", "create", "join", "layout", "matrix", "reshape", "window"]

@@ -1,0 +1,136 @@
+"""Operators that put tensors together and take them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.registry import Array, relay_op, sample, tensor
+from serde.relay.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _alike(data: Sequence[TensorType]) -> tuple[int, str]:
+    """Return the rank and the dtype that all fields share."""
+    if not data:
+        raise TypeInferenceError("expected at least one tensor")
+    ranks = {field.rank for field in data}
+    if len(ranks) != 1:
+        raise TypeInferenceError(f"ranks differ: {', '.join(str(field.rank) for field in data)}")
+    return data[0].rank, require_same_dtype(*data)
+
+
+def _joined(data: Sequence[TensorType], axis: int) -> Dim:
+    length = data[0].shape[axis]
+    for field in data[1:]:
+        length = join_dim(length, field.shape[axis])
+    return length
+
+
+def _concatenate_type(data: Sequence[TensorType], *, axis: int) -> TensorType:
+    rank, dtype = _alike(data)
+    along = normalize_axis(axis, rank)
+    shape = [
+        concat_dim(field.shape[i] for field in data) if i == along else _joined(data, i)
+        for i in range(rank)
+    ]
+    return TensorType(shape, dtype)
+
+
+@relay_op(
+    "concatenate",
+    infer=_concatenate_type,
+    samples=[
+        sample([(2, 3), (2, 5)], axis=-1),
+        sample([(2, 3), (1, 3), (4, 3)]),
+        sample([tensor((2,), "int32")]),
+    ],
+)
+def concatenate(data: tuple[Array, ...], *, axis: int = 0) -> Array:
+    """The tensors one after the other along `axis`."""
+    return np.concatenate(data, axis)
+
+
+def _stack_type(data: Sequence[TensorType], *, axis: int) -> TensorType:
+    rank, dtype = _alike(data)
+    at = normalize_axis(axis, rank + 1)
+    shape = [_joined(data, i) for i in range(rank)]
+    return TensorType([*shape[:at], len(data), *shape[at:]], dtype)
+
+
+@relay_op(
+    "stack",
+    infer=_stack_type,
+    samples=[sample([(2, 3), (2, 3)], axis=1), sample([(), ()]), sample([(2,), (2,)], axis=-1)],
+)
+def stack(data: tuple[Array, ...], *, axis: int = 0) -> Array:
+    """The tensors as the entries of a new axis."""
+    return np.stack(data, axis)
+
+
+def _split_type(
+    data: TensorType, *, indices_or_sections: int | Sequence[int], axis: int
+) -> list[TensorType]:
+    along = normalize_axis(axis, data.rank)
+    length = data.shape[along]
+    parts: list[Dim]
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count < 1 or (isinstance(length, int) and length % count):
+            raise TypeInferenceError(f"a length of {length} has no {count} equal parts")
+        parts = [length // count] * count
+    else:
+        cuts = list(indices_or_sections)
+        if cuts != sorted(cuts) or (cuts and cuts[0] < 0):
+            raise TypeInferenceError(f"cuts {cuts} must ascend from 0")
+        if cuts and isinstance(length, int) and cuts[-1] > length:
+            raise TypeInferenceError(f"a cut at {cuts[-1]} is outside a length of {length}")
+        edges: list[Dim] = [0, *cuts, length]
+        parts = [stop - start for start, stop in pairwise(edges)]
+    before, after = data.shape[:along], data.shape[along + 1 :]
+    return [TensorType((*before, part, *after), data.dtype) for part in parts]
+
+
+@relay_op(
+    "split",
+    infer=_split_type,
+    samples=[
+        sample((6, 4), indices_or_sections=3),
+        sample((2, 6), indices_or_sections=[1, 4], axis=-1),
+        sample((2, 6), indices_or_sections=1, axis=1),
+    ],
+)
+def split(
+    data: Array, *, indices_or_sections: int | tuple[int, ...], axis: int = 0
+) -> tuple[Array, ...]:
+    """Equal parts along `axis`, or the parts between the cuts that are given."""
+    return tuple(np.split(data, indices_or_sections, axis))
+
+
+def _meshgrid_type(data: Sequence[TensorType], *, indexing: str) -> list[TensorType]:
+    if not data:
+        raise TypeInferenceError("expected at least one tensor")
+    dtype = require_same_dtype(*data)
+    if any(field.rank > 1 for field in data):
+        raise TypeInferenceError("expected scalars or tensors of rank 1")
+    shape = [field.shape[0] if field.rank else 1 for field in data]
+    if indexing == "xy" and len(shape) > 1:
+        shape[:2] = shape[1::-1]
+    return [TensorType(shape, dtype)] * len(shape)
+
+
+@relay_op(
+    "meshgrid",
+    infer=_meshgrid_type,
+    samples=[sample([(3,), (4,)]), sample([(3,), (), (2,)], indexing="xy")],
+)
+def meshgrid(data: tuple[Array, ...], *, indexing: Literal["ij", "xy"] = "ij") -> tuple[Array, ...]:
+    """Each tensor spread over the grid that all of them span."""
+    return tuple(np.meshgrid(*data, indexing=indexing))
