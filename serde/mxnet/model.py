@@ -10,7 +10,24 @@ from dataclasses import dataclass, field
 
 from serde.weights import Weight
 
-__all__ = ["LATEST_VERSION", "Entry", "Graph", "MxnetModel", "Node", "version_text"]
+__all__ = ["DTYPES", "LATEST_VERSION", "Entry", "Graph", "MxnetModel", "Node", "version_text"]
+
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "uint8",
+    "int32",
+    "int8",
+    "int64",
+    "bool",
+    "int16",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bfloat16",
+)
+"""dtypes by MXNet's type flag (``mshadow/base.h``)."""
 
 LATEST_VERSION = 10901
 """Newest release that serde knows, as MXNet numbers it: 1.9.1."""

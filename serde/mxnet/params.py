@@ -27,6 +27,7 @@ import numpy as np
 
 from serde.errors import FormatError
 from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
+from serde.mxnet.model import DTYPES
 from serde.mxnet.sparse import SparseWeight
 from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
 
@@ -35,22 +36,6 @@ __all__ = ["LIST_MAGIC", "read_params"]
 LIST_MAGIC = 0x112
 
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
-
-_TYPES = (
-    "float32",
-    "float64",
-    "float16",
-    "uint8",
-    "int32",
-    "int8",
-    "int64",
-    "bool",
-    "int16",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bfloat16",
-)
 
 _STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}
 
@@ -273,9 +258,9 @@ def _read_type(cursor: _Cursor) -> str:
 
 def _type_name(cursor: _Cursor) -> str:
     flag = cursor.i32("type")
-    if not 0 <= flag < len(_TYPES):
-        raise cursor.error(f"expected a type from 0 to {len(_TYPES) - 1}, found {flag}", back=4)
-    return _TYPES[flag]
+    if not 0 <= flag < len(DTYPES):
+        raise cursor.error(f"expected a type from 0 to {len(DTYPES) - 1}, found {flag}", back=4)
+    return DTYPES[flag]
 
 
 def _read_index_head(cursor: _Cursor, allowed: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
