@@ -30,11 +30,6 @@ def _write(target: Array, places: Places, updates: Array, how: str) -> Array:
         "min": np.minimum,
         "max": np.maximum,
     }
-        "add": np.add,
-        "mul": np.multiply,
-        "min": np.minimum,
-        "max": np.maximum,
-    }
     if how == "mean":
         return _mean(target, places, updates)
     result = target.copy()
