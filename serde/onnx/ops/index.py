@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any
@@ -127,15 +127,17 @@ def export_one_hot(
     axis: int,
     dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """An index outside marks nothing in Relay; ONNX counts negative ones from the end."""
-    dtype_name = ctx.result_type().dtype
-    values = ctx.emit("Concat", unsqueeze(ctx, off, [0]), unsqueeze(ctx, on, [0]), axis=0)
-    if ctx.type(on).dtype != dtype_name:
-        values = cast(ctx, values, dtype_name)
-    zero = ctx.scalar_like(indices, 0)
-    beyond = ctx.scalar_like(indices, depth)
-    valid = ctx.emit("Where", ctx.emit("Less", indices, zero), beyond, indices)
-    return ctx.emit("OneHot", valid, ctx.ints([depth]), values, axis=axis)
+    """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
+    rank = ctx.result_type().rank
+    place = axis % rank
+    shape = [1] * rank
+    shape[place] = depth
+    counted = np.arange(depth).reshape(shape)
+    marks = ctx.emit(
+        "Equal", unsqueeze(ctx, indices, [place]), ctx.const(counted, ctx.type(indices).dtype)
+    )
+    wanted = ctx.result_type().dtype
+    return ctx.emit("Where", marks, widened(ctx, on, wanted), widened(ctx, off, wanted))
 
 
 @OPS.exports("sequence_mask")

@@ -102,6 +102,8 @@ def _arg(op: str) -> Callable[..., Value]:
         last = int(select_last_index) or None
         if last and ctx.version < 12:
             raise Unsupported("select_last_index needs version 12")
+        if ctx.type(x).dtype == "bool":
+            x = cast(ctx, x, np.int32)
         if len(axes) != 1:
             x, axes = ctx.emit("Reshape", x, ctx.ints([-1])), [0]
         found = ctx.emit(op, x, axis=axes[0], keepdims=int(keepdims), select_last_index=last)
