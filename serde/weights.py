@@ -14,17 +14,22 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from serde.errors import FormatError
 from serde.limits import CHUNK_BYTES
 
-if TYPE_CHECKING:
-    from collections.abc import Buffer
-
-__all__ = ["ArrayWeight", "FileRange", "FileWeight", "Weight", "dtype_name", "numpy_dtype"]
+__all__ = [
+    "ArrayWeight",
+    "FileRange",
+    "FileWeight",
+    "ReshapedWeight",
+    "Weight",
+    "dtype_name",
+    "numpy_dtype",
+]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -32,6 +37,8 @@ _EXTENDED = frozenset(
     {
         "bfloat16",
         "float4_e2m1fn",
+        "float6_e2m3fn",
+        "float6_e3m2fn",
         "float8_e4m3fn",
         "float8_e4m3fnuz",
         "float8_e5m2",
@@ -75,10 +82,12 @@ class Weight(ABC):
     Attributes:
         shape: Lengths of the axes.
         dtype: Name of the element type, such as ``"float32"``.
+        sparse: Whether the source stores it sparsely, so that zeros are filled in.
     """
 
     shape: tuple[int, ...]
     dtype: str
+    sparse: bool = False
 
     @property
     def size(self) -> int:
@@ -114,6 +123,10 @@ class Weight(ABC):
             data = np.ascontiguousarray(self.rows(start, stop))
             yield from _pieces(data)
 
+    def reshaped(self, shape: tuple[int, ...]) -> Weight:
+        """Return the same values, row-major, in another shape of the same size."""
+        return ReshapedWeight(self, shape)
+
     def row_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield ranges of axis 0 that are as long as a chunk allows, at least one row each."""
         if not self.shape:
@@ -130,7 +143,7 @@ class Weight(ABC):
 def _pieces(data: Array) -> Iterator[memoryview]:
     if data.size == 0:
         return
-    view = memoryview(data.reshape(-1).view(np.uint8))
+    view = data.reshape(-1).view(np.uint8).data
     for start in range(0, len(view), CHUNK_BYTES):
         yield view[start : start + CHUNK_BYTES]
 
@@ -231,7 +244,7 @@ class OpenFile:
             )
         return FileRange(self.path, offset, length, self.stamp)
 
-    def read_into(self, buffer: Buffer, offset: int) -> None:
+    def read_into(self, buffer: bytearray | memoryview | Array, offset: int) -> None:
         """Fill `buffer` from position `offset`.
 
         Raises:
@@ -291,6 +304,10 @@ class FileWeight(Weight):
             opened.read_into(value.reshape(-1).view(np.uint8), self._range.offset + start * row)
         return value
 
+    def reshaped(self, shape: tuple[int, ...]) -> Weight:
+        """Return the same file range in another shape."""
+        return FileWeight(self._range, shape, self.dtype)
+
     def chunks(self) -> Iterator[memoryview]:
         """Yield the bytes as they lie in the file."""
         with self._range.open() as opened:
@@ -309,9 +326,37 @@ class ArrayWeight(Weight):
         self._value = value
 
     def rows(self, start: int, stop: int) -> Array:
-        """Return a view of entries `start` to `stop` of axis 0."""
-        return self._value[start:stop] if self.shape else self._value
+        """Return entries `start` to `stop` of axis 0, a view where the byte order is ours."""
+        value = self._value[start:stop] if self.shape else self._value
+        return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
 
     def array(self) -> Array:
         """Return a copy of the values."""
-        return np.array(self._value, order="C")
+        return np.array(self._value, self._value.dtype.newbyteorder("="), order="C")
+
+
+class ReshapedWeight(Weight):
+    """The values of another weight in another shape."""
+
+    def __init__(self, base: Weight, shape: tuple[int, ...]) -> None:
+        if math.prod(shape) != base.size:
+            raise ValueError(f"{list(base.shape)} cannot have the shape {list(shape)}")
+        self.shape = shape
+        self.dtype = base.dtype
+        self._base = base
+
+    @property
+    def source(self) -> FileRange | None:
+        """The file range of the base."""
+        return self._base.source
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop`; they alone are read where the base has this axis."""
+        if self.shape and self._base.shape[:1] == self.shape[:1]:
+            return self._base.rows(start, stop).reshape(stop - start, *self.shape[1:])
+        value = self._base.array().reshape(self.shape)
+        return value[start:stop] if self.shape else value
+
+    def chunks(self) -> Iterator[memoryview]:
+        """Yield the bytes of the base."""
+        return self._base.chunks()

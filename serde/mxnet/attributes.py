@@ -10,32 +10,16 @@ import re
 import types
 import typing
 from typing import Any as AnyValue
-from typing import Final, Union
+from typing import Union
 
 import numpy as np
 
 from serde.errors import Unsupported
 from serde.limits import MAX_ATTRIBUTE_CHARS
+from serde.mxnet.model import DTYPES
 from serde.weights import numpy_dtype
 
 __all__ = ["decode_attribute", "dtype_of_code"]
-
-_CODES: Final = (
-    "float32",
-    "float64",
-    "float16",
-    "uint8",
-    "int32",
-    "int8",
-    "int64",
-    "bool",
-    "int16",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bfloat16",
-)
-"""dtypes by MXNet's type flag (``mshadow/base.h``)."""
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)\Z", re.I)
 _INTEGER = re.compile(r"[+-]?\d+L?\Z")
@@ -47,9 +31,9 @@ def dtype_of_code(code: int) -> str:
     Raises:
         Unsupported: There is no such flag.
     """
-    if not 0 <= code < len(_CODES):
+    if not 0 <= code < len(DTYPES):
         raise Unsupported(f"unknown type flag {code}")
-    return _CODES[code]
+    return DTYPES[code]
 
 
 def decode_attribute(raw: AnyValue, hint: AnyValue) -> AnyValue:

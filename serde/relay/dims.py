@@ -9,7 +9,6 @@ built in different ways are equal objects. What cannot be expressed is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Union
 
 from serde.errors import RelayError
 
@@ -71,7 +70,7 @@ class FloorDiv:
         return f"floordiv({self.numerator}, {self.denominator})"
 
 
-Atom = Union[str, FloorDiv]
+Atom = str | FloorDiv
 Monomial = tuple[tuple[Atom, int], ...]
 """Atoms with their powers, sorted by their text; the empty one is the constant."""
 
@@ -165,8 +164,8 @@ class SymDim:
         return names
 
 
-Dim = Union[int, SymDim, Any]
-DimLike = Union[int, str, SymDim, Any]
+Dim = int | SymDim | Any
+DimLike = int | str | SymDim | Any
 
 
 def symbol(name: str) -> SymDim:
@@ -231,7 +230,7 @@ def _terms(dim: int | SymDim) -> tuple[tuple[Monomial, int], ...]:
     return dim.terms if isinstance(dim, SymDim) else (((), int(dim)),)
 
 
-def _from_terms(total: Mapping[Monomial, int]) -> Dim:
+def _from_terms(total: Mapping[Monomial, int]) -> int | SymDim:
     kept = sorted(
         ((monomial, c) for monomial, c in total.items() if c),
         key=lambda term: (-sum(power for _, power in term[0]), _monomial_text(term[0])),
@@ -267,6 +266,8 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 def _floor_divide(left: Dim, right: Dim) -> Dim:
     if isinstance(left, Any) or isinstance(right, Any):
         return Any()
+    if right == 0:
+        raise RelayError(f"a dimension of {left} divided by 0")
     if isinstance(left, int) and isinstance(right, int):
         return left // right
     if left == right:

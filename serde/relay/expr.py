@@ -40,7 +40,7 @@ Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 
 
 class Span:
-    """Where a node comes from: a source (for a converted model, a layer's name) and a place in it."""
+    """Where a node comes from: a source (of a converted model, a layer) and a place in it."""
 
     __slots__ = ("column", "line", "source_name")
 

@@ -151,7 +151,7 @@ def conv_dim(length: Dim, kernel: Dim, stride: int, padding: int, dilation: int)
     """Return the output length of a convolution; `padding` is the sum of both sides.
 
     Raises:
-        TypeInferenceError: The window is longer than the padded input, or the stride is not positive.
+        TypeInferenceError: The window does not fit the padded input, or the stride is not positive.
     """
     return pool_dim(length, kernel, stride, padding, dilation, ceil_mode=False)
 
@@ -162,7 +162,7 @@ def pool_dim(
     """Return the output length of a pooling; `padding` is the sum of both sides.
 
     Raises:
-        TypeInferenceError: The window is longer than the padded input, or the stride is not positive.
+        TypeInferenceError: The window does not fit the padded input, or the stride is not positive.
     """
     if stride < 1 or dilation < 1:
         raise TypeInferenceError(f"stride {stride} and dilation {dilation} must be positive")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any as AnyValue
-from typing import Union
 
 from serde.relay.dims import Dim, DimLike, as_dim, product, substitute
 from serde.weights import dtype_name
@@ -102,7 +101,7 @@ class FuncType:
         return f"fn ({', '.join(map(repr, self.arg_types))}) -> {self.ret_type!r}"
 
 
-Type = Union[TensorType, TupleType, FuncType]
+Type = TensorType | TupleType | FuncType
 
 
 def accepts(expected: Type, given: Type) -> bool:

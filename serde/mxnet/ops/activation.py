@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like

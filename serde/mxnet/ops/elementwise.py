@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS

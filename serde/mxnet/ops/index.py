@@ -7,13 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.shapes import is_float, normalize_axis
+
+FLOAT32 = np.dtype("float32")
 
 Bounds = tuple[int | None, ...]
 
@@ -89,7 +91,7 @@ def import_embedding(
     *,
     input_dim: int,
     output_dim: int,
-    dtype: np.dtype[AnyValue] = np.dtype("float32"),
+    dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
     return relay.take(weight, as_index(ctx, data), axis=0, mode="clip")
 
@@ -117,7 +119,7 @@ def import_one_hot(
     depth: int,
     on_value: float = 1.0,
     off_value: float = 0.0,
-    dtype: np.dtype[AnyValue] = np.dtype("float32"),
+    dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
     on, off = (relay.const(np.array(value, dtype=dtype)) for value in (on_value, off_value))
     return relay.one_hot(as_index(ctx, indices), on, off, depth, -1, dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any as AnyValue
 from typing import Literal
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like

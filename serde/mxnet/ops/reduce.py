@@ -7,12 +7,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.shapes import normalize_axes
+
+FLOAT32 = np.dtype("float32")
 
 Axes = int | tuple[int, ...] | None
 
@@ -72,7 +74,7 @@ def _arg_reduction(target: str) -> Callable[..., AnyValue]:
         else:
             result = getattr(relay, target)(data, axis=(axis,), keepdims=keepdims)
             result = with_axis(ctx, data, result, (axis,), keepdims)
-        return relay.cast(result, np.dtype("float32"))
+        return relay.cast(result, FLOAT32)
 
     return import_arg_reduction
 
@@ -83,4 +85,4 @@ for _target in ("argmax", "argmin"):
 
 @OPS.imports("argmax_channel")
 def import_argmax_channel(ctx: Ctx, data: Expr) -> Expr:
-    return relay.cast(relay.argmax(data, axis=(1,)), np.dtype("float32"))
+    return relay.cast(relay.argmax(data, axis=(1,)), FLOAT32)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
@@ -15,6 +15,8 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.shapes import normalize_axes, normalize_axis
+
+FLOAT32 = np.dtype("float32")
 
 
 @OPS.imports("Flatten")
@@ -214,16 +216,12 @@ def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> 
 
 
 @OPS.imports("_zeros", ignored=("ctx",))
-def import_zeros(
-    ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = np.dtype("float32")
-) -> Expr:
+def import_zeros(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
     return _filled(0, shape, dtype)
 
 
 @OPS.imports("_ones", ignored=("ctx",))
-def import_ones(
-    ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = np.dtype("float32")
-) -> Expr:
+def import_ones(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
     return _filled(1, shape, dtype)
 
 
@@ -233,7 +231,7 @@ def import_full(
     *,
     shape: tuple[int, ...],
     value: float,
-    dtype: np.dtype[AnyValue] = np.dtype("float32"),
+    dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
     return _filled(value, shape, dtype)
 

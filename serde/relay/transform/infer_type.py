@@ -160,14 +160,15 @@ def _infer_if(node: If) -> Type:
 
 
 def _join(left: Type, right: Type) -> Type:
+    fault = TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
     if isinstance(left, TupleType) and isinstance(right, TupleType):
-        if len(left.fields) == len(right.fields):
-            pairs = zip(left.fields, right.fields, strict=True)
-            return TupleType(_join(a, b) for a, b in pairs)
-    elif isinstance(left, TensorType) and isinstance(right, TensorType):
-        if left.rank == right.rank and left.dtype == right.dtype:
-            dims: list[Dim] = [
-                a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True)
-            ]
-            return TensorType(dims, left.dtype)
-    raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
+        if len(left.fields) != len(right.fields):
+            raise fault
+        pairs = zip(left.fields, right.fields, strict=True)
+        return TupleType(_join(a, b) for a, b in pairs)
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        raise fault
+    if left.rank != right.rank or left.dtype != right.dtype:
+        raise fault
+    dims: list[Dim] = [a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True)]
+    return TensorType(dims, left.dtype)

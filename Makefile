@@ -1,0 +1,45 @@
+# One line a target onto an ordinary tool. Each target works as the first command on
+# a fresh clone: it makes .venv, with the versions that constraints/ pins for the
+# Python in use (make PYTHON=python3.12 ... takes another one).
+PYTHON ?= python3
+MINOR := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2])')
+PINS := constraints/$(MINOR).txt
+BIN := .venv/bin
+STAMP := .venv/$(MINOR).stamp
+IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
+
+.PHONY: setup demo test lint bench docs check check-full
+.DEFAULT_GOAL := check
+
+setup: $(STAMP)
+
+demo: setup
+	$(BIN)/python examples/build_resnet50.py demo
+
+test: setup
+	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+lint: setup
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+docs: setup
+	$(BIN)/python -m serde ops --markdown > docs/operators.md
+
+check: lint test
+
+check-full: lint
+	$(BIN)/python -m pytest -n 2
+
+# MXNet, which the demo and the tests compare with, comes without its dependencies:
+# its pins exclude NumPy 2. Its wheel links to two system libraries that a bare
+# machine may lack; as root they are installed, else the message names them.
+$(STAMP): setup.py pyproject.toml $(PINS)
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install -q -c $(PINS) setuptools wheel
+	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[check,dev]'
+	$(BIN)/python -m pip install -q -c $(PINS) --no-deps mxnet
+	$(IMPORT_MXNET) || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy libgomp1 libquadmath0 && $(IMPORT_MXNET); }
+	touch $@

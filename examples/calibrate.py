@@ -1,0 +1,236 @@
+"""Seeded random weights with which a net behaves like a trained one.
+
+Freshly initialised nets are poor witnesses: with BatchNorm's default statistics (mean 0,
+variance 1) activations grow or vanish with depth, gamma is one everywhere, biases are
+zero, and the outputs hardly depend on the input, so that a wrong conversion can look
+right. Here weights are scaled by their fan-in, everything that has a neutral default is
+drawn away from it, and BatchNorm's moving statistics are measured on data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from serde.compat import import_mxnet
+
+MATRIX_OPS = {"Convolution", "Deconvolution", "FullyConnected"}
+BATCH_NORMS = {"BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"}
+SCALED_NORMS = {"LayerNorm", "InstanceNorm", "GroupNorm", *BATCH_NORMS}
+LOSS_HEADS = {
+    "SoftmaxOutput",
+    "LinearRegressionOutput",
+    "LogisticRegressionOutput",
+    "MAERegressionOutput",
+    "SVMOutput",
+}
+CALIBRATION_BATCH = 4
+FEW_SAMPLES = 64
+
+
+def calibrate(
+    net_or_symbol: Any, input_shapes: Mapping[str, tuple[int, ...]], seed: int = 0
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Draws parameters for a net and measures its BatchNorm statistics.
+
+    Args:
+        net_or_symbol: A Gluon ``HybridBlock``, initialised or not (its own weights are
+            not looked at), or a ``Symbol``.
+        input_shapes: Shape of each input, in the order in which a block takes them.
+        seed: Equal seeds give equal parameters.
+
+    Returns:
+        The symbol, its arguments without inputs and labels, and its auxiliary states;
+        both as dictionaries of float32 ``NDArray`` by bare name.
+    """
+    mx = import_mxnet()
+    rng = np.random.default_rng(seed)
+    symbol, constants = as_symbol(mx, net_or_symbol, input_shapes)
+    nodes = json.loads(symbol.tojson())["nodes"]
+    consumers = first_consumers(nodes)
+    labels = {name for name, (node, at) in consumers.items() if is_label(node, at)}
+
+    arg_shapes, _, aux_shapes = symbol.infer_shape(**input_shapes)
+    args = {}
+    for name, shape in zip(symbol.list_arguments(), arg_shapes, strict=True):
+        if name not in input_shapes and name not in labels:
+            values = constants.get(name)
+            args[name] = draw(rng, shape, *consumers[name]) if values is None else values
+    aux = {}
+    for name, shape in zip(symbol.list_auxiliary_states(), aux_shapes, strict=True):
+        _, position = consumers[name]
+        aux[name] = np.full(shape, 1.0 if position == 4 else 0.0, np.float32)
+
+    measure_batch_norms(mx, symbol, nodes, input_shapes, args, aux, rng)
+    to_nd = {name: mx.nd.array(values) for name, values in args.items()}
+    return symbol, to_nd, {name: mx.nd.array(values) for name, values in aux.items()}
+
+
+def as_symbol(
+    mx: Any, net_or_symbol: Any, input_shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[Any, dict[str, np.ndarray]]:
+    """The symbol of a net, and the values of a block's Constant parameters."""
+    if isinstance(net_or_symbol, mx.sym.Symbol):
+        return net_or_symbol, {}
+    outputs = net_or_symbol(*[mx.sym.var(name) for name in input_shapes])
+    symbol = mx.sym.Group(list(outputs)) if isinstance(outputs, (list, tuple)) else outputs
+    constants = {
+        name: parameter.value.asnumpy()
+        for name, parameter in net_or_symbol.collect_params().items()
+        if isinstance(parameter, mx.gluon.Constant)
+    }
+    return symbol, constants
+
+
+def first_consumers(nodes: list[dict[str, Any]]) -> dict[str, tuple[dict[str, Any], int]]:
+    """For each variable, the first node that reads it and the position it reads it at."""
+    found: dict[str, tuple[dict[str, Any], int]] = {}
+    for node in nodes:
+        for position, (source, *_) in enumerate(node["inputs"]):
+            if nodes[source]["op"] == "null":
+                found.setdefault(nodes[source]["name"], (node, position))
+    return found
+
+
+def is_label(node: dict[str, Any], position: int) -> bool:
+    """Whether a variable at `position` of `node` only serves training."""
+    return node["op"] in LOSS_HEADS and position == 1
+
+
+def draw(
+    rng: np.random.Generator, shape: tuple[int, ...], node: dict[str, Any], position: int
+) -> np.ndarray:
+    """Values for the parameter at `position` of `node`."""
+    op, attrs = node["op"], node.get("attrs", {})
+    if op in MATRIX_OPS and position == 1:
+        values = rng.standard_normal(shape, dtype=np.float32)
+        values *= np.float32(np.sqrt(2.0 / fan_in(op, attrs, shape)))
+        if shape[1] > 1:  # a constant offset of the input cancels, what varies passes
+            values -= values.mean(axis=tuple(range(1, len(shape))), keepdims=True)
+    elif op in SCALED_NORMS and position == 1:
+        values = rng.uniform(0.5, 1.5, shape)
+    elif op == "LeakyReLU":
+        values = rng.uniform(0.05, 0.45, shape)
+    elif op in MATRIX_OPS or op in SCALED_NORMS:
+        values = rng.standard_normal(shape) * 0.05
+    else:
+        values = rng.standard_normal(shape) * 0.5
+    return values.astype(np.float32, copy=False)
+
+
+def fan_in(op: str, attrs: dict[str, str], shape: tuple[int, ...]) -> float:
+    """How many products one output element of a layer with this weight sums up."""
+    if op != "Deconvolution":
+        return float(np.prod(shape[1:]))
+    taps = np.prod(shape[2:]) / np.prod(integers(attrs.get("stride", "1")))
+    return float(max(shape[0] / int(attrs.get("num_group", "1")) * taps, 1.0))
+
+
+def integers(text: str) -> list[int]:
+    """The numbers of an attribute such as ``(2, 2)``."""
+    return [int(part) for part in text.strip("()[] ").split(",") if part.strip()]
+
+
+def measure_batch_norms(
+    mx: Any,
+    symbol: Any,
+    nodes: list[dict[str, Any]],
+    input_shapes: Mapping[str, tuple[int, ...]],
+    args: dict[str, np.ndarray],
+    aux: dict[str, np.ndarray],
+    rng: np.random.Generator,
+) -> None:
+    """Sets the moving statistics in `aux` to those of each BatchNorm's input.
+
+    In training mode every BatchNorm normalises by its batch, so one pass shows each of
+    them the input that it will have once all the layers before it are calibrated.
+    """
+    norms = [node for node in nodes if node["op"] in BATCH_NORMS]
+    if not norms:
+        return
+    entries = training_entries(mx, symbol, norms)
+    shapes = larger_batch(symbol, input_shapes)
+    arguments = set(entries.list_arguments())
+    with mx.test_utils.environment("MXNET_SUBGRAPH_BACKEND", "NONE"):  # fusion is for inference
+        executor = entries.simple_bind(
+            mx.cpu(), grad_req="null", **{k: v for k, v in shapes.items() if k in arguments}
+        )
+    for name, array in executor.arg_dict.items():
+        array[:] = args[name] if name in args else data(rng, array.shape, name, nodes)
+    for name, array in executor.aux_dict.items():
+        array[:] = aux[name]
+    for node, output in zip(norms, executor.forward(is_train=True), strict=True):
+        axis = int(node.get("attrs", {}).get("axis", "1"))
+        mean, variance = statistics(output.asnumpy(), axis)
+        aux[nodes[node["inputs"][3][0]]["name"]] = mean
+        aux[nodes[node["inputs"][4][0]]["name"]] = variance
+
+
+def training_entries(mx: Any, symbol: Any, norms: list[dict[str, Any]]) -> Any:
+    """A symbol of the tensors that `norms` read, in a net without randomness.
+
+    Dropout is set to keep everything, and use_global_stats is taken off, in a copy.
+    """
+    graph = json.loads(symbol.tojson())
+    for node in graph["nodes"]:
+        if node["op"] == "Dropout":
+            node["attrs"] = {**node.get("attrs", {}), "p": "0"}
+        elif node["op"] in BATCH_NORMS:
+            node["attrs"] = {**node.get("attrs", {}), "use_global_stats": "False"}
+    internals = mx.sym.load_json(json.dumps(graph)).get_internals()
+    place = {name: i for i, name in enumerate(internals.list_outputs())}
+    read = [node["inputs"][0] for node in norms]
+    names = [output_names(graph["nodes"][source], output) for source, output, *_ in read]
+    return mx.sym.Group([internals[next(place[n] for n in tried if n in place)] for tried in names])
+
+
+def output_names(node: dict[str, Any], output: int) -> tuple[str, ...]:
+    """What MXNet may call an output of a node: one of several, the only one, a variable."""
+    name = node["name"]
+    return (f"{name}_output{output}", f"{name}_output") if node["op"] != "null" else (name,)
+
+
+def larger_batch(
+    symbol: Any, input_shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, tuple[int, ...]]:
+    """The input shapes with a few samples, where the graph allows another batch size."""
+    given = dict(input_shapes)
+    batched = {k: (CALIBRATION_BATCH, *v[1:]) if v[:1] == (1,) else v for k, v in given.items()}
+    try:
+        symbol.infer_shape(**batched)
+    except Exception:  # MXNet raises its own error class for shapes that do not fit
+        return given
+    return batched
+
+
+def data(
+    rng: np.random.Generator, shape: tuple[int, ...], name: str, nodes: list[dict[str, Any]]
+) -> np.ndarray:
+    """Values for an input: indices where an Embedding reads it, else of two kinds.
+
+    Every other sample is normal, as a whitened image is; the rest are uniform in 0 to 1.
+    """
+    consumer = first_consumers(nodes).get(name)
+    if consumer is not None and consumer[0]["op"] == "Embedding" and consumer[1] == 0:
+        rows = int(consumer[0]["attrs"]["input_dim"])
+        return rng.integers(0, rows, shape).astype(np.float32)
+    values = rng.standard_normal(shape)
+    values[1::2] = rng.uniform(0, 1, values[1::2].shape)
+    return values.astype(np.float32)
+
+
+def statistics(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance over all axes but one.
+
+    The variance of a handful of samples may come out near zero by chance; it is then
+    mixed with the mean variance of all channels.
+    """
+    others = tuple(i for i in range(values.ndim) if i != axis % values.ndim)
+    mean = values.mean(others, dtype=np.float64)
+    variance = values.var(others, dtype=np.float64)
+    if values.size // values.shape[axis] < FEW_SAMPLES:
+        variance = (variance + variance.mean()) / 2
+    return mean.astype(np.float32), np.maximum(variance, 1e-6).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Bytes shared by formats: file ranges, atomic writes, safe archives."""

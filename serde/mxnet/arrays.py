@@ -1,0 +1,141 @@
+"""Parameters given as arrays: by name, prefixed or not, or as a pair of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from serde.errors import FormatError, OptionError
+from serde.mxnet.model import Graph
+from serde.mxnet.upgrades import AUXILIARY
+from serde.weights import ArrayWeight, Weight, dtype_name, numpy_dtype
+
+__all__ = ["NDArrayWeight", "as_weight", "assign", "weights_of"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_BFLOAT16 = "bfloat16"
+
+
+class NDArrayWeight(Weight):
+    """A dense NDArray of MXNet's; only the rows asked for are copied to NumPy."""
+
+    def __init__(self, value: Any) -> None:
+        self.shape = tuple(int(length) for length in value.shape)
+        self.dtype = _dtype_name(np.dtype(value.dtype))
+        self._value = value
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop` of axis 0, copied."""
+        whole = not self.shape or (start == 0 and stop == self.shape[0])
+        part = self._value if whole else self._value[start:stop]
+        return self._numpy(part)
+
+    def _numpy(self, part: Any) -> Array:
+        array: Array = part.asnumpy()
+        return array if self.dtype != _BFLOAT16 else array.view(numpy_dtype(_BFLOAT16))
+
+
+class _SparseNDArrayWeight(NDArrayWeight):
+    """An NDArray in sparse storage, which MXNet itself fills up."""
+
+    sparse = True
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop` of axis 0, copied."""
+        return self._numpy(self._value.tostype("default")[start:stop])
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype; MXNet calls bfloat16 a structure of one such field."""
+    return _BFLOAT16 if dtype.names == (_BFLOAT16,) else dtype_name(dtype)
+
+
+def as_weight(value: Any) -> Weight:
+    """Return the weight of an array: NDArray, ``mx.np.ndarray``, NumPy or a Weight.
+
+    Raises:
+        OptionError: It is none of these.
+    """
+    if isinstance(value, Weight):
+        return value
+    if isinstance(value, np.ndarray):
+        return _array_weight(value)
+    if type(value).__module__.startswith("mxnet") and hasattr(value, "asnumpy"):
+        dense = getattr(value, "stype", "default") == "default"
+        return NDArrayWeight(value) if dense else _SparseNDArrayWeight(value)
+    raise OptionError(f"expected an array, found {type(value).__name__}")
+
+
+def _array_weight(value: Array) -> Weight:
+    dtype = value.dtype
+    if dtype.names == (_BFLOAT16,):
+        return ArrayWeight(np.ascontiguousarray(value).view(numpy_dtype(_BFLOAT16)))
+    if dtype.kind not in "biuf" and dtype.name != _BFLOAT16:
+        raise OptionError(f"expected an array of numbers, found one of {dtype}")
+    return ArrayWeight(value.astype(dtype.newbyteorder("<"), copy=False))
+
+
+def weights_of(params: object) -> list[tuple[str, Weight]]:
+    """Return names and weights of the `params` argument of an API; names keep their prefix.
+
+    Args:
+        params: A mapping of arrays, an ``(arg, aux)`` pair of mappings, or None.
+
+    Raises:
+        OptionError: It is none of these.
+    """
+    if params is None:
+        return []
+    if isinstance(params, Mapping):
+        return [(_name(name), as_weight(value)) for name, value in params.items()]
+    if isinstance(params, (tuple, list)) and len(params) == 2:
+        kinds = zip(("arg:", "aux:"), params, strict=True)
+        return [
+            (kind + name.removeprefix(kind), weight)
+            for kind, part in kinds
+            for name, weight in weights_of(part)
+        ]
+    raise OptionError(
+        f"expected parameters as a mapping of arrays or an (arg, aux) pair, "
+        f"found {type(params).__name__}"
+    )
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise OptionError(f"expected names of parameters, found {name!r}")
+    return name
+
+
+def assign(
+    graph: Graph, named: Iterable[tuple[str, Weight]], *, path: str | None = None
+) -> tuple[dict[str, Weight], dict[str, Weight]]:
+    """Return weights by bare name: those of arguments, and those of auxiliary states.
+
+    A name without ``arg:`` or ``aux:`` goes where the graph uses it.
+
+    Raises:
+        FormatError: Two parameters have one name.
+    """
+    kinds: dict[str, dict[str, Weight]] = {"arg": {}, "aux": {}}
+    states = _auxiliary_names(graph)
+    for full, weight in named:
+        kind, colon, name = full.partition(":")
+        if not colon or kind not in kinds:
+            kind, name = "aux" if full in states else "arg", full
+        if name in kinds[kind]:
+            raise FormatError(f"two parameters are called {kind}:{name}", path=path)
+        kinds[kind][name] = weight
+    return kinds["arg"], kinds["aux"]
+
+
+def _auxiliary_names(graph: Graph) -> set[str]:
+    names = set()
+    for node in graph.nodes:
+        for position in AUXILIARY.get(node.op, ()):
+            if position < len(node.inputs):
+                names.add(graph.nodes[node.inputs[position].node].name)
+    return names

@@ -1,0 +1,78 @@
+"""MXNet's side of the bridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, ImportOptions, ModelSummary, TensorSummary
+from serde.relay.model import RelayModel
+from serde.report import Report
+
+__all__ = ["MxnetBridge", "MxnetImportOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MxnetImportOptions(ImportOptions):
+    """Options of reading MXNet models.
+
+    Attributes:
+        epoch: Which ``prefix-NNNN.params`` to read; the newest if left out.
+    """
+
+    epoch: int | None = field(
+        default=None, metadata={"help": "Epoch of the parameter file beside the symbol."}
+    )
+
+
+class MxnetBridge(Bridge):
+    """Reads symbol and parameter files and live objects; needs MXNet for the latter only."""
+
+    name = "mxnet"
+    title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
+    suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
+    import_options = MxnetImportOptions
+
+    def detect(self, path: Path) -> bool:
+        """Whether `path` is a symbol, a parameter file, their prefix, or an archive of them."""
+        from serde.mxnet import codec
+
+        return codec.detect(path)
+
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is an object of MXNet's."""
+        from serde.mxnet import live
+
+        return live.is_live(source)
+
+    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+        """Return the model of a path, a pair of paths, bytes or a live object."""
+        from serde.mxnet import codec, live
+
+        if live.is_live(source):
+            return live.from_live(source, params, options.input_shapes)
+        epoch = options.epoch if isinstance(options, MxnetImportOptions) else None
+        return codec.load(source if params is None else (source, params), epoch=epoch)
+
+    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+        """Return the model as Relay."""
+        from serde.mxnet.graph import to_relay
+
+        return to_relay(model, options, report)
+
+    def operators(self, model: AnyValue) -> list[str]:
+        """Return the operator of every node, variables left out."""
+        return [node.op for node in model.graph.nodes if node.op != "null"]
+
+    def summary(self, model: AnyValue) -> ModelSummary:
+        """Return the release, the names of the inputs, labels among them, and the weights."""
+        from serde.mxnet.model import version_text
+
+        weights = [*model.arg.values(), *model.aux.values()]
+        return ModelSummary(
+            version=version_text(model.graph.version),
+            inputs=tuple(TensorSummary(name) for name in model.inputs),
+            parameters=sum(weight.size for weight in weights),
+            parameter_bytes=sum(weight.nbytes for weight in weights),
+        )

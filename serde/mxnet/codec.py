@@ -1,0 +1,331 @@
+"""From files to the native model: which files belong together, and what is in them.
+
+A model is a symbol (``m-symbol.json``) and parameters (``m-0000.params``, the
+number is the epoch); SageMaker packs both into ``model.tar.gz``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from serde.errors import FormatError, OptionError
+from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
+from serde.limits import MAX_SYMBOL_JSON_BYTES
+from serde.mxnet.arrays import assign, weights_of
+from serde.mxnet.model import Graph, MxnetModel
+from serde.mxnet.params import LIST_MAGIC, read_params
+from serde.mxnet.symbol_json import parse_symbol
+from serde.mxnet.upgrades import input_names
+from serde.weights import OpenFile, Weight
+
+__all__ = ["detect", "load"]
+
+Source = str | os.PathLike[str] | bytes
+
+_SYMBOL = "-symbol.json"
+_EPOCH = re.compile(r"-(\d{4,9})\.params\Z")
+_JSON_HEAD = re.compile(rb'\s*\{\s*"(nodes|arg_nodes|heads|node_row_ptr)"\s*:')
+_LIST_HEAD = LIST_MAGIC.to_bytes(8, "little")
+
+# Inputs of a layer that are learned, and so never inputs of a model.
+_LEARNED = frozenset(
+    {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "moving_avg", "parameters"}
+)
+
+
+def load(source: object, *, epoch: int | None = None) -> MxnetModel:
+    """Return the model of an MXNet source.
+
+    Args:
+        source: The path of a symbol or of parameters (the other one lies
+            beside it); their common prefix; a directory with one symbol; a
+            ``model.tar.gz``; the bytes or text of a symbol; or a pair, in any
+            order, of two such paths or bytes, or of a symbol and a mapping of
+            arrays.
+        epoch: Which parameters to read; the highest number if left out.
+
+    Raises:
+        FormatError: A file is missing or not what it should be.
+        OptionError: `source` is nothing of the kind, or contradicts `epoch`.
+    """
+    if isinstance(source, (tuple, list)):
+        return _load_pair(source, epoch)
+    if isinstance(source, str) and source.lstrip().startswith("{"):
+        source = source.encode()
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _build(_symbol(bytes(source)), None, "<bytes>")
+    if isinstance(source, (str, os.PathLike)):
+        return _load_path(os.fspath(source), epoch)
+    raise OptionError(f"expected a path or bytes, found {type(source).__name__}")
+
+
+def detect(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` is a symbol, parameters, an archive or directory of them, or their prefix."""
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        return os.path.isfile(name + _SYMBOL)
+    try:
+        if os.path.isdir(name):
+            return len(_symbols_in(name)) == 1
+        head = _head(name)
+    except FormatError:
+        return False
+    if head.startswith(_LIST_HEAD) or _JSON_HEAD.match(head):
+        return True
+    return is_tar(name) and _holds_model(name)
+
+
+def _holds_model(path: str) -> bool:
+    try:
+        return any(name.endswith(_SYMBOL) or _EPOCH.search(name) for name in tar_names(path))
+    except FormatError:
+        return False
+
+
+def _head(path: str) -> bytes:
+    with OpenFile.open(path) as opened:
+        buffer = bytearray(min(opened.size, 256))
+        opened.read_into(buffer, 0)
+    return bytes(buffer)
+
+
+def _load_path(path: str, epoch: int | None) -> MxnetModel:
+    if os.path.isdir(path):
+        return _load_directory(path, epoch)
+    if not os.path.exists(path):
+        if os.path.isfile(path + _SYMBOL):
+            return _load_symbol(path + _SYMBOL, epoch)
+        raise FormatError(f"no such file, and no {os.path.basename(path)}{_SYMBOL}", path=path)
+    head = _head(path)
+    if head.startswith(_LIST_HEAD):
+        return _load_beside_params(path, epoch)
+    if path.endswith(".params"):
+        # Says what is wrong with it.
+        with OpenFile.open(path) as opened:
+            read_params(opened)
+    if is_tar(path):
+        return _load_tar(path, epoch)
+    return _load_symbol(path, epoch)
+
+
+def _load_directory(path: str, epoch: int | None) -> MxnetModel:
+    symbols = _symbols_in(path)
+    if len(symbols) != 1:
+        found = ", ".join(symbols[:5]) or "none"
+        raise FormatError(f"expected one *{_SYMBOL} in the directory, found {found}", path=path)
+    return _load_symbol(os.path.join(path, symbols[0]), epoch)
+
+
+def _symbols_in(path: str) -> list[str]:
+    return sorted(name for name in _entries(path) if name.endswith(_SYMBOL))
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError as error:
+        raise FormatError(f"cannot be listed: {error.strerror}", path=folder) from None
+
+
+def _load_symbol(path: str, epoch: int | None) -> MxnetModel:
+    graph = _read_symbol(path)
+    params = _params_beside(path, epoch)
+    if params is None:
+        if epoch is not None:
+            raise FormatError(f"no parameters of epoch {epoch} beside it", path=path)
+        return _build(graph, None, path)
+    with OpenFile.open(params) as opened:
+        return _build(graph, opened, path)
+
+
+def _params_beside(path: str, epoch: int | None) -> str | None:
+    """Return the parameters that belong to the symbol at `path`: of `epoch` or the newest."""
+    folder, name = os.path.split(path)
+    stem = name.removesuffix(_SYMBOL) if name.endswith(_SYMBOL) else name.removesuffix(".json")
+    epochs = {
+        int(match[1]): entry
+        for entry in _entries(folder or ".")
+        if (match := _EPOCH.search(entry)) and entry[: match.start()] == stem
+    }
+    chosen = max(epochs, default=None) if epoch is None else epoch
+    if chosen in epochs:
+        return os.path.join(folder, epochs[chosen])
+    plain = os.path.join(folder, stem + ".params")
+    return plain if epoch is None and os.path.isfile(plain) else None
+
+
+def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
+    match = _EPOCH.search(path)
+    if epoch is not None and match and int(match[1]) != epoch:
+        raise OptionError(f"{path} is not of epoch {epoch}")
+    stem = path[: match.start()] if match else path.removesuffix(".params")
+    symbol = next((p for p in (stem + _SYMBOL, stem + ".json") if os.path.isfile(p)), None)
+    if symbol is None:
+        expected = os.path.basename(stem) + _SYMBOL
+        raise FormatError(f"parameters alone are no model: no {expected} beside them", path=path)
+    graph = _read_symbol(symbol)
+    with OpenFile.open(path) as opened:
+        return _build(graph, opened, symbol)
+
+
+def _load_pair(pair: Sequence[object], epoch: int | None) -> MxnetModel:
+    if len(pair) != 2:
+        raise OptionError(f"expected a symbol and parameters, found {len(pair)} items")
+    first, second = pair
+    if isinstance(second, (Mapping, tuple)) or second is None:
+        return _with_arrays(first, second)
+    sources = [_source(item) for item in pair]
+    if epoch is not None:
+        raise OptionError("an epoch chooses among files, but the parameters are given")
+    if _is_params(sources[0]) and not _is_params(sources[1]):
+        sources.reverse()
+    symbol, params = sources
+    graph = _symbol(symbol) if isinstance(symbol, bytes) else _read_symbol(symbol)
+    where = "<bytes>" if isinstance(symbol, bytes) else symbol
+    if isinstance(params, bytes):
+        return _build(graph, params, where)
+    with OpenFile.open(params) as opened:
+        return _build(graph, opened, where)
+
+
+def _with_arrays(symbol: object, params: object) -> MxnetModel:
+    source = _source(symbol)
+    graph = _symbol(source) if isinstance(source, bytes) else _read_symbol(source)
+    arg, aux = assign(graph, weights_of(params))
+    where = "<bytes>" if isinstance(source, bytes) else source
+    return _checked(MxnetModel(graph, arg, aux, source=where))
+
+
+def _source(item: object) -> str | bytes:
+    if isinstance(item, (bytes, bytearray, memoryview)):
+        return bytes(item)
+    if isinstance(item, str) and item.lstrip().startswith("{"):
+        return item.encode()
+    if isinstance(item, (str, os.PathLike)):
+        path = os.fspath(item)
+        prefix = not os.path.exists(path) and os.path.isfile(path + _SYMBOL)
+        return path + _SYMBOL if prefix else path
+    raise OptionError(f"expected a path or bytes, found {type(item).__name__}")
+
+
+def _is_params(source: str | bytes) -> bool:
+    head = source[:8] if isinstance(source, bytes) else _head(source)
+    return head.startswith(_LIST_HEAD)
+
+
+def _load_tar(path: str, epoch: int | None) -> MxnetModel:
+    members = tar_extract(path, lambda name: name.endswith(_SYMBOL) or _is_epoch(name, epoch))
+    symbols = [name for name in members if name.endswith(_SYMBOL)]
+    if len(symbols) != 1:
+        raise FormatError(_wrong_archive(path, symbols), path=path)
+    stem = symbols[0].removesuffix(_SYMBOL)
+    epochs = {
+        int(match[1]): name
+        for name in members
+        if (match := _EPOCH.search(name)) and name[: match.start()] == stem
+    }
+    if epoch is not None and epoch not in epochs:
+        raise FormatError(f"no parameters of epoch {epoch} beside {symbols[0]}", path=path)
+    graph = _symbol(_small(members[symbols[0]]), f"{path}:{symbols[0]}")
+    params = members[epochs[max(epochs)]] if epochs else None
+    return _build(graph, params, path)
+
+
+def _is_epoch(name: str, epoch: int | None) -> bool:
+    match = _EPOCH.search(name)
+    return match is not None and epoch in (None, int(match[1]))
+
+
+def _wrong_archive(path: str, symbols: Sequence[str]) -> str:
+    if symbols:
+        return f"expected one *{_SYMBOL} in the archive, found {', '.join(symbols)}"
+    names = list(tar_names(path))
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    message = f"no *{_SYMBOL} in the archive, which holds {shown or 'no files'}"
+    if any(Path(name).name == "model_algo-1" for name in names):
+        message += (
+            "; model_algo-1 holds the parameters of SageMaker's semantic segmentation alone: "
+            "build the GluonCV network, load them into it and convert that"
+        )
+    return message
+
+
+def _small(member: SpooledFile) -> bytes:
+    if member.size > MAX_SYMBOL_JSON_BYTES:
+        message = f"expected at most {MAX_SYMBOL_JSON_BYTES} bytes of JSON, found {member.size}"
+        raise FormatError(message, path=member.path)
+    return member.read()
+
+
+def _read_symbol(path: str) -> Graph:
+    with OpenFile.open(path) as opened:
+        if opened.size > MAX_SYMBOL_JSON_BYTES:
+            message = f"expected symbol JSON of at most {MAX_SYMBOL_JSON_BYTES} bytes"
+            raise FormatError(f"{message}, found {opened.size}", path=path)
+        buffer = bytearray(opened.size)
+        opened.read_into(buffer, 0)
+    return _symbol(bytes(buffer), path)
+
+
+def _symbol(data: bytes, path: str | None = None) -> Graph:
+    if data.startswith(_LIST_HEAD):
+        message = "expected a symbol's JSON, found a parameter file"
+        raise FormatError(message, path=path, offset=0)
+    if data.lstrip()[:1] != b"{":
+        found = data[:8].hex(" ") or "nothing"
+        raise FormatError(f"expected a symbol's JSON, found {found}", path=path, offset=0)
+    return parse_symbol(data, path=path)
+
+
+def _build(graph: Graph, params: OpenFile | bytes | None, source: str) -> MxnetModel:
+    if params is None:
+        return _checked(MxnetModel(graph, source=source))
+    path = params.path if isinstance(params, OpenFile) else None
+    names, arrays = read_params(params)
+    if names is None:
+        raise FormatError("a list of arrays without names is no set of parameters", path=path)
+    named: list[tuple[str, Weight]] = []
+    empty = set()
+    for name, array in zip(names, arrays, strict=True):
+        if array is None:
+            empty.add(name.removeprefix("arg:").removeprefix("aux:"))
+        else:
+            named.append((name, array))
+    arg, aux = assign(graph, named, path=path)
+    return _checked(MxnetModel(graph, arg, aux, frozenset(empty), source), path)
+
+
+def _checked(model: MxnetModel, params: str | None = None) -> MxnetModel:
+    """Return the model if its layers have parameters.
+
+    One missing among others is for the conversion to report; none at all
+    means that the files do not belong together.
+    """
+    missing = _missing_weights(model)
+    given = {*model.arg, *model.aux}
+    if not missing or given & {node.name for node in model.graph.variables}:
+        return model
+    shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+    if not given:
+        raise FormatError(f"no parameters found for {shown}", path=model.source)
+    found = ", ".join(sorted(given)[:3])
+    raise FormatError(
+        f"parameters ({found}, ...) of another model or from Block.save_parameters; "
+        f"expected {shown}; HybridBlock.export writes names that fit",
+        path=params,
+    )
+
+
+def _missing_weights(model: MxnetModel) -> list[str]:
+    nodes = model.graph.nodes
+    missing: dict[str, None] = {}
+    for node in nodes:
+        names = input_names(node.op, node.attrs) or ()
+        for entry, name in zip(node.inputs, names, strict=False):
+            source = nodes[entry.node]
+            if name in _LEARNED and source.is_variable and model.param(source.name) is None:
+                missing[source.name] = None
+    return list(missing)

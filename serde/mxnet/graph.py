@@ -1,0 +1,227 @@
+"""The walk over MXNet's graph into Relay."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from serde.bridge import ImportOptions
+from serde.converters import ImportContext
+from serde.errors import OptionError
+from serde.mxnet.aliases import canonical_name
+from serde.mxnet.attributes import dtype_of_code
+from serde.mxnet.model import Entry, Graph, MxnetModel, Node
+from serde.mxnet.ops import TABLE
+from serde.relay.dims import DimLike
+from serde.relay.expr import Expr, Function, Span, Tuple, Var
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
+from serde.report import Report
+from serde.weights import Weight
+
+__all__ = ["to_relay"]
+
+NUMBERED = frozenset({"SliceChannel", "_split_v2"})
+"""Operators whose only output is still called ``<node>_output0``."""
+
+SECOND_OUTPUTS = {
+    "BatchNorm": ("output", "mean", "var"),
+    "BatchNorm_v1": ("output", "mean", "var"),
+    "LayerNorm": ("output", "mean", "std"),
+    "GroupNorm": ("output", "mean", "std"),
+}
+"""Operators whose outputs have names of their own."""
+
+WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnected"})
+"""Operators whose data has the dtype of their weight."""
+
+SPARSE = "sparse-as-dense"
+
+
+def to_relay(model: MxnetModel, options: ImportOptions, report: Report) -> RelayModel:
+    """Return the graph as Relay.
+
+    Inputs that only training needs, such as labels, are left out: an operator
+    whose further inputs do not bear on its result does not lead to them.
+
+    Raises:
+        OptionError: An input's shape is missing, or an option names no input.
+        UnsupportedModelError: Some nodes cannot be converted.
+    """
+    walk = _Walk(model, options, report)
+    report.nodes = sum(node.op != "null" for node in model.graph.nodes)
+    walk.declare()
+    for index, node in enumerate(model.graph.nodes):
+        if node.op != "null" and walk.needed[index]:
+            walk.results[index] = walk.convert(node, walk.needed[index])
+    report.raise_if_refused()
+    return walk.finish()
+
+
+@dataclass
+class _Walk:
+    """State of one conversion."""
+
+    model: MxnetModel
+    options: ImportOptions
+    report: Report
+    results: dict[int, Sequence[Expr]] = field(default_factory=dict)
+    inputs: dict[str, Var] = field(default_factory=dict)
+    weights: dict[str, Var] = field(default_factory=dict)
+    params: dict[str, Weight] = field(default_factory=dict)
+    needed: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.needed = _needed_outputs(self.model.graph)
+
+    def declare(self) -> None:
+        """Make a variable of every weight and input that is needed."""
+        values = {**self.model.arg, **self.model.aux}
+        free = []
+        for index, node in enumerate(self.model.graph.nodes):
+            if node.op != "null" or not self.needed[index]:
+                continue
+            if node.name in values:
+                self.results[index] = [self._weight(node.name, values[node.name])]
+            else:
+                free.append((index, node))
+        names = list(dict.fromkeys(node.name for _, node in free))
+        shapes = self._shapes(names)
+        missing = []
+        for index, node in free:
+            shape = shapes.get(node.name, _declared_shape(node))
+            if shape is None:
+                missing.append(node.name)
+                continue
+            self.results[index] = [self._input(index, node, shape)]
+        if missing:
+            raise OptionError(_missing_shapes(list(dict.fromkeys(missing))))
+
+    def _weight(self, name: str, weight: Weight) -> Var:
+        if name not in self.weights:
+            if weight.sparse and SPARSE not in self.options.allow:
+                self.report.add("null", name, f"a sparse weight (allow {SPARSE!r} to fill it up)")
+            self.weights[name] = Var(name, TensorType(weight.shape, weight.dtype), Span(name))
+            self.params[name] = weight
+        return self.weights[name]
+
+    def _input(self, index: int, node: Node, shape: Sequence[DimLike]) -> Var:
+        if node.name not in self.inputs:
+            dtype = self.options.input_dtypes.get(node.name)
+            if dtype is None and "__dtype__" in node.hidden:
+                code = node.hidden["__dtype__"]
+                dtype = dtype_of_code(int(code)) if code.lstrip("-").isdigit() else None
+            dtype = dtype or self._implied_dtype(index)
+            self.inputs[node.name] = Var(node.name, TensorType(shape, dtype), Span(node.name))
+        return self.inputs[node.name]
+
+    def _implied_dtype(self, index: int) -> str:
+        """Return the dtype of the weight beside which the input is used first, else float32."""
+        nodes = self.model.graph.nodes
+        for node in nodes:
+            if canonical_name(node.op) not in WEIGHTED or len(node.inputs) < 2:
+                continue
+            weight = self.model.arg.get(nodes[node.inputs[1].node].name)
+            if node.inputs[0].node == index and weight is not None and is_float(weight.dtype):
+                return weight.dtype
+        return "float32"
+
+    def _shapes(self, names: Sequence[str]) -> dict[str, Sequence[DimLike]]:
+        """Return the shapes given, the one without a name assigned to the only input."""
+        given = dict(self.options.input_shapes)
+        known = {node.name for node in self.model.graph.nodes if node.op == "null"}
+        if "" in given:
+            if len(names) != 1:
+                raise OptionError(f"a shape without a name, but the inputs are {', '.join(names)}")
+            given[names[0]] = given.pop("")
+        unknown = sorted({*given, *self.options.input_dtypes} - known)
+        if unknown:
+            raise OptionError(f"no input is called {unknown[0]}; inputs: {', '.join(names)}")
+        fixed = sorted(set(given) & set(self.weights))
+        if fixed:
+            raise OptionError(f"{fixed[0]} is a weight of the model, not an input")
+        return given
+
+    def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
+        """Return the outputs of one node."""
+        op = canonical_name(node.op)
+        ctx = ImportContext(1, node.name, outputs)
+        arguments = [self._value(entry) for entry in _used_inputs(node)]
+        results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
+        if len(results) < outputs:
+            self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
+        return results
+
+    def _value(self, entry: Entry) -> Expr:
+        return self.results[entry.node][entry.index]
+
+    def finish(self) -> RelayModel:
+        """Return the module of everything converted."""
+        graph = self.model.graph
+        values = [self._value(entry) for entry in graph.heads]
+        body = values[0] if len(values) == 1 else Tuple(values)
+        main = Function([*self.inputs.values(), *self.weights.values()], body)
+        meta = ModelMeta(
+            inputs=tuple(self.inputs),
+            outputs=tuple(self._output_name(entry) for entry in graph.heads),
+            source_format="mxnet",
+            source_version=self.model.version,
+        )
+        return RelayModel(IRModule({"main": main}), self.params, meta)
+
+    def _output_name(self, entry: Entry) -> str:
+        """Return the name that ``Symbol.list_outputs`` gives a head."""
+        node = self.model.graph.nodes[entry.node]
+        if node.op == "null":
+            return node.name
+        op = canonical_name(node.op)
+        if op in SECOND_OUTPUTS:
+            return f"{node.name}_{SECOND_OUTPUTS[op][entry.index]}"
+        if len(self.results[entry.node]) > 1 or op in NUMBERED:
+            return f"{node.name}_output{entry.index}"
+        return f"{node.name}_output"
+
+
+def _used_inputs(node: Node) -> Sequence[Entry]:
+    converter = TABLE.importer(canonical_name(node.op), 1)
+    if converter is None or converter.uses is None:
+        return node.inputs
+    return node.inputs[: converter.uses]
+
+
+def _needed_outputs(graph: Graph) -> list[int]:
+    """Return, for each node, how many outputs the heads need: up to the last one used."""
+    needed = [0] * len(graph.nodes)
+    for entry in graph.heads:
+        needed[entry.node] = max(needed[entry.node], entry.index + 1)
+    for index in range(len(graph.nodes) - 1, -1, -1):
+        if needed[index]:
+            for entry in _used_inputs(graph.nodes[index]):
+                needed[entry.node] = max(needed[entry.node], entry.index + 1)
+    return needed
+
+
+def _declared_shape(node: Node) -> Sequence[int] | None:
+    """Return the shape noted on a variable when it was made, if it is known whole."""
+    text = node.hidden.get("__shape__")
+    if text is None or len(text) > 1000:
+        return None
+    try:
+        shape = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
+        return None
+    return shape
+
+
+def _missing_shapes(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    shapes: Mapping[str, tuple[int, ...]] = {names[0]: (1, 3, 224, 224)}
+    return (
+        f"the shape of {shown} is missing; "
+        f"give --input-shape {names[0]}:1,3,224,224 or input_shapes={dict(shapes)}"
+    )

@@ -1,0 +1,193 @@
+"""Objects of a running MXNet as the native model: Symbol, Gluon blocks, Module.
+
+MXNet is never imported here: whoever holds such an object has done so. Values
+are copied to NumPy in pieces, when they are written.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from serde.errors import OptionError
+from serde.mxnet.arrays import as_weight, assign, weights_of
+from serde.mxnet.model import MxnetModel
+from serde.mxnet.symbol_json import parse_symbol
+from serde.weights import Weight
+
+__all__ = ["from_live", "is_live"]
+
+_KINDS = ("Symbol", "Block", "BaseModule")
+
+
+def is_live(source: object) -> bool:
+    """Whether `source` is a Symbol, a Gluon block or a Module, subclasses included."""
+    return "mxnet" in sys.modules and _kind(source) is not None
+
+
+def _kind(source: object) -> str | None:
+    for cls in type(source).__mro__:
+        if cls.__module__.partition(".")[0] == "mxnet" and cls.__name__ in _KINDS:
+            return cls.__name__
+    return None
+
+
+def from_live(
+    source: Any, params: object = None, input_shapes: Mapping[str, Sequence[Any]] | None = None
+) -> MxnetModel:
+    """Return the model of an object of MXNet's.
+
+    A block is traced with symbols as its ``export`` would do, hybridised or
+    not, and its inputs are called alike: ``data``, or ``data0``, ``data1``...
+    Parameters whose initialisation waits for a shape are initialised, as the
+    first forward pass would do; nothing else of the block changes.
+
+    Args:
+        source: A ``Symbol``, ``HybridBlock``, ``SymbolBlock`` or ``Module``.
+        params: Arrays by name, prefixed or not, or an ``(arg, aux)`` pair;
+            for a block or module in place of its own values.
+        input_shapes: Shapes of the inputs, needed where parameters wait for them.
+
+    Raises:
+        OptionError: Parameters have no values, or a block cannot be traced.
+    """
+    kind = _kind(source)
+    shapes = dict(input_shapes or {})
+    if kind == "Symbol":
+        return _model(source, weights_of(params), repr(source))
+    if kind == "BaseModule":
+        own = weights_of(source.get_params()) if source.params_initialized else []
+        return _model(_module_symbol(source), _replaced(own, params), "Module")
+    if kind == "Block":
+        symbol = _trace(source, shapes)
+        own = [] if params is not None else _block_weights(source, symbol, shapes)
+        return _model(symbol, _replaced(own, params), type(source).__name__)
+    raise OptionError(f"expected a Symbol, HybridBlock or Module, found {type(source).__name__}")
+
+
+def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, Weight]]:
+    return own if params is None else weights_of(params)
+
+
+def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> MxnetModel:
+    graph = parse_symbol(symbol.tojson().encode(), path=source)
+    arg, aux = assign(graph, named)
+    return MxnetModel(graph, arg, aux, source=source)
+
+
+def _module_symbol(module: Any) -> Any:
+    try:
+        symbol = module.symbol
+    except AssertionError:
+        # A BucketingModule says so if it is not bound.
+        symbol = None
+    if symbol is None:
+        raise OptionError(f"{type(module).__name__} has no symbol of its own, or is not bound yet")
+    return symbol
+
+
+def _trace(block: Any, shapes: Mapping[str, Sequence[Any]]) -> Any:
+    """Return the block's symbol: the one it was hybridised to, or a trace."""
+    if not hasattr(block, "hybrid_forward"):
+        name = type(block).__name__
+        raise OptionError(f"{name} is a Block, which cannot be traced; make it a HybridBlock")
+    if block._cached_graph:
+        return block._cached_graph[1]
+    mx = sys.modules["mxnet"]
+    inputs = [mx.sym.var(name) for name in _input_names(block, shapes)]
+    if mx.util.is_np_array():
+        inputs = [variable.as_np_ndarray() for variable in inputs]
+    try:
+        outputs = _flat(block(*inputs))
+    except Exception as error:
+        raise OptionError(
+            f"{type(block).__name__} cannot be traced with {len(inputs)} inputs: {error}; "
+            f"hybridize() it, call it once with arrays and try again"
+        ) from error
+    return outputs[0] if len(outputs) == 1 else mx.sym.Group(outputs)
+
+
+def _flat(outputs: Any) -> list[Any]:
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [leaf for output in outputs for leaf in _flat(output)]
+
+
+def _input_names(block: Any, shapes: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return names for as many inputs as there are shapes, if the block takes so many."""
+    least, most = _arity(block)
+    count = len(shapes) if least <= len(shapes) <= most else least
+    return ["data"] if count == 1 else [f"data{i}" for i in range(count)]
+
+
+def _arity(block: Any) -> tuple[int, float]:
+    """Return the least and the greatest number of inputs of ``hybrid_forward``."""
+    least, most = 0, 0.0
+    kinds = inspect.Parameter
+    _, *parameters = inspect.signature(block.hybrid_forward).parameters.values()
+    for parameter in parameters:
+        if parameter.kind is kinds.VAR_POSITIONAL:
+            most = float("inf")
+        if parameter.kind is not kinds.POSITIONAL_OR_KEYWORD or parameter.name in block._reg_params:
+            continue
+        most += 1
+        least += parameter.default is kinds.empty
+    return max(least, 1), max(most, 1)
+
+
+def _block_weights(
+    block: Any, symbol: Any, shapes: Mapping[str, Sequence[Any]]
+) -> list[tuple[str, Weight]]:
+    used = {*symbol.list_arguments(), *symbol.list_auxiliary_states()}
+    params = [p for p in block.collect_params().values() if p.name in used]
+    waiting = [p for p in params if p._deferred_init]
+    if waiting:
+        _initialize(waiting, symbol, shapes)
+    missing = [p.name for p in params if p._data is None]
+    if missing:
+        raise OptionError(f"parameter {missing[0]} has no value: call initialize() or load it")
+    states = set(symbol.list_auxiliary_states())
+    return [
+        (f"{'aux' if p.name in states else 'arg'}:{p.name}", as_weight(p._data[0])) for p in params
+    ]
+
+
+def _initialize(waiting: Sequence[Any], symbol: Any, shapes: Mapping[str, Sequence[Any]]) -> None:
+    """Give parameters the shapes that follow from the inputs', and their first values."""
+    mx = sys.modules["mxnet"]
+    unknown = -1 if mx.util.is_np_shape() else 0
+    arguments = symbol.list_arguments()
+    if "" in shapes:
+        names = {p.name for p in waiting}
+        free = [name for name in arguments if name not in names]
+        shapes = {free[0]: shapes[""]} if free else {}
+    given = {
+        name: tuple(n if isinstance(n, int) and n > 0 else unknown for n in shape)
+        for name, shape in shapes.items()
+        if name in arguments
+    }
+    try:
+        found, _, states = symbol.infer_shape_partial(**given)
+    except mx.MXNetError as error:
+        if not given or any(unknown in shape for shape in given.values()):
+            raise _unknown_shape(waiting[0]) from error
+        text = str(error).strip().splitlines()
+        raise OptionError(f"the shapes {given} do not fit the block: {text[-1]}") from error
+    inferred = dict(zip(arguments, found, strict=True))
+    inferred.update(zip(symbol.list_auxiliary_states(), states, strict=True))
+    for parameter in waiting:
+        shape = inferred[parameter.name]
+        if not shape or any(length <= 0 for length in shape):
+            raise _unknown_shape(parameter)
+    for parameter in waiting:
+        parameter.shape = inferred[parameter.name]
+        parameter._finish_deferred_init()
+
+
+def _unknown_shape(parameter: Any) -> OptionError:
+    return OptionError(
+        f"the shape of {parameter.name} depends on the inputs; "
+        f"give input_shapes={{'data': (1, 3, 224, 224)}}, or run the block once"
+    )

@@ -1,0 +1,306 @@
+"""Parameter files: lists of NDArrays with names, of every version MXNet wrote.
+
+Layout (little-endian): ``u64 0x112, u64 0, u64 count``, the arrays, ``u64 count
+of names``, each name as ``u64 length`` and UTF-8. An array begins with a magic
+number that tells its version; the oldest have none and begin with the rank:
+
+=========== ======================================================================
+no magic    ``u32 ndim``, ``u32`` dims
+0xF993FAC8  ``i32 ndim``, ``i64`` dims
+0xF993FAC9  ``i32`` storage, [storage shape,] ``i32 ndim``, ``i64`` dims
+0xF993FACA  likewise; rank 0 is a scalar and -1 means no value
+=========== ======================================================================
+
+Then ``i32 i32`` device, ``i32`` type, [for each index array its type and
+shape,] the values, [the index arrays]. An array without a value ends after
+its shape. Definition: ``NDArray::Save`` and ``NDArray::LegacyLoad`` of MXNet.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from serde.errors import FormatError
+from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
+from serde.mxnet.model import DTYPES
+from serde.mxnet.sparse import SparseWeight
+from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
+
+__all__ = ["LIST_MAGIC", "read_params"]
+
+LIST_MAGIC = 0x112
+
+_V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+
+_STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}
+
+_WINDOW = 4096
+
+# The least that an array and its name take: a rank of 0 and an empty name.
+_LEAST_ARRAY = 12
+
+
+class _Bytes(Protocol):
+    """Bytes at positions, and weights that lie in them."""
+
+    path: str | None
+    size: int
+
+    def read(self, offset: int, count: int) -> bytes: ...
+
+    def weight(self, offset: int, shape: tuple[int, ...], dtype: str) -> Weight: ...
+
+
+class _FileBytes:
+    """A file, read in small windows; arrays become ranges of it."""
+
+    def __init__(self, opened: OpenFile) -> None:
+        self.path: str | None = opened.path
+        self.size = opened.size
+        self._opened = opened
+        self._start = 0
+        self._window = b""
+
+    def read(self, offset: int, count: int) -> bytes:
+        skip = offset - self._start
+        if skip < 0 or skip + count > len(self._window):
+            buffer = bytearray(min(max(count, _WINDOW), self.size - offset))
+            self._opened.read_into(buffer, offset)
+            self._start, self._window, skip = offset, bytes(buffer), 0
+        return self._window[skip : skip + count]
+
+    def weight(self, offset: int, shape: tuple[int, ...], dtype: str) -> Weight:
+        length = math.prod(shape) * numpy_dtype(dtype).itemsize
+        return FileWeight(self._opened.range(offset, length), shape, dtype)
+
+
+class _MemoryBytes:
+    """Bytes in memory; arrays become views of them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.path: str | None = None
+        self.size = len(data)
+        self._data = data
+
+    def read(self, offset: int, count: int) -> bytes:
+        return self._data[offset : offset + count]
+
+    def weight(self, offset: int, shape: tuple[int, ...], dtype: str) -> Weight:
+        kind = numpy_dtype(dtype)
+        count = math.prod(shape)
+        raw = np.frombuffer(self._data, np.uint8, count * kind.itemsize, offset)
+        return ArrayWeight(raw.view(kind).reshape(shape))
+
+
+def read_params(source: OpenFile | bytes) -> tuple[list[str] | None, list[Weight | None]]:
+    """Return the names (None if the list has none) and the arrays of a parameter file.
+
+    Values are not read: an array of a file becomes a range of it. An array
+    that was never given a value is None.
+
+    Raises:
+        FormatError: The bytes are not such a file.
+    """
+    data: _Bytes = _FileBytes(source) if isinstance(source, OpenFile) else _MemoryBytes(source)
+    cursor = _Cursor(data)
+    _check_magic(cursor)
+    cursor.u64("reserved word")
+    count = cursor.u64("number of arrays")
+    if count > min(MAX_TENSORS, (data.size - cursor.at) // _LEAST_ARRAY) and count:
+        raise cursor.error(f"{count} arrays do not fit into {data.size} bytes", back=8)
+    arrays = [_read_array(cursor) for _ in range(count)]
+    names = _read_names(cursor, count)
+    if cursor.at != data.size:
+        raise cursor.error(f"expected the end of the file, found {data.size - cursor.at} bytes")
+    return names, arrays
+
+
+class _Cursor:
+    """A position in the bytes; what does not fit is an error there."""
+
+    def __init__(self, data: _Bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, count: int, what: str) -> bytes:
+        self.require(count, what)
+        value = self.data.read(self.at, count)
+        self.at += count
+        return value
+
+    def require(self, count: int, what: str) -> None:
+        left = self.data.size - self.at
+        if count > left:
+            raise self.error(f"{what}: expected {count} bytes, found {left}")
+
+    def numbers(self, form: str, what: str) -> tuple[int, ...]:
+        form = "<" + form
+        return struct.unpack(form, self.take(struct.calcsize(form), what))
+
+    def u32(self, what: str) -> int:
+        return self.numbers("I", what)[0]
+
+    def i32(self, what: str) -> int:
+        return self.numbers("i", what)[0]
+
+    def u64(self, what: str) -> int:
+        return self.numbers("Q", what)[0]
+
+    def weight(self, shape: tuple[int, ...], dtype: str, what: str) -> Weight:
+        count = math.prod(shape) * numpy_dtype(dtype).itemsize
+        self.require(count, f"{what} of {dtype}{list(shape)}")
+        value = self.data.weight(self.at, shape, dtype)
+        self.at += count
+        return value
+
+    def error(self, message: str, *, back: int = 0) -> FormatError:
+        return FormatError(message, path=self.data.path, offset=self.at - back)
+
+
+def _check_magic(cursor: _Cursor) -> None:
+    head = cursor.data.read(0, min(8, cursor.data.size))
+    if head == struct.pack("<Q", LIST_MAGIC):
+        cursor.at = 8
+        return
+    found = head.hex(" ") or "nothing"
+    if head.startswith(b"PK\x03\x04"):
+        found = "a zip archive: the .npz of MXNet 2 holds bare arrays and is not read"
+    elif head.lstrip()[:1] == b"{":
+        found = "JSON text: symbol and parameters may be swapped"
+    elif head.startswith(b"\x1f\x8b"):
+        found = "gzip data"
+    raise cursor.error(f"expected an MXNet parameter file, found {found}")
+
+
+def _read_names(cursor: _Cursor, arrays: int) -> list[str] | None:
+    count = cursor.u64("number of names")
+    if count not in (0, arrays):
+        raise cursor.error(f"expected 0 or {arrays} names, found {count}", back=8)
+    if count == 0 and arrays:
+        return None
+    names: dict[str, None] = {}
+    for _ in range(count):
+        name = _read_name(cursor)
+        if name in names:
+            raise cursor.error(f"the name {name!r} occurs twice")
+        names[name] = None
+    return list(names)
+
+
+def _read_name(cursor: _Cursor) -> str:
+    length = cursor.u64("length of a name")
+    if length > MAX_NAME_BYTES:
+        raise cursor.error(f"a name of {length} bytes, at most {MAX_NAME_BYTES}", back=8)
+    raw = cursor.take(length, "name")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise cursor.error("a name that is not UTF-8", back=length) from None
+
+
+def _read_array(cursor: _Cursor) -> Weight | None:
+    start = cursor.at
+    magic = cursor.u32("array")
+    if magic in (_V2, _V3):
+        return _read_current(cursor, start, scalars=magic == _V3)
+    if magic == _V1:
+        shape = _read_shape(cursor, cursor.i32("rank"))
+    elif magic <= MAX_RANK:
+        shape = _checked(cursor, cursor.numbers(f"{magic}I", "shape"))
+    else:
+        raise cursor.error(f"expected an array, found the magic number {magic:#x}", back=4)
+    if not shape:
+        return None
+    return cursor.weight(shape, _read_type(cursor), "values")
+
+
+def _read_current(cursor: _Cursor, start: int, *, scalars: bool) -> Weight | None:
+    code = cursor.i32("storage")
+    if code not in _STORAGE:
+        raise cursor.error(f"expected a storage of 0, 1 or 2, found {code}", back=4)
+    stored = _read_shape(cursor, cursor.i32("rank")) if code else ()
+    rank = cursor.i32("rank")
+    if rank == -1 and scalars:
+        return None
+    shape = _read_shape(cursor, rank)
+    if not shape and not scalars:
+        return None
+    dtype = _read_type(cursor)
+    if code == 0:
+        return cursor.weight(shape, dtype, "values")
+    return _SPARSE[code](cursor, start, shape, stored, dtype)
+
+
+def _read_shape(cursor: _Cursor, rank: int) -> tuple[int, ...]:
+    if not 0 <= rank <= MAX_RANK:
+        raise cursor.error(f"expected a rank from 0 to {MAX_RANK}, found {rank}", back=4)
+    return _checked(cursor, cursor.numbers(f"{rank}q", "shape"))
+
+
+def _checked(cursor: _Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if any(length < 0 for length in shape):
+        raise cursor.error(f"a negative length in the shape {list(shape)}")
+    # NumPy counts the bytes of even an empty array as if no axis had the length 0.
+    if math.prod(length or 1 for length in shape) >= 2**60:
+        raise cursor.error(f"the shape {list(shape)} is beyond any memory")
+    return shape
+
+
+def _read_type(cursor: _Cursor) -> str:
+    """Read device and type; where the array once was has no meaning here."""
+    cursor.take(8, "device")
+    return _type_name(cursor)
+
+
+def _type_name(cursor: _Cursor) -> str:
+    flag = cursor.i32("type")
+    if not 0 <= flag < len(DTYPES):
+        raise cursor.error(f"expected a type from 0 to {len(DTYPES) - 1}, found {flag}", back=4)
+    return DTYPES[flag]
+
+
+def _read_index_head(cursor: _Cursor, allowed: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+    dtype = _type_name(cursor)
+    if dtype not in ("int32", "int64"):
+        raise cursor.error(f"expected indices of int32 or int64, found {dtype}", back=4)
+    shape = _read_shape(cursor, cursor.i32("rank"))
+    if len(shape) != 1 or shape[0] not in allowed:
+        raise cursor.error(f"expected {allowed[0]} indices, found the shape {list(shape)}")
+    return dtype, shape
+
+
+def _read_row_sparse(
+    cursor: _Cursor, start: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: str
+) -> SparseWeight:
+    if not shape or not stored or stored[1:] != shape[1:] or stored[0] > shape[0]:
+        raise cursor.error(f"row_sparse array {list(shape)} cannot store {list(stored)}")
+    index_type, index_shape = _read_index_head(cursor, (stored[0],))
+    data = cursor.weight(stored, dtype, "values")
+    indices = cursor.weight(index_shape, index_type, "indices")
+    return SparseWeight("row_sparse", shape, data, indices, path=cursor.data.path, offset=start)
+
+
+def _read_csr(
+    cursor: _Cursor, start: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: str
+) -> SparseWeight:
+    if len(shape) != 2 or len(stored) != 1 or stored[0] > math.prod(shape):
+        raise cursor.error(f"csr array {list(shape)} cannot store {list(stored)}")
+    # One without values may lack the row pointers, too.
+    pointers = (shape[0] + 1,) if stored[0] else (shape[0] + 1, 0)
+    pointer_type, pointer_shape = _read_index_head(cursor, pointers)
+    index_type, index_shape = _read_index_head(cursor, (stored[0],))
+    data = cursor.weight(stored, dtype, "values")
+    indptr = cursor.weight(pointer_shape, pointer_type, "row pointers")
+    indices = cursor.weight(index_shape, index_type, "indices")
+    return SparseWeight("csr", shape, data, indices, indptr, path=cursor.data.path, offset=start)
+
+
+_SPARSE: dict[
+    int,
+    Callable[[_Cursor, int, tuple[int, ...], tuple[int, ...], str], SparseWeight],
+] = {1: _read_row_sparse, 2: _read_csr}

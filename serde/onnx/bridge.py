@@ -1,0 +1,91 @@
+"""ONNX's side of the bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, ExportOptions
+from serde.relay.model import RelayModel
+from serde.report import Report
+
+__all__ = ["OnnxBridge", "OnnxExportOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxExportOptions(ExportOptions):
+    """Options of writing ONNX models.
+
+    Attributes:
+        opset: Version of the default operator set, from 11 on.
+        intermediate_shapes: Note the types of all intermediate values.
+        save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
+        external_data_threshold: Write weights there once they exceed this many bytes together;
+            the limit of protobuf if left out.
+    """
+
+    opset: int = field(default=17, metadata={"help": "Version of the default operator set."})
+    intermediate_shapes: bool = field(
+        default=False, metadata={"help": "Note the types of all intermediate values."}
+    )
+    save_as_external_data: bool = field(
+        default=False, metadata={"help": "Write weights to a file of their own."}
+    )
+    external_data_threshold: int | None = field(
+        default=None,
+        metadata={"help": "Write weights to a file of their own beyond this many bytes."},
+    )
+
+
+class OnnxBridge(Bridge):
+    """Writes ONNX models."""
+
+    name = "onnx"
+    title = "ONNX"
+    suffixes = (".onnx",)
+    export_options = OnnxExportOptions
+
+    def detect(self, path: Path) -> bool:
+        """Whether `path` holds an ONNX model."""
+        from serde.onnx import codec
+
+        return codec.detect(path)
+
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+        """Return the model as ONNX."""
+        from serde.onnx.lower import from_relay
+
+        own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
+        return from_relay(model, own.opset, own.intermediate_shapes, report)
+
+    def save(
+        self,
+        model: AnyValue,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write the model, its weights streamed from where they are."""
+        from serde.onnx import codec
+
+        own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
+        return codec.save(
+            model,
+            path,
+            force_external=own.save_as_external_data,
+            external_threshold=own.external_data_threshold,
+            sources=sources,
+            before_commit=before_commit,
+        )
+
+    def complete(self, model: AnyValue) -> AnyValue:
+        """Return the ``onnx.ModelProto`` with its weights."""
+        return model.complete()
+
+    def operators(self, model: AnyValue) -> list[str]:
+        """Return the operator of every node of the graph."""
+        return [node.op_type for node in model.proto.graph.node]

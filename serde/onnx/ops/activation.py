@@ -1,0 +1,96 @@
+"""Activations and softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.table import OPS
+
+
+@OPS.exports("nn.relu")
+def export_relu(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Relu", x)
+
+
+@OPS.exports("nn.leaky_relu")
+def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("LeakyRelu", x, alpha=alpha)
+
+
+@OPS.exports("nn.prelu")
+def export_prelu(ctx: Ctx, x: Value, slope: Value, *, axis: int) -> Value:
+    """ONNX aligns the slopes with the last axes, so they get an axis of 1 for each that follows."""
+    rank = ctx.type(x).rank
+    following = rank - 1 - axis % rank
+    return ctx.emit("PRelu", x, ctx.view(slope, (*ctx.type(slope).shape, *(1,) * following)))
+
+
+@OPS.exports("serde.elu")
+def export_elu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("Elu", x, alpha=alpha)
+
+
+@OPS.exports("serde.selu")
+def export_selu(ctx: Ctx, x: Value, *, alpha: float, gamma: float) -> Value:
+    return ctx.emit("Selu", x, alpha=alpha, gamma=gamma)
+
+
+@OPS.exports("serde.hard_sigmoid")
+def export_hard_sigmoid(ctx: Ctx, x: Value, *, alpha: float, beta: float) -> Value:
+    return ctx.emit("HardSigmoid", x, alpha=alpha, beta=beta)
+
+
+@OPS.exports("serde.gelu", since=20)
+def export_gelu(ctx: Ctx, x: Value, *, approximate: Literal["none", "tanh"]) -> Value:
+    return ctx.emit("Gelu", x, approximate=approximate)
+
+
+def _plain(target: str) -> Callable[..., Value]:
+    def export_plain(ctx: Ctx, x: Value) -> Value:
+        return ctx.emit(target, x)
+
+    return export_plain
+
+
+OPS.exports("serde.softplus")(_plain("Softplus"))
+OPS.exports("serde.softsign")(_plain("Softsign"))
+OPS.exports("serde.hard_swish", since=14)(_plain("HardSwish"))
+OPS.exports("serde.mish", since=18)(_plain("Mish"))
+
+
+@OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
+def export_softmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
+    return ctx.emit("Softmax", x, axis=axis)
+
+
+@OPS.exports("nn.softmax", "nn.fast_softmax")
+def export_softmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
+    return _softmax_of_rows(ctx, "Softmax", x, axis)
+
+
+@OPS.exports("nn.log_softmax", since=13)
+def export_log_softmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
+    return ctx.emit("LogSoftmax", x, axis=axis)
+
+
+@OPS.exports("nn.log_softmax")
+def export_log_softmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
+    return _softmax_of_rows(ctx, "LogSoftmax", x, axis)
+
+
+def _softmax_of_rows(ctx: Ctx, op: str, x: Value, axis: int) -> Value:
+    """Before 13, all dimensions from `axis` on form one row: the axis must be the last."""
+    rank = ctx.type(x).rank
+    if rank == 0:
+        raise Unsupported("softmax of a scalar")
+    axis %= rank
+    if axis == rank - 1:
+        return ctx.emit(op, x, axis=axis)
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    swapped = ctx.emit("Transpose", x, perm=order)
+    return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)

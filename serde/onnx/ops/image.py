@@ -1,0 +1,113 @@
+"""Resampling of images."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv import arranged
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+
+METHODS = {
+    "nearest_neighbor": "nearest",
+    "linear": "linear",
+    "bilinear": "linear",
+    "trilinear": "linear",
+    "cubic": "cubic",
+    "bicubic": "cubic",
+}
+
+ROUNDING = {
+    "floor": "floor",
+    "ceil": "ceil",
+    "round": "round_prefer_ceil",
+    "round_prefer_floor": "round_prefer_floor",
+    "round_prefer_ceil": "round_prefer_ceil",
+}
+"""Relay's ``round`` takes a half away from zero; coordinates that matter are not negative."""
+
+
+def resize(
+    ctx: Ctx,
+    x: Value,
+    *,
+    sizes: Value | None = None,
+    scales: Value | None = None,
+    **attrs: AnyValue,
+) -> Value:
+    """Emit Resize; up to 12 its region and scales cannot be left out, only be empty."""
+    empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
+    if scales is not None:
+        return ctx.emit("Resize", x, empty, scales, **attrs)
+    return ctx.emit("Resize", x, empty, empty, sizes, **attrs)
+
+
+@OPS.exports("nn.upsampling")
+def export_upsampling(
+    ctx: Ctx,
+    x: Value,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Value:
+    moved = arranged(ctx, x, layout, "NCHW")
+    mode = METHODS[method]
+    if mode == "cubic":
+        raise Unsupported("bicubic upsampling", hint="use image.resize2d")
+    coordinates = "align_corners" if align_corners else "asymmetric"
+    if mode == "linear" and not align_corners:
+        coordinates = "half_pixel"
+    scales = ctx.const([1.0, 1.0, scale_h, scale_w], np.float32)
+    result = resize(
+        ctx,
+        moved,
+        scales=scales,
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode="floor" if mode == "nearest" else None,
+    )
+    return arranged(ctx, result, "NCHW", layout)
+
+
+@OPS.exports("image.resize2d")
+def export_resize2d(
+    ctx: Ctx,
+    x: Value,
+    *,
+    size: tuple[Dim, ...] | None,
+    roi: tuple[float, ...] | None,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    if coordinate_transformation_mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
+    mode = METHODS[method]
+    rounding = rounding_method or (
+        "floor" if coordinate_transformation_mode == "asymmetric" else "round"
+    )
+    shape = ctx.result_type().shape
+    order = [layout.index(letter) for letter in "NCHW"]
+    result = resize(
+        ctx,
+        arranged(ctx, x, layout, "NCHW"),
+        sizes=ctx.shape([shape[axis] for axis in order]),
+        mode=mode,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        nearest_mode=ROUNDING[rounding] if mode == "nearest" else None,
+        cubic_coeff_a=cubic_alpha if mode == "cubic" else None,
+        exclude_outside=cubic_exclude if mode == "cubic" else None,
+    )
+    return arranged(ctx, result, "NCHW", layout)

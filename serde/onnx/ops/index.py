@@ -1,0 +1,188 @@
+"""Slicing and looking up."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any
+from serde.relay.shapes import is_float
+
+END = int(np.iinfo(np.int64).max)
+
+
+@OPS.exports("strided_slice")
+def export_strided_slice(
+    ctx: Ctx,
+    x: Value,
+    *,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    slice_mode: Literal["end", "size"],
+    axes: tuple[int, ...] | None,
+) -> Value:
+    """In mode "size" the ends are lengths, and -1 means all that follows."""
+    places = list(axes) if axes is not None else list(range(len(begin)))
+    steps = [*(strides or ()), *[1] * len(places)][: len(places)]
+    stops = list(end)
+    if slice_mode == "size":
+        steps = [1] * len(places)
+        stops = [END if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
+    return ctx.emit("Slice", x, ctx.ints(begin), ctx.ints(stops), ctx.ints(places), ctx.ints(steps))
+
+
+@OPS.exports("slice_like")
+def export_slice_like(ctx: Ctx, x: Value, like: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(x).rank
+    places = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
+    wanted = [ctx.type(like).shape[axis] for axis in places]
+    if any(isinstance(dim, Any) for dim in wanted):
+        ends = ctx.emit("Gather", ctx.emit("Shape", like), ctx.ints(places), axis=0)
+    else:
+        ends = ctx.shape(wanted)
+    return ctx.emit("Slice", x, ctx.ints([0] * len(places)), ends, ctx.ints(places))
+
+
+@OPS.exports("take")
+def export_take(
+    ctx: Ctx,
+    x: Value,
+    indices: Value,
+    *,
+    batch_dims: int,
+    axis: int | None,
+    mode: Literal["clip", "wrap", "fast"],
+) -> Value:
+    """ONNX counts negative indices from the end and refuses those outside."""
+    index_rank = ctx.type(indices).rank
+    length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
+    if axis is None:
+        x = ctx.emit("Reshape", x, ctx.ints([-1]))
+    place = 0 if axis is None else axis % ctx.type(x).rank
+    rank = 1 if axis is None else ctx.type(x).rank
+    if mode != "fast" and not _within(indices, length):
+        indices = _bounded(ctx, indices, length, mode)
+    batched = batch_dims % max(1, index_rank)
+    if not batched:
+        return ctx.emit("Gather", x, indices, axis=place)
+    return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
+
+
+def _batched_take(
+    ctx: Ctx, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
+) -> Value:
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    if ctx.version < 12:
+        raise Unsupported("batch_dims needs version 12")
+    passed = list(range(batched, axis))
+    order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
+    moved = ctx.emit("Transpose", x, perm=order) if passed else x
+    single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
+    found = ctx.emit("GatherND", moved, single, batch_dims=batched)
+    if not passed:
+        return found
+    new = range(batched, index_rank)
+    back = [
+        *range(batched),
+        *(len(new) + each for each in passed),
+        *new,
+        *range(index_rank + len(passed), index_rank + rank - 1 - batched),
+    ]
+    return ctx.emit("Transpose", found, perm=back)
+
+
+def _within(indices: Value, length: AnyValue) -> bool:
+    data = indices.data
+    if data is None or not isinstance(length, int):
+        return False
+    return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
+
+
+def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
+    dtype = ctx.type(indices).dtype
+    if dtype not in ("int32", "int64"):
+        indices, dtype = cast(ctx, indices, np.int64), "int64"
+    if isinstance(length, int):
+        count = ctx.const(length, dtype)
+        last = ctx.const(length - 1, dtype)
+    else:
+        count = cast(ctx, ctx.shape([length]), dtype)
+        last = ctx.emit("Sub", count, ctx.const(1, dtype))
+    if mode == "wrap":
+        return ctx.emit("Mod", indices, count)
+    if ctx.version >= 12:
+        return ctx.emit("Min", ctx.emit("Max", indices, ctx.const(0, dtype)), last)
+    zero = ctx.const(0, dtype)
+    low = ctx.emit("Where", ctx.emit("Less", indices, zero), zero, indices)
+    return ctx.emit("Where", ctx.emit("Less", last, low), last, low)
+
+
+@OPS.exports("gather")
+def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
+    return ctx.emit("GatherElements", x, indices, axis=axis or 0)
+
+
+@OPS.exports("gather_nd")
+def export_gather_nd(
+    ctx: Ctx, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+) -> Value:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    if batch_dims and ctx.version < 12:
+        raise Unsupported("batch_dims needs version 12")
+    rank = ctx.type(indices).rank
+    wide = indices if ctx.type(indices).dtype == "int64" else cast(ctx, indices, np.int64)
+    moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
+    return ctx.emit("GatherND", x, moved, batch_dims=batch_dims or None)
+
+
+@OPS.exports("one_hot")
+def export_one_hot(
+    ctx: Ctx,
+    indices: Value,
+    on: Value,
+    off: Value,
+    *,
+    depth: int,
+    axis: int,
+    dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
+    rank = ctx.result_type().rank
+    place = axis % rank
+    shape = [1] * rank
+    shape[place] = depth
+    counted = np.arange(depth).reshape(shape)
+    marks = ctx.emit(
+        "Equal", unsqueeze(ctx, indices, [place]), ctx.const(counted, ctx.type(indices).dtype)
+    )
+    wanted = ctx.result_type().dtype
+    return ctx.emit("Where", marks, widened(ctx, on, wanted), widened(ctx, off, wanted))
+
+
+@OPS.exports("sequence_mask")
+def export_sequence_mask(
+    ctx: Ctx, x: Value, lengths: Value, *, mask_value: float, axis: int
+) -> Value:
+    """Positions run along `axis` (0 or 1), sequences along the other of the two."""
+    rank = ctx.type(x).rank
+    count = ctx.shape([ctx.type(x).shape[axis]])
+    end = ctx.emit("Reshape", count, ctx.ints([]))
+    steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
+    real = is_float(ctx.type(lengths).dtype)
+    bounds = lengths if real else cast(ctx, lengths, np.int64)
+    if real:
+        steps = cast(ctx, steps, ctx.type(lengths).dtype)
+    position_shape, length_shape = [1] * rank, [1] * rank
+    position_shape[axis] = length_shape[1 - axis] = -1
+    positions = ctx.emit("Reshape", steps, ctx.ints(position_shape))
+    inside = ctx.emit("Less", positions, ctx.emit("Reshape", bounds, ctx.ints(length_shape)))
+    return ctx.emit("Where", inside, x, ctx.scalar_like(x, mask_value))

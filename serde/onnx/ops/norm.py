@@ -1,0 +1,196 @@
+"""Normalisations at inference."""
+
+from __future__ import annotations
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.table import OPS
+
+
+def _channel_second(ctx: Ctx, x: Value, axis: int) -> tuple[Value, list[int] | None]:
+    """Return `x` with `axis` as axis 1, and the exchange that undoes it."""
+    rank = ctx.type(x).rank
+    if axis % rank == 1 or rank == 1:
+        return x, None
+    order = list(range(rank))
+    order[1], order[axis % rank] = order[axis % rank], order[1]
+    return ctx.emit("Transpose", x, perm=order), order
+
+
+def _restored(ctx: Ctx, x: Value, order: list[int] | None) -> Value:
+    return x if order is None else ctx.emit("Transpose", x, perm=order)
+
+
+@OPS.exports("nn.batch_norm")
+def export_batch_norm(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    mean: Value,
+    var: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> tuple[Value, ...]:
+    """Without scale or centre, gamma is ones and beta zeros."""
+    length = ctx.static_shape(gamma)
+    dtype = ctx.type(gamma).dtype
+    if not scale:
+        gamma = ctx.const([1.0] * length[0], dtype)
+    if not center:
+        beta = ctx.const([0.0] * length[0], dtype)
+    moved, order = _channel_second(ctx, x, axis)
+    result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=epsilon)
+    return _restored(ctx, result, order), mean, var
+
+
+@OPS.exports("nn.instance_norm")
+def export_instance_norm(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    if not (center and scale):
+        raise Unsupported("instance norm without centre or scale")
+    moved, order = _channel_second(ctx, x, axis)
+    result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=epsilon)
+    return _restored(ctx, result, order)
+
+
+@OPS.exports("nn.layer_norm", since=17)
+def export_layer_norm(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    """ONNX normalises all axes from `axis` on, so it must be the last."""
+    if axis % ctx.type(x).rank != ctx.type(x).rank - 1 or not scale:
+        return _layer_norm(ctx, x, gamma, beta, axis, epsilon, center, scale)
+    shift = beta if center else None
+    return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=epsilon)
+
+
+@OPS.exports("nn.layer_norm")
+def export_layer_norm_v1(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    return _layer_norm(ctx, x, gamma, beta, axis, epsilon, center, scale)
+
+
+def _layer_norm(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    rank = ctx.type(x).rank
+    place = axis % rank
+    trailing = (1,) * (rank - 1 - place)
+    distance = ctx.emit("Sub", x, reduce(ctx, "ReduceMean", x, [place], True))
+    spread = reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [place], True)
+    deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, epsilon)))
+    result = ctx.emit("Div", distance, deviation)
+    if scale:
+        result = ctx.emit("Mul", result, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
+    if center:
+        result = ctx.emit("Add", result, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
+    return result
+
+
+@OPS.exports("nn.group_norm", since=21)
+def export_group_norm(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    """Up to 20, ONNX had one scale a group instead of one a channel."""
+    if not (center and scale):
+        raise Unsupported("group norm without centre or scale")
+    moved, order = _channel_second(ctx, x, axis)
+    result = ctx.emit(
+        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=epsilon
+    )
+    return _restored(ctx, result, order)
+
+
+@OPS.exports("nn.group_norm")
+def export_group_norm_v1(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    """Each group is one channel of an instance norm."""
+    rank = ctx.type(x).rank
+    if axis % rank != 1:
+        raise Unsupported(f"group norm over axis {axis}")
+    dtype = ctx.type(x).dtype
+    rows = ctx.emit("Reshape", x, ctx.ints([0, num_groups, -1]))
+    ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
+    normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=epsilon)
+    result = ctx.emit("Reshape", normal, ctx.shape(ctx.type(x).shape))
+    trailing = (1,) * (rank - 2)
+    if scale:
+        result = ctx.emit("Mul", result, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
+    if center:
+        result = ctx.emit("Add", result, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
+    return result
+
+
+@OPS.exports("nn.lrn")
+def export_lrn(
+    ctx: Ctx, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> Value:
+    moved, order = _channel_second(ctx, x, axis)
+    result = ctx.emit("LRN", moved, size=size, bias=bias, alpha=alpha, beta=beta)
+    return _restored(ctx, result, order)
+
+
+@OPS.exports("nn.l2_normalize")
+def export_l2_normalize(ctx: Ctx, x: Value, *, eps: float, axis: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(x).rank
+    axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
+    total = reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
+    return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))

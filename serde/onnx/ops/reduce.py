@@ -1,0 +1,127 @@
+"""Reductions. Their axes are an attribute before 13 (ReduceSum) or 18 (the others)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim, product
+
+Axes = tuple[int, ...] | None
+
+
+def reduced(rank: int, axis: Axes, exclude: bool) -> list[int]:
+    """Return the axes that Relay reduces, ascending."""
+    if axis is None:
+        return [] if exclude else list(range(rank))
+    named = {each % rank for each in axis}
+    return [each for each in range(rank) if (each in named) != exclude]
+
+
+def reduce(ctx: Ctx, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
+    """Return `x` reduced over `axes`; over none, `x` itself."""
+    if not axes:
+        return x
+    if ctx.version >= (13 if op == "ReduceSum" else 18):
+        return ctx.emit(op, x, ctx.ints(axes), keepdims=int(keepdims))
+    return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
+
+
+def _reduction(op: str) -> Callable[..., Value]:
+    def export_reduction(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+        return reduce(ctx, op, x, reduced(ctx.type(x).rank, axis, exclude), keepdims)
+
+    return export_reduction
+
+
+for _name, _op in {
+    "sum": "ReduceSum",
+    "mean": "ReduceMean",
+    "max": "ReduceMax",
+    "min": "ReduceMin",
+    "prod": "ReduceProd",
+}.items():
+    OPS.exports(_name)(_reduction(_op))
+
+
+def _of_truth(op: str) -> Callable[..., Value]:
+    def export_of_truth(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+        numbers = cast(ctx, x, np.int32)
+        axes = reduced(ctx.type(x).rank, axis, exclude)
+        return cast(ctx, reduce(ctx, op, numbers, axes, keepdims), np.bool_)
+
+    return export_of_truth
+
+
+OPS.exports("all")(_of_truth("ReduceMin"))
+OPS.exports("any")(_of_truth("ReduceMax"))
+
+
+@OPS.exports("variance")
+def export_variance(
+    ctx: Ctx,
+    x: Value,
+    mean: Value,
+    *,
+    axis: Axes,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Value:
+    distance = ctx.emit("Sub", x, mean)
+    axes = reduced(ctx.type(x).rank, axis, exclude)
+    result = reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, keepdims)
+    if not unbiased:
+        return result
+    count = int(np.prod([ctx.static_shape(x)[each] for each in axes]))
+    if count < 2:
+        raise Unsupported("the unbiased variance of a single value")
+    return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))
+
+
+def _arg(op: str) -> Callable[..., Value]:
+    def export_arg(
+        ctx: Ctx,
+        x: Value,
+        *,
+        axis: Axes,
+        keepdims: bool,
+        exclude: bool,
+        select_last_index: bool,
+    ) -> Value:
+        """ONNX counts in int64, Relay in int32."""
+        rank = ctx.type(x).rank
+        axes = reduced(rank, axis, exclude)
+        last = int(select_last_index) or None
+        if last and ctx.version < 12:
+            raise Unsupported("select_last_index needs version 12")
+        if ctx.type(x).dtype == "bool":
+            x = cast(ctx, x, np.int32)
+        place = axes[0] if len(axes) == 1 else -1
+        keep = int(keepdims and len(axes) == 1)
+        rows = x if len(axes) == 1 else _joined(ctx, x, axes, ctx.type(x).shape)
+        found = ctx.emit(op, rows, axis=place, keepdims=keep, select_last_index=last)
+        if keepdims and not keep:
+            found = unsqueeze(ctx, found, axes)
+        return cast(ctx, found, np.int32)
+
+    return export_arg
+
+
+def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
+    """Return `x` with `axes` behind the others and joined into one."""
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    moved = ctx.emit("Transpose", x, perm=[*kept, *axes])
+    length = product(shape[axis] for axis in axes)
+    return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
+
+
+OPS.exports("argmax")(_arg("ArgMax"))
+OPS.exports("argmin")(_arg("ArgMin"))

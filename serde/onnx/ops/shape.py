@@ -1,0 +1,276 @@
+"""Shapes: reshaping, joining, splitting, broadcasting and filling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any, Dim, product
+from serde.relay.types import TupleType
+
+
+def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+    """Insert axes of length 1; their places are an attribute before 13."""
+    if ctx.version >= 13:
+        return ctx.emit("Unsqueeze", x, ctx.ints(axes))
+    return ctx.emit("Unsqueeze", x, axes=list(axes))
+
+
+def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+    """Drop axes of length 1; their places are an attribute before 13."""
+    if ctx.version >= 13:
+        return ctx.emit("Squeeze", x, ctx.ints(axes))
+    return ctx.emit("Squeeze", x, axes=list(axes))
+
+
+def reshape(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
+    """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
+    if any(type(dim) is int and dim == 0 for dim in dims):
+        if ctx.version < 14:
+            raise Unsupported("a shape with a length of 0 needs version 14")
+        return ctx.emit("Reshape", x, ctx.shape(dims), allowzero=1)
+    codes = _codes(ctx.type(x).shape, dims)
+    if codes is not None:
+        return ctx.emit("Reshape", x, ctx.ints(codes))
+    return ctx.emit("Reshape", x, ctx.shape(dims))
+
+
+def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
+    """Return the shape in ONNX's codes, 0 for a length kept, -1 for one inferred, if possible."""
+    codes: list[int] = []
+    for axis, dim in enumerate(dims):
+        if isinstance(dim, int):
+            codes.append(dim)
+        elif axis < len(source) and source[axis] == dim and not isinstance(dim, Any):
+            codes.append(0)
+        else:
+            codes.append(-1)
+    if codes.count(-1) > 1:
+        return None
+    if -1 in codes:
+        others = [dim for dim, code in zip(dims, codes, strict=True) if code != -1]
+        known = product(others)
+        inferred = dims[codes.index(-1)]
+        exact = isinstance(inferred, Any) or product(source) == known * inferred
+        return codes if exact else None
+    return codes
+
+
+@OPS.exports("reshape")
+def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool) -> Value:
+    return reshape(ctx, x, ctx.result_type().shape)
+
+
+@OPS.exports("contrib_reverse_reshape")
+def export_reverse_reshape(
+    ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool
+) -> Value:
+    return reshape(ctx, x, ctx.result_type().shape)
+
+
+@OPS.exports("reshape_like")
+def export_reshape_like(
+    ctx: Ctx,
+    x: Value,
+    like: Value,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Value:
+    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
+    if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
+        return ctx.emit("Reshape", x, ctx.emit("Shape", like))
+    return reshape(ctx, x, ctx.result_type().shape)
+
+
+@OPS.exports("nn.batch_flatten")
+def export_batch_flatten(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Flatten", x, axis=1)
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: Ctx, x: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(x).rank
+    order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
+    return ctx.emit("Transpose", x, perm=list(order))
+
+
+@OPS.exports("expand_dims")
+def export_expand_dims(ctx: Ctx, x: Value, *, axis: int, num_newaxis: int) -> Value:
+    first = axis if axis >= 0 else ctx.type(x).rank + 1 + axis
+    return unsqueeze(ctx, x, range(first, first + num_newaxis)) if num_newaxis else x
+
+
+@OPS.exports("squeeze")
+def export_squeeze(ctx: Ctx, x: Value, *, axis: tuple[int, ...] | None) -> Value:
+    shape = ctx.type(x).shape
+    if axis is None:
+        axes = [i for i, dim in enumerate(shape) if dim == 1]
+    else:
+        axes = sorted(each % len(shape) for each in axis)
+    return squeeze(ctx, x, axes) if axes else x
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: Ctx, data: tuple[Value, ...], *, axis: int) -> Value:
+    return ctx.emit("Concat", *data, axis=axis)
+
+
+@OPS.exports("stack")
+def export_stack(ctx: Ctx, data: tuple[Value, ...], *, axis: int) -> Value:
+    place = axis % ctx.result_type().rank
+    return ctx.emit("Concat", *[unsqueeze(ctx, each, [place]) for each in data], axis=place)
+
+
+@OPS.exports("split")
+def export_split(
+    ctx: Ctx, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> tuple[Value, ...]:
+    """The lengths are an attribute before 13."""
+    if not isinstance(ctx.result, TupleType):
+        raise Unsupported("the number of parts is not known")
+    place = axis % ctx.type(x).rank
+    parts = len(ctx.result.fields)
+    lengths = [part.shape[place] for part in ctx.result.fields]  # type: ignore[union-attr]
+    fixed = [length for length in lengths if isinstance(length, int)]
+    if len(fixed) == parts:
+        if ctx.version >= 13:
+            return ctx.emit_tuple("Split", x, ctx.ints(fixed), outputs=parts, axis=place)
+        return ctx.emit_tuple("Split", x, outputs=parts, axis=place, split=fixed)
+    if isinstance(indices_or_sections, int):
+        count = parts if ctx.version >= 18 else None
+        return ctx.emit_tuple("Split", x, outputs=parts, axis=place, num_outputs=count)
+    if ctx.version >= 13:
+        return ctx.emit_tuple("Split", x, ctx.shape(lengths), outputs=parts, axis=place)
+    raise Unsupported("a split of a dynamic axis at given places needs version 13")
+
+
+@OPS.exports("tile")
+def export_tile(ctx: Ctx, x: Value, *, reps: tuple[int, ...]) -> Value:
+    rank = ctx.type(x).rank
+    if len(reps) > rank:
+        x = unsqueeze(ctx, x, range(len(reps) - rank))
+    return ctx.emit("Tile", x, ctx.ints([*(1,) * (rank - len(reps)), *reps]))
+
+
+@OPS.exports("repeat")
+def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Value:
+    shape = ctx.type(x).shape
+    if axis is None:
+        x, shape = ctx.emit("Reshape", x, ctx.ints([-1])), (ctx.type(x).size,)
+    place = (axis or 0) % len(shape)
+    counts = [1] * (len(shape) + 1)
+    counts[place + 1] = repeats
+    tiled = ctx.emit("Tile", unsqueeze(ctx, x, [place + 1]), ctx.ints(counts))
+    return ctx.emit("Reshape", tiled, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: Ctx, x: Value, *, axis: int | None) -> Value:
+    place = ctx.ints([0 if axis is None else axis])
+    lowest = ctx.ints([np.iinfo(np.int64).min])
+    return ctx.emit("Slice", x, ctx.ints([-1]), lowest, place, ctx.ints([-1]))
+
+
+@OPS.exports("broadcast_to")
+def export_broadcast_to(
+    ctx: Ctx, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: Ctx, x: Value, like: Value) -> Value:
+    return ctx.emit("Expand", x, ctx.emit("Shape", like))
+
+
+@OPS.exports("shape_of")
+def export_shape_of(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+    return _as_result(ctx, ctx.emit("Shape", x))
+
+
+@OPS.exports("ndarray_size")
+def export_ndarray_size(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+    return _as_result(ctx, ctx.emit("Size", x))
+
+
+def _as_result(ctx: Ctx, x: Value) -> Value:
+    """Return int64 in the dtype that Relay says."""
+    dtype = ctx.result_type().dtype
+    return x if dtype == "int64" else cast(ctx, x, dtype)
+
+
+@OPS.exports("zeros")
+def export_zeros(
+    ctx: Ctx, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    result = ctx.result_type()
+    return filled(ctx, ctx.shape(result.shape), 0, result.dtype)
+
+
+@OPS.exports("ones")
+def export_ones(
+    ctx: Ctx, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    result = ctx.result_type()
+    return filled(ctx, ctx.shape(result.shape), 1, result.dtype)
+
+
+@OPS.exports("full")
+def export_full(
+    ctx: Ctx, value: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    result = ctx.result_type()
+    if value.data is not None:
+        return filled(ctx, ctx.shape(result.shape), value.data.item(), result.dtype)
+    return ctx.emit("Expand", cast(ctx, value, result.dtype), ctx.shape(result.shape))
+
+
+@OPS.exports("nn.pad")
+def export_pad(
+    ctx: Ctx, x: Value, value: Value, *, pad_width: tuple[tuple[int, int], ...], pad_mode: str
+) -> Value:
+    """ONNX lists all widths before the axes first, then those behind them."""
+    widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
+    if pad_mode != "constant":
+        return ctx.emit("Pad", x, widths, mode=pad_mode)
+    dtype = ctx.type(x).dtype
+    if ctx.type(value).dtype != dtype:
+        value = ctx.scalar_like(x, ctx.constant(value).item())
+    return ctx.emit("Pad", x, widths, value, mode="constant")
+
+
+@OPS.exports("nn.mirror_pad")
+def export_mirror_pad(
+    ctx: Ctx, x: Value, *, mode: str, pad_width: tuple[tuple[int, int], ...]
+) -> Value:
+    if mode != "REFLECT":
+        raise Unsupported(f"mode={mode!r} has no counterpart", hint="use mode='REFLECT'")
+    widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
+    return ctx.emit("Pad", x, widths, mode="reflect")
+
+
+@OPS.exports("nn.depth_to_space")
+def export_depth_to_space(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
+    _require_nchw(layout)
+    return ctx.emit("DepthToSpace", x, blocksize=block_size, mode=mode)
+
+
+@OPS.exports("nn.space_to_depth")
+def export_space_to_depth(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
+    _require_nchw(layout)
+    return ctx.emit("SpaceToDepth", x, blocksize=block_size)
+
+
+def _require_nchw(layout: str) -> None:
+    if layout != "NCHW":
+        raise Unsupported(f"layout={layout!r} has no counterpart", hint="use NCHW")

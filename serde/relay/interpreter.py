@@ -1,0 +1,524 @@
+"""Runs Relay on the operators' NumPy kernels.
+
+Nothing here recurses: calls are frames on a list, and inside a frame nodes
+wait on a list of their own, so that neither a long chain of calls nor a deep
+recursion of the program meets a limit. A value is dropped after its last use
+in its frame; a call in tail position replaces its frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.binding import as_value, bind_dims, has_symbols, resolve_dims
+from serde.relay.dims import SymDim
+from serde.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef
+from serde.relay.visit import free_vars
+
+__all__ = ["Executor", "NDArray", "apply_kernel", "create_executor", "evaluate", "run"]
+
+_NEW, _OPEN, _TAKE, _DONE = range(4)
+
+
+class NDArray(np.ndarray[AnyValue, np.dtype[AnyValue]]):
+    """A result: a NumPy array that also has TVM's way of asking for one."""
+
+    def numpy(self) -> np.ndarray[AnyValue, np.dtype[AnyValue]]:
+        """Return the values as a plain array."""
+        return np.array(self, subok=False)
+
+    asnumpy = numpy
+
+
+class _Closure:
+    """A function and the values of the variables it takes from around it."""
+
+    __slots__ = ("env", "function", "lengths")
+
+    def __init__(
+        self, function: Function, env: dict[Var, AnyValue], lengths: Mapping[str, int]
+    ) -> None:
+        self.function = function
+        self.env = env
+        self.lengths = lengths
+
+
+class _Plan:
+    """The nodes of one scope, numbered; functions inside it are leaves that take variables.
+
+    Attributes:
+        nodes: The nodes; number 0 is the scope's result.
+        below: Numbers of the nodes that each node holds on to.
+        first: How many of these must be known before the node can go on (an ``If``
+            waits for its condition, a ``Let`` for its value).
+        uses: How many nodes hold on to each.
+        slots: Number of each variable that occurs.
+        own: For a function, the let-bound variables that hold the function itself.
+        symbolic: Numbers of the calls whose attributes have symbols.
+    """
+
+    __slots__ = ("below", "first", "nodes", "own", "slots", "symbolic", "uses")
+
+    def __init__(self, root: Expr) -> None:
+        self.nodes: list[Expr] = []
+        self.below: list[tuple[int, ...]] = []
+        self.first: list[int] = []
+        self.own: dict[Expr, list[Var]] = {}
+        self.slots: dict[Var, int] = {}
+        self.symbolic: set[int] = set()
+        self._number(root)
+        self.uses = [0] * len(self.nodes)
+        self.uses[0] = 1
+        for below in self.below:
+            for number in below:
+                self.uses[number] += 1
+
+    def _number(self, root: Expr) -> None:
+        numbers: dict[Expr, int] = {root: 0}
+        self.nodes.append(root)
+        for node in self.nodes:  # grows while it is walked
+            held = self._held(node)
+            for child in held:
+                if child not in numbers:
+                    numbers[child] = len(self.nodes)
+                    self.nodes.append(child)
+            self.below.append(tuple(numbers[child] for child in held))
+            self.first.append(1 if isinstance(node, (If, Let)) else len(held))
+            if isinstance(node, Var):
+                self.slots[node] = numbers[node]
+            elif isinstance(node, Call) and any(map(_is_symbolic, node.attrs.values())):
+                self.symbolic.add(numbers[node])
+
+    def _held(self, node: Expr) -> Sequence[Expr]:
+        if isinstance(node, Call):
+            return node.args if isinstance(node.op, (Op, GlobalVar)) else (*node.args, node.op)
+        if isinstance(node, Tuple):
+            return node.fields
+        if isinstance(node, TupleGetItem):
+            return (node.tuple_value,)
+        if isinstance(node, Let):
+            if isinstance(node.value, Function):
+                self.own.setdefault(node.value, []).append(node.var)
+            return (node.value, node.body)
+        if isinstance(node, If):
+            return (node.cond, node.true_branch, node.false_branch)
+        if isinstance(node, Function):
+            own = self.own.get(node, ())
+            return [variable for variable in free_vars(node) if variable not in own]
+        return ()
+
+
+def _is_symbolic(value: AnyValue) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_symbolic, value))
+    return isinstance(value, SymDim)
+
+
+class _Frame:
+    """One scope while it runs."""
+
+    __slots__ = ("lengths", "plan", "root", "stack", "states", "uses", "values")
+
+    def __init__(self, plan: _Plan, env: Mapping[Var, AnyValue], lengths: Mapping[str, int]):
+        count = len(plan.nodes)
+        self.plan = plan
+        self.lengths = lengths
+        self.root = 0
+        self.stack = [0]
+        self.states = bytearray(count)
+        self.values: list[AnyValue] = [None] * count
+        self.uses = plan.uses.copy()
+        for variable, value in env.items():
+            number = plan.slots.get(variable)
+            if number is not None:
+                self.values[number] = value
+                self.states[number] = _DONE
+
+    def finish(self, number: int, value: AnyValue) -> None:
+        """Note the value of a node on top of the stack, and let go of what it was made from."""
+        self.values[number] = value
+        self.states[number] = _DONE
+        self.stack.pop()
+
+    def release(self, numbers: Sequence[int]) -> None:
+        """Drop one use of each; what nobody uses is dropped, with what only it would have used."""
+        pending = list(numbers)
+        while pending:
+            number = pending.pop()
+            self.uses[number] -= 1
+            if self.uses[number]:
+                continue
+            self.values[number] = None
+            if self.states[number] == _NEW:
+                pending.extend(self.plan.below[number])
+
+
+class _Machine:
+    """Runs scopes of one module; plans are made once a function."""
+
+    def __init__(self, mod: IRModule | None) -> None:
+        self._mod = mod
+        self._plans: dict[Expr, _Plan] = {}
+        self._symbolic: dict[Expr, bool] = {}
+        self._globals: dict[GlobalVar, _Closure] = {}
+
+    def plan(self, root: Expr) -> _Plan:
+        found = self._plans.get(root)
+        if found is None:
+            found = self._plans[root] = _Plan(root)
+        return found
+
+    def start(self, closure: _Closure, args: Sequence[AnyValue]) -> _Frame:
+        function = closure.function
+        if len(args) != len(function.params):
+            raise RelayError(
+                f"{function!r}: expected {len(function.params)} arguments, found {len(args)}"
+            )
+        lengths = closure.lengths
+        if function not in self._symbolic:
+            self._symbolic[function] = has_symbols(param.type for param in function.params)
+        if self._symbolic[function]:
+            lengths = {**lengths, **bind_dims(function.params, args)}
+        env = {**closure.env, **dict(zip(function.params, args, strict=True))}
+        return _Frame(self.plan(function.body), env, lengths)
+
+    def run(self, frame: _Frame) -> AnyValue:
+        """Run a frame, and those it calls, to the value of its result."""
+        frames = [frame]
+        with np.errstate(all="ignore"):
+            while True:
+                frame = frames[-1]
+                called = self._advance(frame)
+                if called is not None:
+                    if not frame.stack:
+                        frames.pop()
+                    frames.append(called)
+                    continue
+                value = frame.values[frame.root]
+                frames.pop()
+                if not frames:
+                    return value
+                frames[-1].finish(frames[-1].stack[-1], value)
+
+    def _advance(self, frame: _Frame) -> _Frame | None:
+        """Run until the frame's result is known (None) or a function is called (its frame)."""
+        plan, stack, states = frame.plan, frame.stack, frame.states
+        while stack:
+            number = stack[-1]
+            state = states[number]
+            if state == _DONE:
+                stack.pop()
+                continue
+            below = plan.below[number]
+            if state == _NEW:
+                states[number] = _OPEN
+                first = below[: plan.first[number]]
+                waiting = [child for child in reversed(first) if states[child] != _DONE]
+                if waiting:
+                    stack.extend(waiting)
+                    continue
+            node = plan.nodes[number]
+            if isinstance(node, (Let, If)):
+                self._enter(frame, number, node)
+                continue
+            if isinstance(node, Call):
+                called = self._call(frame, number, node)
+                if called is not None:
+                    return called
+                continue
+            frame.finish(number, self._value(frame, node, below))
+            frame.release(below)
+        return None
+
+    def _enter(self, frame: _Frame, number: int, node: Let | If) -> None:
+        """Go on with the body of a let or the chosen branch, or take its value."""
+        if frame.states[number] == _TAKE:
+            source = frame.values[number]
+            frame.finish(number, frame.values[source])
+            frame.release((source,))
+            return
+        below = frame.plan.below[number]
+        decided = frame.values[below[0]]
+        if isinstance(node, Let):
+            target, dropped = below[1], below[:1]
+            slot = frame.plan.slots.get(node.var)
+            if slot is not None:
+                frame.values[slot] = decided
+                frame.states[slot] = _DONE
+        else:
+            taken = bool(_scalar(decided, node))
+            target, dropped = (below[1], (below[0], below[2])) if taken else (below[2], below[:2])
+        if number == frame.root:
+            frame.root = target
+            frame.states[number] = _DONE
+            frame.stack.pop()
+        else:
+            frame.states[number] = _TAKE
+            frame.values[number] = target
+        frame.stack.append(target)
+        frame.release(dropped)
+
+    def _call(self, frame: _Frame, number: int, node: Call) -> _Frame | None:
+        below = frame.plan.below[number]
+        args = [frame.values[child] for child in below[: len(node.args)]]
+        callee = self._callee(frame, node, below)
+        if isinstance(callee, OpDef):
+            attrs: Mapping[str, AnyValue] = node.attrs
+            if number in frame.plan.symbolic:
+                attrs = {name: resolve_dims(value, frame.lengths) for name, value in attrs.items()}
+            try:
+                value = apply_kernel(callee, args, attrs)
+            except (ValueError, IndexError, ArithmeticError) as error:
+                where = "" if node.span is None else f" ({node.span.source_name})"
+                raise RelayError(f"{callee.name}{where}: {error}") from error
+            frame.finish(number, value)
+            frame.release(below)
+            return None
+        if not isinstance(callee, _Closure):
+            raise RelayError(f"{node!r}: what is called is no function")
+        called = self.start(callee, args)
+        frame.release(below)
+        if number == frame.root:
+            frame.stack.clear()
+        return called
+
+    def _callee(self, frame: _Frame, node: Call, below: Sequence[int]) -> AnyValue:
+        if isinstance(node.op, OpDef):
+            return node.op
+        if isinstance(node.op, GlobalVar):
+            return self._global(node.op)
+        return frame.values[below[-1]]
+
+    def _value(self, frame: _Frame, node: Expr, below: Sequence[int]) -> AnyValue:
+        if isinstance(node, Constant):
+            return node.data
+        if isinstance(node, Tuple):
+            return tuple(frame.values[child] for child in below)
+        if isinstance(node, TupleGetItem):
+            return frame.values[below[0]][node.index]
+        if isinstance(node, Function):
+            env = {frame.plan.nodes[child]: frame.values[child] for child in below}
+            closure = _Closure(node, env, frame.lengths)  # type: ignore[arg-type]
+            closure.env.update(dict.fromkeys(frame.plan.own.get(node, ()), closure))
+            return closure
+        if isinstance(node, GlobalVar):
+            return self._global(node)
+        if isinstance(node, OpDef):
+            return node
+        raise RelayError(f"{node!r} has no value")
+
+    def _global(self, variable: GlobalVar) -> _Closure:
+        found = self._globals.get(variable)
+        if found is None:
+            if self._mod is None:
+                raise RelayError(f"{variable!r} needs a module")
+            key: str | GlobalVar = variable
+            if variable not in self._mod.functions:
+                key = variable.name_hint
+            found = self._globals[variable] = _Closure(self._mod[key], {}, {})
+        return found
+
+
+def _scalar(value: AnyValue, node: Expr) -> AnyValue:
+    if not isinstance(value, np.ndarray) or value.size != 1:
+        raise RelayError(f"{node!r}: a condition must be a scalar")
+    return value.reshape(())
+
+
+def apply_kernel(
+    definition: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
+) -> AnyValue:
+    """Return what an operator yields for evaluated arguments.
+
+    Args:
+        definition: The operator.
+        args: An array for each operand; a tuple of arrays for a tuple operand, an empty
+            tuple for an optional operand that is absent.
+        attrs: All attributes, without symbols.
+    """
+    operands = [
+        None if operand.optional and isinstance(value, tuple) and not value else value
+        for operand, value in zip(definition.operands, args, strict=True)
+    ]
+    result = definition.kernel(*operands, **attrs)
+    if isinstance(result, (tuple, list)):
+        return tuple(np.asarray(item) for item in result)
+    return np.asarray(result)
+
+
+def run(
+    function: Function, arguments: Sequence[AnyValue], *, mod: IRModule | None = None
+) -> AnyValue:
+    """Call `function` and return its result: an array, or a nested tuple of arrays.
+
+    Args:
+        function: A function without free variables.
+        arguments: An array, or a nested tuple of arrays, for each parameter.
+        mod: Where the global functions it calls are.
+
+    Raises:
+        RelayError: An argument does not have the declared type, one symbol would have
+            two lengths, or a kernel refuses its operands.
+    """
+    if len(arguments) != len(function.params):
+        names = ", ".join(param.name_hint for param in function.params)
+        raise RelayError(
+            f"expected {len(function.params)} arguments ({names}), found {len(arguments)}"
+        )
+    values = [
+        as_value(value, param.type, f"argument {param.name_hint}")
+        for param, value in zip(function.params, arguments, strict=True)
+    ]
+    machine = _Machine(mod)
+    return _checked(machine.run(machine.start(_Closure(function, {}, {}), values)))
+
+
+def evaluate(
+    expr: Expr, env: Mapping[Var, AnyValue] | None = None, *, mod: IRModule | None = None
+) -> AnyValue:
+    """Return the value of `expr`, given those of its free variables.
+
+    Args:
+        expr: Any expression but a function.
+        env: An array, or a nested tuple of arrays, for each free variable.
+        mod: Where the global functions it calls are.
+
+    Raises:
+        RelayError: As for :func:`run`, or a variable has no value.
+    """
+    values = {
+        variable: as_value(value, variable.type, f"variable {variable.name_hint}")
+        for variable, value in (env or {}).items()
+    }
+    machine = _Machine(mod)
+    lengths = bind_dims(list(values), list(values.values()))
+    return _checked(machine.run(_Frame(machine.plan(expr), values, lengths)))
+
+
+def _checked(value: AnyValue) -> AnyValue:
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            pending.extend(item)
+        elif not isinstance(item, np.ndarray):
+            raise RelayError("the result is a function, not a tensor")
+    return value
+
+
+class Executor:
+    """Evaluates expressions in a module; made by :func:`create_executor`."""
+
+    def __init__(self, mod: IRModule, params: Mapping[str, AnyValue]) -> None:
+        self.mod = mod
+        self._params = dict(params)
+
+    def evaluate(
+        self, expr: Expr | None = None, binds: Mapping[Var, AnyValue] | None = None
+    ) -> AnyValue:
+        """Return a callable for a function, or the value of any other expression.
+
+        Args:
+            expr: What to evaluate; None for ``main``.
+            binds: Values of free variables.
+
+        Returns:
+            For None, a function or a global variable: a callable that takes arrays by position
+            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
+            value.
+        """
+        if expr is None:
+            expr = self.mod["main"]
+        if isinstance(expr, GlobalVar):
+            expr = self.mod[expr.name_hint]
+        if not isinstance(expr, Function):
+            return _hand_out(evaluate(expr, binds, mod=self.mod))
+        return self._callable(expr, binds or {})
+
+    def _callable(
+        self, function: Function, binds: Mapping[Var, AnyValue]
+    ) -> Callable[..., AnyValue]:
+        names = {param.name_hint for param in function.params}
+        bound = {variable.name_hint: value for variable, value in binds.items()}
+        preset = {k: v for k, v in {**self._params, **bound}.items() if k in names}
+
+        def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
+            arguments = _bind_arguments(function, args, named, preset)
+            return _hand_out(run(function, arguments, mod=self.mod))
+
+        return call
+
+
+def _bind_arguments(
+    function: Function,
+    args: Sequence[AnyValue],
+    named: Mapping[str, AnyValue],
+    preset: Mapping[str, AnyValue],
+) -> list[AnyValue]:
+    """Put arguments in the order of the parameters: named, then by position, then preset."""
+    names = [param.name_hint for param in function.params]
+    unknown = sorted(set(named) - set(names))
+    if unknown:
+        raise RelayError(f"no parameter is called {', '.join(unknown)}")
+    given = iter(args)
+    open_names = [name for name in names if name not in named and name not in preset]
+    if len(args) > len(open_names):
+        open_names = [name for name in names if name not in named]
+    by_position = dict(zip(open_names, given, strict=False))
+    values = {**preset, **by_position, **named}
+    missing = [name for name in names if name not in values]
+    if missing or len(args) > len(open_names):
+        raise RelayError(
+            f"expected arguments {', '.join(names)}; "
+            + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
+        )
+    return [values[name] for name in names]
+
+
+def _hand_out(value: AnyValue) -> AnyValue:
+    if isinstance(value, tuple):
+        return tuple(_hand_out(item) for item in value)
+    return np.array(value).view(NDArray)
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: AnyValue = None,
+    target: AnyValue = "llvm",
+    params: Mapping[str, AnyValue] | None = None,
+) -> Executor:
+    """Return what evaluates a module, as TVM's function of this name.
+
+    Args:
+        kind: ``"debug"``, ``"graph"``, ``"vm"`` or ``"aot"``; all run the same interpreter.
+        mod: The module; an empty one by default.
+        device: Taken for compatibility; the processor runs everything.
+        target: Taken for compatibility.
+        params: Values of parameters of ``main`` by name.
+
+    Raises:
+        RelayError: There is no such kind.
+    """
+    del device, target
+    if kind not in ("debug", "graph", "vm", "aot"):
+        raise RelayError(f"expected an executor of kind debug, graph, vm or aot, found {kind!r}")
+    return Executor(mod if mod is not None else IRModule(), params or {})

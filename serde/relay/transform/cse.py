@@ -1,0 +1,64 @@
+"""Merging of calls that compute the same value."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import ClassVar
+
+import numpy as np
+
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.registry import OpDef
+from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.purity import is_random
+from serde.relay.visit import rewrite
+
+__all__ = ["EliminateCommonSubexpr", "exact_key"]
+
+
+@dataclass(frozen=True)
+class EliminateCommonSubexpr(FunctionPass):
+    """Let equal calls, tuples, fields and constants be one node.
+
+    Operators that draw random numbers without a key are left alone.
+    """
+
+    name: ClassVar[str] = "EliminateCommonSubexpr"
+
+    def transform(self, function: Function) -> Function:
+        """Number values bottom-up; the first node with a number stands for all."""
+        known: dict[Hashable, Expr] = {}
+
+        def replace(_node: Expr, new: Expr) -> Expr:
+            key = _key(new)
+            return new if key is None else known.setdefault(key, new)
+
+        result = rewrite(function, replace)
+        return result if isinstance(result, Function) else function
+
+
+def _key(node: Expr) -> Hashable | None:
+    if isinstance(node, Call) and isinstance(node.op, OpDef) and not is_random(node.op):
+        attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
+        return (node.op, node.args, attrs)
+    if isinstance(node, Tuple):
+        return ("tuple", node.fields)
+    if isinstance(node, TupleGetItem):
+        return ("field", node.tuple_value, node.index)
+    if isinstance(node, Constant):
+        data = np.ascontiguousarray(node.data)
+        digest = hashlib.sha256(data.tobytes()).digest()
+        return ("constant", data.dtype, node.data.shape, digest)
+    return None
+
+
+def exact_key(value: AnyValue) -> Hashable:
+    """Return a key of an attribute that tells 1 from 1.0 and True, and 0.0 from -0.0."""
+    if isinstance(value, tuple):
+        return tuple(exact_key(item) for item in value)
+    if isinstance(value, float):
+        return ("float", value.hex())
+    return (type(value), value)

@@ -1,0 +1,95 @@
+"""Removal of what does not contribute to the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
+from serde.relay.module import IRModule
+from serde.relay.transform.base import FunctionPass
+from serde.relay.visit import children, post_order, rewrite
+
+__all__ = ["DeadCodeElimination", "unused_params"]
+
+
+@dataclass(frozen=True)
+class DeadCodeElimination(FunctionPass):
+    """Remove lets whose variable is unused, unused tuple fields and unreachable functions.
+
+    Parameters are kept, of ``main`` and of all others.
+    """
+
+    name: ClassVar[str] = "DeadCodeElimination"
+
+    def transform(self, function: Function) -> Function:
+        """Remove dead bindings and the tuples that only one field is taken from."""
+        live = _live(function)
+
+        def replace(node: Expr, new: Expr) -> Expr:
+            if isinstance(node, Let) and isinstance(new, Let) and node.var not in live:
+                return new.body
+            if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple):
+                return new.tuple_value.fields[new.index]
+            return new
+
+        result = rewrite(function, replace)
+        return result if isinstance(result, Function) else function
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Clean every function, then drop those that ``main`` does not reach."""
+        mod, changed = super().run(mod)
+        if "main" not in mod:
+            return mod, changed
+        kept = _reachable(mod)
+        if len(kept) == len(mod.functions):
+            return mod, changed
+        return mod.with_functions({v: f for v, f in mod.functions.items() if v in kept}), True
+
+
+def _live(root: Expr) -> set[Expr]:
+    """Return what the result of `root` depends on; a let's value only through its variable."""
+    values: dict[Expr, list[Expr]] = {}
+    live: set[Expr] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node in live:
+            continue
+        live.add(node)
+        pending.extend(values.pop(node, ()))
+        if isinstance(node, Let):
+            pending.append(node.body)
+            if node.var in live:
+                pending.append(node.value)
+            else:
+                values.setdefault(node.var, []).append(node.value)
+        elif isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
+            pending.append(node.tuple_value.fields[node.index])
+        elif isinstance(node, Function):
+            pending.append(node.body)
+        else:
+            pending.extend(children(node))
+    return live
+
+
+def _reachable(mod: IRModule) -> set[GlobalVar]:
+    names = {variable.name_hint: variable for variable in mod.functions}
+    seen: set[GlobalVar] = set()
+    pending = [names["main"]]
+    while pending:
+        variable = pending.pop()
+        if variable in seen:
+            continue
+        seen.add(variable)
+        for node in post_order(mod.functions[variable]):
+            used = node.op if isinstance(node, Call) else node
+            if isinstance(used, GlobalVar) and used.name_hint in names:
+                pending.append(names[used.name_hint])
+    return seen
+
+
+def unused_params(function: Function) -> list[Var]:
+    """Return the parameters that the result of `function` does not depend on."""
+    live = _live(function)
+    return [param for param in function.params if param not in live]

@@ -1,0 +1,133 @@
+"""Removal of operators that return their operand, and merging of those that only move it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from serde.relay.dims import Any
+from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
+from serde.relay.registry import OpDef, call
+from serde.relay.transform.base import FunctionPass
+from serde.relay.types import TensorType
+from serde.relay.visit import rewrite
+
+__all__ = ["SimplifyExpr"]
+
+
+@dataclass(frozen=True)
+class SimplifyExpr(FunctionPass):
+    """Apply identities that hold bit for bit.
+
+    An operator whose result is its operand disappears: ``copy``, ``cast`` to the same
+    dtype, ``reshape`` and ``broadcast_to`` to the same known shape, ``transpose`` that keeps the
+    order, ``strided_slice`` of everything, ``concatenate`` of one, ``nn.dropout``'s first field.
+    Two reshapes or two transposes in a row become one; a field of a tuple becomes that field.
+    """
+
+    name: ClassVar[str] = "SimplifyExpr"
+
+    def transform(self, function: Function) -> Function:
+        """Simplify bottom-up."""
+        result = rewrite(function, lambda _node, new: _simplify(new))
+        return result if isinstance(result, Function) else function
+
+
+def _simplify(node: Expr) -> Expr:
+    if isinstance(node, TupleGetItem):
+        value = node.tuple_value
+        if isinstance(value, Tuple):
+            return value.fields[node.index]
+        if node.index == 0 and _is(value, "nn.dropout") and isinstance(value, Call):
+            return value.args[0]
+        return node
+    if isinstance(node, Call) and isinstance(node.op, OpDef):
+        rule = _RULES.get(node.op.name)
+        return node if rule is None else rule(node)
+    return node
+
+
+def _is(node: Expr, *names: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
+
+
+def _operand(node: Call) -> Expr:
+    return node.args[0]
+
+
+def _same_type(node: Call) -> Expr:
+    """Return the operand where its type, all dimensions known by name, is the result's."""
+    source = node.args[0]
+    if not isinstance(node.type, TensorType) or node.type != source.type:
+        return node
+    return node if any(isinstance(dim, Any) for dim in node.type.shape) else source
+
+
+def _reshape(node: Call) -> Expr:
+    """Merge with a reshape below; what the result's shape is, the attribute then says."""
+    same = _same_type(node)
+    if same is not node:
+        return same
+    below = node.args[0]
+    if not _is(below, "reshape", "expand_dims", "squeeze", "nn.batch_flatten"):
+        return node
+    type_ = node.type
+    if not isinstance(below, Call) or not isinstance(type_, TensorType):
+        return node
+    if type_.concrete_shape is None or 0 in type_.concrete_shape:
+        return node
+    if below.args[0].type == type_:
+        return below.args[0]
+    return call("reshape", below.args[0], newshape=type_.concrete_shape, span=node.span)
+
+
+def _transpose(node: Call) -> Expr:
+    if not isinstance(node.type, TensorType):
+        return node
+    rank = node.type.rank
+    axes = _axes(node, rank)
+    source = node.args[0]
+    if _is(source, "transpose") and isinstance(source, Call):
+        inner = _axes(source, rank)
+        axes = tuple(inner[axis] for axis in axes)
+        source = source.args[0]
+    if axes == tuple(range(rank)):
+        return source
+    if source is node.args[0]:
+        return node
+    return call("transpose", source, axes=axes, span=node.span)
+
+
+def _axes(node: Call, rank: int) -> tuple[int, ...]:
+    axes = node.attrs["axes"]
+    if not axes:
+        return tuple(reversed(range(rank)))
+    return tuple(axis % rank for axis in axes)
+
+
+def _strided_slice(node: Call) -> Expr:
+    """A slice with positive steps that keeps all lengths keeps all elements."""
+    strides = node.attrs["strides"] or (1,)
+    forward = node.attrs["slice_mode"] == "size" or all(step == 1 for step in strides)
+    known = isinstance(node.type, TensorType) and node.type.concrete_shape is not None
+    return _same_type(node) if forward and known else node
+
+
+def _concatenate(node: Call) -> Expr:
+    fields = node.args[0]
+    return fields.fields[0] if isinstance(fields, Tuple) and len(fields.fields) == 1 else node
+
+
+_RULES: dict[str, Callable[[Call], Expr]] = {
+    "broadcast_to": _same_type,
+    "cast": _same_type,
+    "concatenate": _concatenate,
+    "copy": _operand,
+    "expand_dims": _reshape,
+    "nn.batch_flatten": _reshape,
+    "reshape": _reshape,
+    "squeeze": _reshape,
+    "strided_slice": _strided_slice,
+    "transpose": _transpose,
+}

@@ -1,0 +1,76 @@
+"""The metadata of the distribution ``serde-relay``, which installs the package ``serde``."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).resolve().parent
+VERSION = re.search(
+    r'^__version__ = "([^"]+)"$',
+    (ROOT / "serde" / "_version.py").read_text(encoding="utf-8"),
+    flags=re.MULTILINE,
+).group(1)
+
+EXTRAS = {
+    # MXNet's last wheel declares numpy < 2, which Python 3.13 cannot have; README.md says
+    # how to install it there. It needs setuptools for the distutils that Python 3.12 dropped.
+    "mxnet": [
+        "mxnet==1.9.1; python_version < '3.13'",
+        "setuptools; python_version >= '3.12'",
+    ],
+    "coreml": ["coremltools>=9.0"],
+    "nnef": ["nnef>=1.0.9"],
+    "torch": ["torch==2.13.0"],
+    "tvm": ["apache-tvm>=0.25"],
+    "check": ["onnxruntime>=1.19"],
+    "dev": [
+        "build>=1.2",
+        "hypothesis>=6.100",
+        "mypy>=1.15",
+        "pytest>=8.2",
+        "pytest-xdist>=3.6",
+        "ruff>=0.9",
+        "wheel>=0.43",
+        # What MXNet imports; `make setup` installs MXNet itself without its pins.
+        "requests>=2.20",
+        "setuptools>=77",
+    ],
+}
+EXTRAS["all"] = EXTRAS["coreml"] + EXTRAS["nnef"] + EXTRAS["check"]
+
+setup(
+    name="serde-relay",
+    version=VERSION,
+    description="Converts trained models between formats, through Relay",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    packages=find_packages(include=["serde", "serde.*"]),
+    package_data={"serde": ["py.typed"]},
+    python_requires=">=3.10,<3.14",
+    install_requires=[
+        "numpy>=1.26",
+        "onnx>=1.19",
+        "click>=8.1",
+        "rich>=13.0",
+    ],
+    extras_require=EXTRAS,
+    # Other distributions add formats through the entry-point group "serde.formats".
+    entry_points={"console_scripts": ["serde = serde.cli:main"]},
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3",
+        "Programming Language :: Python :: 3.10",
+        "Programming Language :: Python :: 3.11",
+        "Programming Language :: Python :: 3.12",
+        "Programming Language :: Python :: 3.13",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+    zip_safe=False,
+)

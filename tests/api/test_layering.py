@@ -1,0 +1,137 @@
+"""Imports point down only, and modules stay small; read from the source, not run."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import serde
+
+PACKAGE = Path(serde.__file__).parent
+FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm"}
+LAYERS = [
+    {"_version", "errors", "limits", "weights", "report", "_optional"},
+    {"relay"},
+    {"converters", "bridge", "io"},
+    FORMATS,
+    {"api", "engines", "frontend", "inputs", "prepare", "verdict"},
+    {"cli", "compat", "console", "flags", "inspection", "render", "__main__"},
+]
+LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
+# In the lowest layer each module may use those before it.
+LOWEST_ORDER = ["_version", "errors", "limits", "weights", "report", "_optional"]
+CATEGORIES = {
+    *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
+    *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),
+}
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def module_parts(path: Path) -> tuple[str, ...]:
+    """Parts of a module's name below `serde`, such as ("relay", "op", "conv")."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def runtime_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every node that runs: all but the bodies of `if TYPE_CHECKING`."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        yield node
+        children = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            children = list(node.orelse)
+        pending.extend(children)
+
+
+def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and first part below `serde` of everything a module imports from serde."""
+    for node in runtime_nodes(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: a relative import"
+            names = [node.module or ""]
+            if node.module == "serde":
+                names = [f"serde.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "serde" and rest:
+                yield node.lineno, rest.partition(".")[0]
+
+
+def allowed(importer: str, imported: str) -> bool:
+    """Whether the part `importer` of serde may import the part `imported`."""
+    if importer == imported or imported in ("_optional", "_version"):
+        return True
+    if importer in FORMATS and imported in FORMATS:
+        return False
+    if LAYER_OF[importer] == LAYER_OF[imported] == 0:
+        return LOWEST_ORDER.index(imported) < LOWEST_ORDER.index(importer)
+    return LAYER_OF[imported] <= LAYER_OF[importer]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_imports_point_down(path: Path) -> None:
+    parts = module_parts(path)
+    if not parts:
+        pytest.skip("the package itself names its public functions and resolves them lazily")
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    wrong = [
+        f"line {line}: {parts[0]} imports {imported}"
+        for line, imported in imported_parts(tree)
+        if not allowed(parts[0], imported)
+    ]
+    assert wrong == []
+
+
+def test_every_module_has_a_layer() -> None:
+    tops = {module_parts(path)[0] for path in SOURCES if module_parts(path)}
+    assert tops <= set(LAYER_OF)
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "expected"),
+    [
+        ("onnx", "relay", True),
+        ("onnx", "mxnet", False),
+        ("relay", "onnx", False),
+        ("relay", "weights", True),
+        ("weights", "relay", False),
+        ("errors", "report", False),
+        ("relay", "_optional", True),
+        ("cli", "api", True),
+        ("api", "cli", False),
+        ("io", "bridge", True),
+    ],
+)
+def test_the_rule_itself(importer: str, imported: str, expected: bool) -> None:
+    assert allowed(importer, imported) is expected
+
+
+def test_an_upward_import_is_seen_inside_a_function() -> None:
+    tree = ast.parse("def f():\n    import serde.onnx.codec\n    from serde import cli\n")
+    assert sorted(imported_parts(tree)) == [(2, "onnx"), (3, "cli")]
+
+
+def test_imports_for_type_checkers_do_not_count() -> None:
+    source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import serde.cli\n"
+    assert list(imported_parts(ast.parse(source))) == []
+
+
+def size_limit(path: Path) -> int:
+    """The most lines that a module may have."""
+    if path.name == "__init__.py":
+        return 60
+    names = {path.stem, *path.relative_to(PACKAGE).parts[:-1]}
+    return 500 if names & CATEGORIES and names & {"op", "ops"} else 600
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_no_module_outgrows_its_limit(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= size_limit(path)
