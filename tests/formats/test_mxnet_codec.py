@@ -272,6 +272,7 @@ BAD_PARAMS = {
     "negative length": (listing([dense(shape64((2, -3)))], ["a"]), "negative length", None),
     "overflow": (listing([dense(shape64((2**32, 2**32)))], ["a"]), "beyond any memory", None),
     "overflow with 0": (listing([dense(shape64((0, 2**62, 2**62)))], ["a"]), "beyond any", None),
+    "2^61 with 0": (listing([dense(shape64((0, 2**30, 2**31)))], ["a"]), "beyond any", None),
     "2^40 values": (listing([dense(shape64((2**40,)))], ["a"]), "expected 4398046511104", None),
     "type 13": (listing([dense(shape64((2, 3)), kind=13)], ["a"]), "found 13", 60),
     "type -1": (listing([dense(shape64((2, 3)), kind=-1)], ["a"]), "found -1", 60),

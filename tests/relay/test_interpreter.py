@@ -10,7 +10,6 @@ from serde import relay
 from serde.errors import RelayError
 from serde.relay.interpreter import evaluate, run
 from serde.relay.transform import InferType
-from serde.weights import dtype_name
 
 INT = relay.TensorType((), "int32")
 MATRIX = relay.TensorType((2, 3))
@@ -234,42 +233,3 @@ def test_a_kernel_that_refuses_names_operator_and_source() -> None:
     variables = list(node.args)
     with pytest.raises(RelayError, match=r"add \(layer_7\)"):
         run(relay.Function(variables, node), [_values(2, 3), _values(5, 3)])
-
-
-def _sample_cases() -> list[object]:
-    from serde.relay.registry import all_ops
-
-    return [
-        pytest.param(name, index, id=f"{name}-{index}")
-        for name, definition in all_ops().items()
-        for index in range(len(definition.samples))
-    ]
-
-
-@pytest.mark.parametrize(("name", "index"), _sample_cases())
-def test_a_kernel_gives_what_inference_says(name: str, index: int) -> None:
-    """Kernels are right by themselves: the interpreter coerces nothing."""
-    from serde.relay.registry import Sample, TensorSpec, call, get
-
-    definition = get(name)
-    sample: Sample = definition.samples[index]
-    generator = np.random.default_rng(0)
-    env: dict[relay.Var, np.ndarray] = {}
-
-    def operand(value: object) -> object:
-        if isinstance(value, TensorSpec):
-            variable = relay.var("v", relay.TensorType(value.shape, value.dtype))
-            env[variable] = value.array(generator)
-            return variable
-        if isinstance(value, list):
-            return [operand(item) for item in value]
-        return value if value is None else relay.Constant(value)
-
-    node = call(name, *map(operand, sample.operands), **sample.attrs)
-    result = evaluate(node, env)
-    pairs = zip(node.type.fields, result) if isinstance(result, tuple) else [(node.type, result)]
-    for type_, value in pairs:
-        assert dtype_name(value.dtype) == type_.dtype
-        assert value.ndim == type_.rank
-        concrete = [(d, n) for d, n in zip(type_.shape, value.shape) if isinstance(d, int)]
-        assert all(d == n for d, n in concrete)

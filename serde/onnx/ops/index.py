@@ -14,6 +14,7 @@ from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any
+from serde.relay.shapes import is_float
 
 END = int(np.iinfo(np.int64).max)
 
@@ -62,14 +63,41 @@ def export_take(
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
     """ONNX counts negative indices from the end and refuses those outside."""
-    if batch_dims:
-        raise Unsupported(f"batch_dims={batch_dims} has no counterpart")
+    index_rank = ctx.type(indices).rank
     length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
     if axis is None:
         x = ctx.emit("Reshape", x, ctx.ints([-1]))
+    place = 0 if axis is None else axis % ctx.type(x).rank
+    rank = 1 if axis is None else ctx.type(x).rank
     if mode != "fast" and not _within(indices, length):
         indices = _bounded(ctx, indices, length, mode)
-    return ctx.emit("Gather", x, indices, axis=axis or 0)
+    batched = batch_dims % max(1, index_rank)
+    if not batched:
+        return ctx.emit("Gather", x, indices, axis=place)
+    return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
+
+
+def _batched_take(
+    ctx: Ctx, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
+) -> Value:
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    if ctx.version < 12:
+        raise Unsupported("batch_dims needs version 12")
+    passed = list(range(batched, axis))
+    order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
+    moved = ctx.emit("Transpose", x, perm=order) if passed else x
+    single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
+    found = ctx.emit("GatherND", moved, single, batch_dims=batched)
+    if not passed:
+        return found
+    new = range(batched, index_rank)
+    back = [
+        *range(batched),
+        *(len(new) + each for each in passed),
+        *new,
+        *range(index_rank + len(passed), index_rank + rank - 1 - batched),
+    ]
+    return ctx.emit("Transpose", found, perm=back)
 
 
 def _within(indices: Value, length: AnyValue) -> bool:
@@ -149,10 +177,12 @@ def export_sequence_mask(
     count = ctx.shape([ctx.type(x).shape[axis]])
     end = ctx.emit("Reshape", count, ctx.ints([]))
     steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    wide = cast(ctx, lengths, np.int64)
+    real = is_float(ctx.type(lengths).dtype)
+    bounds = lengths if real else cast(ctx, lengths, np.int64)
+    if real:
+        steps = cast(ctx, steps, ctx.type(lengths).dtype)
     position_shape, length_shape = [1] * rank, [1] * rank
     position_shape[axis] = length_shape[1 - axis] = -1
     positions = ctx.emit("Reshape", steps, ctx.ints(position_shape))
-    bounds = ctx.emit("Reshape", wide, ctx.ints(length_shape))
-    inside = ctx.emit("Less", positions, bounds)
+    inside = ctx.emit("Less", positions, ctx.emit("Reshape", bounds, ctx.ints(length_shape)))
     return ctx.emit("Where", inside, x, ctx.scalar_like(x, mask_value))

@@ -83,4 +83,3 @@ def export_bias_add(ctx: Ctx, x: Value, bias: Value, *, axis: int) -> Value:
 @OPS.exports("einsum", since=12)
 def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
     return ctx.emit("Einsum", *data, equation=equation)
-

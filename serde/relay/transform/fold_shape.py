@@ -295,6 +295,7 @@ def _like(node: Call, name: str) -> Call | None:
             begin=(0,) * count,
             end=type_.concrete_shape,
             strides=(1,) * count,
+            axes=None,
             span=node.span,
         )
     return None
@@ -318,11 +319,7 @@ def _undynamic(node: Call, definition: OpDef, values: Values) -> Call | None:
         if value is None:
             return None
         attrs[becomes[operand.name]] = value
-    return call(name, *operands, span=node.span, **_complete(attrs))
-
-
-def _complete(attrs: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    return {name: value for name, value in attrs.items() if value is not None}
+    return call(name, *operands, span=node.span, **attrs)
 
 
 def _attribute(argument: Expr, values: Values) -> AnyValue:
