@@ -108,8 +108,8 @@ ACTIVATION = [
     *[
         toy(
             f"leaky_{kind}",
-            lambda s, x, k=kind, a=attrs: s.LeakyReLU(x, act_type=k, **a),
-            mkldnn=kind != "rrelu",
+            # The second output of rrelu, a mask, is not filled at inference.
+            lambda s, x, k=kind, a=attrs: s.LeakyReLU(x, act_type=k, **a)[0],
         )
         for kind, attrs in LEAKY.items()
     ],
