@@ -151,5 +151,3 @@ def _raised(node: Call, function: Function, read: ReadAttributes) -> Call | None
     call = Call(definition, operands, attrs, node.span)
     call.type = node.type
     return call
-
-

@@ -26,7 +26,8 @@ __all__ = [
 ]
 
 KEYWORDS: Final = frozenset(
-    "let fn def if else type match extern free_var ref ref_read ref_write".split()
+    ("let", "fn", "def", "if", "else", "type", "match", "extern", "free_var")
+    + ("ref", "ref_read", "ref_write")
 )
 NAMES_KEY: Final = "serde.names"
 """Function attribute: printed name to original name; a global's begins with ``@``."""

@@ -8,9 +8,9 @@ node's text is made by a generator that asks for the texts it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from typing import Any as AnyValue
-from typing import Final, Union
+from typing import Final
 
 import numpy as np
 
@@ -49,11 +49,10 @@ from serde.relay.visit import use_counts
 __all__ = ["HEADER", "OPERAND_ATTRIBUTES", "attribute_text", "print_expr", "print_module"]
 
 HEADER: Final = '#[version = "0.0.5"]\n'
-OPERAND_ATTRIBUTES: Final = {"arange": ("start", "stop", "step")}
-"""Operators whose operands TVM's attribute class repeats."""
+OPERAND_ATTRIBUTES: Final = {"arange": {"start": 0, "stop": 1, "step": 2}}
+"""Attributes of TVM that say an operand again, and which."""
 
 Step = Generator["Step", str, str]
-Texts = Union[str, Step]
 
 
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
@@ -350,13 +349,11 @@ class _Printer:
         return f"[{', '.join([self._metadata.boxed(item) for item in value])}]"
 
     def _repeated_operands(self, node: Call, operation: OpDef) -> list[str]:
-        names = OPERAND_ATTRIBUTES.get(operation.name, ())
         if not self._strict or self._readable:
             return []
-        operands = {o.name: arg for o, arg in zip(operation.operands, node.args, strict=True)}
         parts = []
-        for name in names:
-            operand = operands[name]
+        for name, index in OPERAND_ATTRIBUTES.get(operation.name, {}).items():
+            operand = node.args[index]
             if isinstance(operand, Constant):
                 text = self._metadata.constant(operand, typed=False)
             else:
@@ -397,9 +394,8 @@ def _run(step: Step) -> str:
     stack = [step]
     answer: AnyValue = None
     while True:
-        resume: Callable[[AnyValue], Step] = stack[-1].send
         try:
-            stack.append(resume(answer))
+            stack.append(stack[-1].send(answer))
             answer = None
         except StopIteration as done:
             stack.pop()
