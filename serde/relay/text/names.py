@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 KEYWORDS: Final = frozenset(
-    ("let", "fn", "def", "if", "else", "type", "match", "extern", "free_var")
-    + ("ref", "ref_read", "ref_write")
+    {"def", "else", "extern", "fn", "free_var", "if", "let", "match", "type"}
+    | {"ref", "ref_read", "ref_write"}
 )
 NAMES_KEY: Final = "serde.names"
 """Function attribute: printed name to original name; a global's begins with ``@``."""
