@@ -27,6 +27,7 @@ from serde.relay.expr import (
     const,
     var,
 )
+from serde.relay.interpreter import create_executor
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import lookup_builder as _lookup_builder
@@ -37,8 +38,8 @@ from serde.relay.verify import verify
 __all__ = [
     "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
     "ModelMeta", "RelayModel", "Span", "TensorType", "Tuple", "TupleGetItem", "TupleType",
-    "TupleWrapper", "Var", "assert_structural_equal", "const", "fromtext", "op", "structural_equal",
-    "symbol", "transform", "var", "verify",
+    "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor", "fromtext", "op",
+    "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
 

@@ -20,9 +20,7 @@ def test_inferred_type(call: GoldenCall) -> None:
     assert repr(call.build().body.checked_type) == call.type_text
 
 
-@pytest.mark.parametrize(
-    "call", [case(SUITE, call.name, call) for call in CALLS if call.outputs]
-)
+@pytest.mark.parametrize("call", [case(SUITE, call.name, call) for call in CALLS if call.outputs])
 def test_values(call: GoldenCall) -> None:
     found = evaluate(call.build(), call.inputs)
     assert len(found) == len(call.outputs)

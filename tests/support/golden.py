@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, astuple, const
 from serde.relay.registry import OpDef
 from serde.relay.transform.infer_type import infer_function

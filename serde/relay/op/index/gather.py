@@ -81,7 +81,8 @@ def take(
         return np.take(source, indices, axis=along, mode=bound)
     shared = _batch(batch_dims, indices.ndim, along)
     length = source.shape[along]
-    place = indices % length if bound == "wrap" else np.clip(indices, 0, length - 1)
+    wide = indices.astype(np.int64, copy=False)
+    place = wide % length if bound == "wrap" else np.clip(wide, 0, length - 1)
     before, after = source.shape[shared:along], source.shape[along + 1 :]
     rows = int(np.prod(source.shape[:shared]))
     table = source.reshape(rows, int(np.prod(before)), length, int(np.prod(after)))
@@ -126,9 +127,7 @@ def _gather_type(data: TensorType, indices: TensorType, *, axis: int | None) -> 
 def gather(data: Array, indices: Array, *, axis: int | None = None) -> Array:
     """Along `axis` the entry that each index names, elsewhere that of the same place."""
     along = (axis or 0) % data.ndim
-    window = tuple(
-        slice(None) if i == along else slice(n) for i, n in enumerate(indices.shape)
-    )
+    window = tuple(slice(None) if i == along else slice(n) for i, n in enumerate(indices.shape))
     return np.take_along_axis(data[window], indices.astype(np.int64), along)
 
 
@@ -230,5 +229,3 @@ def unravel_index(data: Array, shape: Array) -> Array:
     columns = (data.ndim) * (1,)
     places = data[None] // strides.reshape(-1, *columns) % lengths.reshape(-1, *columns)
     return np.asarray(places).astype(data.dtype)
-
-

@@ -29,7 +29,7 @@ def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) 
         data: Array,
         *,
         axis: int | None = None,
-        dtype: np.dtype | None = None,  # type: ignore[type-arg]
+        dtype: np.dtype[AnyValue] | None = None,
         exclusive: bool = False,
     ) -> Array:
         values, along = (data.reshape(-1), 0) if axis is None else (data, axis % data.ndim)

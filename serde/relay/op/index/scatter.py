@@ -23,8 +23,13 @@ Places = tuple[Array, ...]
 
 
 def _write(target: Array, places: Places, updates: Array, how: str) -> Array:
-    """Return `target` with `updates` written or accumulated; of several written, the last counts."""
-    accumulate = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}
+    """Return `target` with `updates` written, the last where several meet, or accumulated."""
+    accumulate: dict[str, np.ufunc] = {
+        "add": np.add,
+        "mul": np.multiply,
+        "min": np.minimum,
+        "max": np.maximum,
+    }
     if how == "mean":
         return _mean(target, places, updates)
     result = target.copy()
@@ -88,7 +93,8 @@ def scatter_elements(
     """
     along = axis % data.ndim
     places = list(np.indices(indices.shape, sparse=True))
-    places[along] = np.where(indices < 0, indices + data.shape[along], indices)
+    wide = indices.astype(np.int64, copy=False)
+    places[along] = np.where(wide < 0, wide + data.shape[along], wide)
     return _write(data, tuple(places), updates, reduction)
 
 
@@ -195,5 +201,3 @@ def build_sparse_to_dense(
         fill = const(fill, values.dtype)
     shape = integers(output_shape)
     return call("sparse_to_dense", sparse_indices, sparse_values, fill, output_shape=shape)
-
-

@@ -70,7 +70,7 @@ def one_hot(
     *,
     depth: int = 1,
     axis: int = -1,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """`on_value` at each index along a new axis of `depth`, elsewhere `off_value`."""
     at = axis % (indices.ndim + 1)
@@ -135,5 +135,3 @@ def _permutation_type(data: TensorType) -> TensorType:
 def invert_permutation(data: Array) -> Array:
     """The permutation that undoes `data`."""
     return np.argsort(data, kind="stable").astype(data.dtype)
-
-

@@ -228,5 +228,3 @@ def slice_like(data: Array, shape_like: Array, *, axes: tuple[int, ...] | None) 
 def build_slice_like(data: Expr, shape_like: Expr, axes: Sequence[int] | None = ()) -> Expr:
     """Return the leading part of `data`, as long as `shape_like` along `axes`."""
     return call("slice_like", data, shape_like, axes=axes or ())
-
-

@@ -51,7 +51,7 @@ def sort(
     *,
     axis: int = -1,
     is_ascend: bool = True,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """The elements in order along `axis`; `dtype`, shared with argsort, has no meaning here."""
     return np.take_along_axis(data, _order(data, axis, is_ascend), axis)
@@ -82,7 +82,7 @@ def argsort(
     *,
     axis: int = -1,
     is_ascend: bool = True,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """The indices that put the elements in order along `axis`."""
     return _order(data, axis, is_ascend).astype(dtype)
@@ -135,7 +135,7 @@ def topk(
     axis: int = -1,
     ret_type: Literal["both", "values", "indices"] = "both",
     is_ascend: bool = False,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array | tuple[Array, ...]:
     """The `k` greatest (or smallest) elements along `axis` in order, and their indices.
 
@@ -200,7 +200,7 @@ def searchsorted(
     values: Array,
     *,
     right: bool = False,
-    dtype: np.dtype = np.dtype("int32"),  # type: ignore[type-arg]  # noqa: B008
+    dtype: np.dtype[AnyValue] = np.dtype("int32"),
 ) -> Array:
     """Where each value goes in the innermost axis: before its equals, or after them."""
     side: Literal["left", "right"] = "right" if right else "left"
@@ -229,9 +229,7 @@ def _unique_type(data: TensorType, *, sorted: bool, return_counts: bool) -> list
         sample(tensor((9,), "int64"), sorted=False, return_counts=True),
     ],
 )
-def unique(
-    data: Array, *, sorted: bool = True, return_counts: bool = False
-) -> tuple[Array, ...]:
+def unique(data: Array, *, sorted: bool = True, return_counts: bool = False) -> tuple[Array, ...]:
     """Values, their first places, for each element the place of its value, and how many there are.
 
     Values are in order, or in the order of their first appearance. Values,
