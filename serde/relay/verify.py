@@ -152,6 +152,7 @@ class _Verifier:
             yield from node.args
             if not isinstance(node.op, Op):
                 yield node.op
+            yield from (value for value in node.attrs.values() if isinstance(value, Function))
         elif isinstance(node, Tuple):
             yield from node.fields
         elif isinstance(node, TupleGetItem):

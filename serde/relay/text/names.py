@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 __all__ = [
     "KEYWORDS",
+    "MODULE_KEY",
     "NAMES_KEY",
     "TYPES_KEY",
     "NameTable",
@@ -31,6 +32,9 @@ KEYWORDS: Final = frozenset(
 )
 NAMES_KEY: Final = "serde.names"
 """Function attribute: printed name to original name; a global's begins with ``@``."""
+
+MODULE_KEY: Final = "serde.module"
+"""Attribute of a module's first function: attributes of the module."""
 
 TYPES_KEY: Final = "serde.types"
 """Function attribute of strict text: types whose dimensions have names."""

@@ -15,7 +15,6 @@ import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.limits import MAX_NESTING
-from serde.relay.compare import structural_equal
 from serde.relay.expr import (
     Attrs,
     Call,
@@ -31,12 +30,10 @@ from serde.relay.expr import (
 )
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, all_ops, infer_call
-from serde.relay.text.attribute_classes import class_key
 from serde.relay.text.composite import raise_composites
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
-from serde.relay.text.names import NAMES_KEY, TYPES_KEY, decode_pairs
-from serde.relay.text.printer import OPERAND_ATTRIBUTES
+from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS, ValueParser
 from serde.relay.transform.infer_type import InferType, infer_function
 from serde.relay.types import FuncType, Type, accepts
@@ -128,6 +125,7 @@ class _Parser(ValueParser):
         self._plain: dict[OpDef, Attrs] = {}
         self._operators = all_ops()
         self._depth = 0
+        self._module: dict[str, AnyValue] = {}
 
     # What a text is as a whole.
 
@@ -151,7 +149,7 @@ class _Parser(ValueParser):
                 raise self._fail(f"{token.text} is not defined", token)
         if len(known) != len(functions):
             raise self._fail("two functions have the same name")
-        return IRModule(functions)
+        return IRModule(functions, self._module)
 
     def single_expression(self) -> Expr:
         """Read one expression to the end of the text."""
@@ -205,6 +203,8 @@ class _Parser(ValueParser):
             types = decode_pairs(str(function.attrs.pop(TYPES_KEY, "=")))
         except ValueError as error:
             raise self._fail(str(error), token) from None
+        if variable is not None and MODULE_KEY in function.attrs:
+            self._module.update(self._module_attributes(function, token))
         if variable is not None and token.text in names:
             variable.name_hint = names[token.text]
         for printed, declared in self._declared:
@@ -219,6 +219,13 @@ class _Parser(ValueParser):
                 each.ret_type = self._carried_type(carried, each.ret_type, token)
             if each is not None and types != {"": ""}:
                 each.type = _function_type(each)
+
+    def _module_attributes(self, function: Function, token: Token) -> dict[str, AnyValue]:
+        try:
+            texts = decode_pairs(str(function.attrs.pop(MODULE_KEY)))
+            return {name: parse_attributes(f"v={text}")["v"] for name, text in texts.items()}
+        except (ValueError, RelayError) as error:
+            raise self._fail(f"{MODULE_KEY}: {error}", token) from None
 
     def _carried_type(self, text: str, shown: Type | None, token: Token) -> Type:
         inner = _Parser(text, f"{self._name}: type {text[:60]!r}")
@@ -525,6 +532,9 @@ class _Parser(ValueParser):
             )
         try:
             if attrs:
+                for value in attrs.values():
+                    if isinstance(value, Function):
+                        infer_function(value)
                 bound = definition.bind(attrs)
             else:
                 known = self._plain.get(definition)
@@ -534,32 +544,6 @@ class _Parser(ValueParser):
         call = Call(definition, args, bound)
         self._places[call] = token.position
         return call
-
-    def _unpacked(
-        self, definition: OpDef, token: Token, value: AttributeObject
-    ) -> dict[str, AnyValue]:
-        expected = definition.meta_class
-        if expected is None or class_key(expected) != class_key(value.key):
-            raise self._fail(f"{definition.name}: its attributes are no {value.key}", token)
-        return {
-            name: item
-            for name, item in value.values.items()
-            if name in definition.attributes or item is not None
-        }
-
-    def _drop_repeated(
-        self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
-    ) -> None:
-        """Take away attributes that repeat an operand, once they are seen to do so."""
-        for name, index in OPERAND_ATTRIBUTES.get(definition.name, {}).items():
-            if name not in attrs:
-                continue
-            value = attrs.pop(name)
-            same = isinstance(value, Expr) and index < len(args)
-            if not same or not structural_equal(value, args[index]):
-                raise self._fail(
-                    f"{definition.name}: {name} differs from the operand {name}", token
-                )
 
     def _key_value(self, values: dict[str, AnyValue]) -> Step:
         token = self._expect_kind("ident", "an attribute's name")

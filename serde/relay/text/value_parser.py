@@ -9,11 +9,15 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.limits import MAX_NESTING
-from serde.relay.expr import Constant
+from serde.relay.compare import structural_equal
+from serde.relay.expr import Constant, Expr
+from serde.relay.registry import OpDef
+from serde.relay.text.attribute_classes import class_key
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value
-from serde.relay.text.metadata import Metadata
+from serde.relay.text.metadata import AttributeObject, Metadata
 from serde.relay.text.names import is_symbol
+from serde.relay.text.printer import OPERAND_ATTRIBUTES
 from serde.relay.text.type_parser import TypeParser
 from serde.weights import numpy_dtype
 
@@ -135,3 +139,29 @@ class ValueParser(TypeParser):
         after = self._lexer.peek(offset + 1)
         symbolic = after.kind == "punct" and after.text in ("*", "+", "-")
         return token.kind == "number" and not symbolic
+
+    def _unpacked(
+        self, definition: OpDef, token: Token, value: AttributeObject
+    ) -> dict[str, AnyValue]:
+        expected = definition.meta_class
+        if expected is None or class_key(expected) != class_key(value.key):
+            raise self._fail(f"{definition.name}: its attributes are no {value.key}", token)
+        return {
+            name: item
+            for name, item in value.values.items()
+            if name in definition.attributes or item is not None
+        }
+
+    def _drop_repeated(
+        self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
+    ) -> None:
+        """Take away attributes that repeat an operand, once they are seen to do so."""
+        for name, index in OPERAND_ATTRIBUTES.get(definition.name, {}).items():
+            if name not in attrs:
+                continue
+            value = attrs.pop(name)
+            same = isinstance(value, Expr) and index < len(args)
+            if not same or not structural_equal(value, args[index]):
+                raise self._fail(
+                    f"{definition.name}: {name} differs from the operand {name}", token
+                )
