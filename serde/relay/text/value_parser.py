@@ -76,7 +76,10 @@ class ValueParser(TypeParser):
     def _literal(self, token: Token) -> Constant:
         value, dtype = self._number(token)
         with np.errstate(over="ignore"):
-            return Constant(np.array(value, dtype=numpy_dtype(dtype)))
+            data = np.array(value, dtype=numpy_dtype(dtype))
+        if np.isinf(data) and not np.isinf(value):
+            raise self._fail(f"{value} does not fit {dtype}", token)
+        return Constant(data)
 
     def _meta(self, token: Token) -> AnyValue:
         self._expect("[")
