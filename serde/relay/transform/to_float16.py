@@ -148,6 +148,8 @@ class _Converter:
             except TypeInferenceError:
                 new.type = None
             if new.type in (node.type, _narrow(node.type)) and new.type is not None:
+                if definition.name == "cast" and new.type == args[0].type:
+                    return args[0]
                 unchanged = new.type == node.type and all(map(_is, args, node.args))
                 return node if unchanged else new
         return self._as_before(node, node.args)
