@@ -429,12 +429,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = list(sys.argv[1:] if argv is None else argv)
         result = cli.main(args, prog_name="serde", standalone_mode=False, obj=run)
-        sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except BrokenPipeError:
-        # The reader has left; what the interpreter flushes at its end goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except click.ClickException as error:
         error.show()
         return error.exit_code

@@ -55,7 +55,7 @@ class Terminal:
 
     def raw(self, text: str) -> None:
         """Print text for machines on stdout, as it is."""
-        sys.stdout.write(text + "\n")
+        _write(sys.stdout, text + "\n")
 
     def table(self, table: Table) -> None:
         """Print a table, and an empty line after it."""
@@ -66,14 +66,16 @@ class Terminal:
 
         grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=table.header)
         for index, name in enumerate(table.columns):
-            grid.add_column(name, justify="right" if index in table.right else "left", no_wrap=True)
+            number = index in table.right
+            justify: Any = "right" if number else "left"
+            grid.add_column(name, justify=justify, no_wrap=number, overflow="fold")
         for row in table.rows:
             grid.add_row(*[Text(printable(cell), style=_style(cell)) for cell in row])
         console = self._console(sys.stdout)
         with console.capture() as capture:
             console.print(grid)
         lines = [line.rstrip() for line in capture.get().splitlines()]
-        sys.stdout.write("\n".join(lines) + "\n\n")
+        _write(sys.stdout, "\n".join(lines) + "\n\n")
 
     def ticks(self) -> tuple[str, str]:
         """Return what marks an output that agrees and one that does not."""
@@ -109,8 +111,7 @@ class Terminal:
     def _print(self, stream: TextIO, text: str, style: str | None) -> None:
         text = printable(text)
         if not stream.isatty():
-            stream.write(text + "\n")
-            stream.flush()
+            _write(stream, text + "\n")
             return
         console = self._console(stream)
         if self._status is not None and stream is sys.stderr:
@@ -130,6 +131,17 @@ class Terminal:
             markup=False,
             emoji=False,
         )
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write text; if its reader has left, this and all that follows goes nowhere."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def _style(cell: str) -> str:

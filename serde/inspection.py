@@ -52,7 +52,9 @@ class Inspection:
     def tables(self) -> list[Table]:
         """Return what people read: facts, inputs and outputs, operators."""
         summary = self.summary
-        facts = [("format", f"{self.title} {summary.version}".rstrip())]
+        facts = [("format", self.title)]
+        if summary.version:
+            facts.append(("version", summary.version))
         if summary.parameters is not None:
             facts.append(("parameters", f"{summary.parameters:,}"))
         if summary.parameter_bytes is not None:

@@ -37,6 +37,8 @@ _EXTENDED = frozenset(
     {
         "bfloat16",
         "float4_e2m1fn",
+        "float6_e2m3fn",
+        "float6_e3m2fn",
         "float8_e4m3fn",
         "float8_e4m3fnuz",
         "float8_e5m2",
@@ -324,12 +326,13 @@ class ArrayWeight(Weight):
         self._value = value
 
     def rows(self, start: int, stop: int) -> Array:
-        """Return a view of entries `start` to `stop` of axis 0."""
-        return self._value[start:stop] if self.shape else self._value
+        """Return entries `start` to `stop` of axis 0, a view where the byte order is ours."""
+        value = self._value[start:stop] if self.shape else self._value
+        return value if value.dtype.isnative else value.astype(value.dtype.newbyteorder("="))
 
     def array(self) -> Array:
         """Return a copy of the values."""
-        return np.array(self._value, order="C")
+        return np.array(self._value, self._value.dtype.newbyteorder("="), order="C")
 
 
 class ReshapedWeight(Weight):

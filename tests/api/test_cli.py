@@ -103,7 +103,8 @@ def test_inspect_shows_what_a_model_holds(work: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr() == ("", "")
     assert main(["inspect", "m.toy"]) == 0
     assert capsys.readouterr().out == (
-        "format      Toy 2\n"
+        "format      Toy\n"
+        "version     2\n"
         "parameters  6\n"
         "weights     24 B\n"
         "\n"
@@ -177,10 +178,11 @@ def test_json_spells_out_numbers_that_are_not_finite(
     write("o.toy", changed(outputs=["limited"]))
     assert main(["check", "m.toy", "o.toy", "--json"]) == 4
     verdicts = json.loads(capsys.readouterr().out)["verdicts"]
-    assert [(v["output"], v["max_abs"], v["cosine"]) for v in verdicts] == [
-        ("out", "inf", "nan"),
-        ("limited", 0.0, 1.0),
+    assert [(v["output"], v["max_abs"], v["passed"]) for v in verdicts] == [
+        ("out", "inf", False),
+        ("limited", 0.0, True),
     ]
+    assert verdicts[0]["cosine"] == "nan"
 
 
 def test_report_as_json(work: Path) -> None:
@@ -298,8 +300,10 @@ def test_check_failed_and_nothing_is_written(
 
 
 def test_tolerance_is_taken_from_the_flags(work: Path) -> None:
-    assert main(["convert", "m.toy", "o.toy", "--check", "--sloppy", "--atol", "0.02"]) == 0
-    assert main(["convert", "m.toy", "o.toy", "--check", "--sloppy", "--check-rtol", "0"]) == 4
+    sloppy = ["convert", "m.toy", "o.toy", "--check", "3", "--sloppy"]
+    assert main([*sloppy, "--atol", "0.02"]) == 0
+    assert main([*sloppy, "--check-atol", "0.002"]) == 4
+    assert main([*sloppy, "--check-atol", "0", "--check-rtol", "0.02"]) == 0
 
 
 def test_without_check_nothing_is_compared(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -426,7 +430,7 @@ def test_one_name_with_two_types_is_an_error() -> None:
     class Other:
         indent: str = ""
 
-    with pytest.raises(OptionError, match="option indent is .* for toy and .* for other"):
+    with pytest.raises(OptionError, match=r"option indent is .* for toy and .* for other"):
         generated_options([("toy", ToyExportOptions), ("other", Other)], taken=["allow"])
 
 
@@ -562,3 +566,11 @@ def test_colours_on_a_terminal_only(work: Path) -> None:
     piped = subprocess.run([sys.executable, "-c", SCRIPT, *args], cwd=ROOT, capture_output=True)
     assert piped.returncode == 0
     assert b"\x1b" not in piped.stdout + piped.stderr
+
+
+def test_a_narrow_terminal_cuts_no_name(work: Path) -> None:
+    name = "q" * 50
+    nodes = [{"op": "Tanh", "name": name, "inputs": ["data"]}]
+    write("m.toy", changed(nodes=nodes, outputs=[name]))
+    text = on_a_terminal(work, "inspect", str(work / "m.toy"), COLUMNS="40", NO_COLOR="1")
+    assert text.count("q") == 50

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde._optional import require
 from serde.engines import engine_for_path, engine_for_source, run_engine
 from serde.errors import CheckError, MissingDependency, OptionError
 from serde.inputs import input_ranges, random_inputs, resolve_dims
 from serde.relay.expr import Expr, Var
-from serde.relay.types import TensorType
 from serde.report import Report
 from serde.verdict import Tolerance, compare, judge_output
 from serde.weights import ArrayWeight

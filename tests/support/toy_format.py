@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
 from serde.converters import ConverterTable, ImportContext
 from serde.errors import FormatError, OptionError, Unsupported

@@ -81,7 +81,8 @@ def take(
         return np.take(source, indices, axis=along, mode=bound)
     shared = _batch(batch_dims, indices.ndim, along)
     length = source.shape[along]
-    place = indices % length if bound == "wrap" else np.clip(indices, 0, length - 1)
+    wide = indices.astype(np.int64, copy=False)
+    place = wide % length if bound == "wrap" else np.clip(wide, 0, length - 1)
     before, after = source.shape[shared:along], source.shape[along + 1 :]
     rows = int(np.prod(source.shape[:shared]))
     table = source.reshape(rows, int(np.prod(before)), length, int(np.prod(after)))

@@ -93,7 +93,8 @@ def scatter_elements(
     """
     along = axis % data.ndim
     places = list(np.indices(indices.shape, sparse=True))
-    places[along] = np.where(indices < 0, indices + data.shape[along], indices)
+    wide = indices.astype(np.int64, copy=False)
+    places[along] = np.where(wide < 0, wide + data.shape[along], wide)
     return _write(data, tuple(places), updates, reduction)
 
 
