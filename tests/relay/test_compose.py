@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
+from support.samples import build
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.compare import first_difference
 from serde.relay.interpreter import run
 from serde.relay.registry import Sample, all_ops, call
 from serde.relay.transform import Compose, Legalize, Match, Pattern, extension_patterns
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
-from support.samples import build
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
 MATRIX = relay.TensorType((2, 3))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.computed import ComputedWeight
 from serde.relay.interpreter import run
 from serde.relay.model import ModelMeta, RelayModel

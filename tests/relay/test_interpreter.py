@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.errors import RelayError
 from serde.relay.interpreter import evaluate, run
 from serde.relay.transform import InferType

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.relay.interpreter import run
 from serde.relay.registry import call

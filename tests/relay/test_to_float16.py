@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.interpreter import run
 from serde.relay.model import RelayModel
 from serde.relay.transform import ToFloat16, float16_overflows, fold_weights
