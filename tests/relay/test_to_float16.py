@@ -6,7 +6,7 @@ import pytest
 import serde.relay as relay
 from serde.relay.interpreter import run
 from serde.relay.model import RelayModel
-from serde.relay.transform import ToFloat16, float16_overflows, fold_weights
+from serde.relay.transform import InferType, ToFloat16, float16_overflows, fold_weights
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
 from serde.weights import ArrayWeight
@@ -90,8 +90,6 @@ def test_tuples_branches_and_functions() -> None:
     choice = relay.If(flag, relay.negative(x), relay.Call(inner, [relay.abs(x)]))
     joined = relay.concatenate([choice, relay.tanh(x)], axis=0)
     function = relay.Function([x, flag], relay.Tuple([joined, relay.split(x, 3, axis=1)[1]]))
-    from serde.relay.transform import InferType
-
     mod = InferType()(relay.IRModule.from_expr(function))
     result = ToFloat16()(mod)
     verify(result)
@@ -100,6 +98,20 @@ def test_tuples_branches_and_functions() -> None:
     want = np.concatenate([np.exp(np.abs(X)), np.tanh(X)])
     np.testing.assert_allclose(first, want, rtol=5e-3, atol=1e-3)
     np.testing.assert_array_equal(second, X[:, 1:2].astype("float16").astype("float32"))
+
+
+def test_functions_that_others_call_keep_their_types() -> None:
+    x, k = relay.var("x", MATRIX), relay.var("k", MATRIX)
+    twice = relay.GlobalVar("twice")
+    main = relay.Function([x], twice(relay.negative(x)), MATRIX)
+    mod = relay.IRModule(
+        {relay.GlobalVar("main"): main, twice: relay.Function([k], relay.add(k, k), MATRIX)}
+    )
+    result = ToFloat16(keep_io=False)(InferType()(mod))
+    verify(result)
+    assert result["twice"].params[0].type == MATRIX
+    got = run(result["main"], [X.astype("float16")], mod=result)
+    np.testing.assert_array_equal(got, -2 * X.astype("float16"))
 
 
 def test_weights_are_cast_when_folded() -> None:
