@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
+from serde.engines import engine_for_path, engine_for_source
 from serde.errors import CheckError, OptionError
 from serde.prepare import PrepareOptions, prepare
 from serde.relay.expr import Call
@@ -17,7 +18,7 @@ from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.visit import post_order
 from serde.report import Report
-from serde.verdict import Tolerance, compare, engine_for_path, engine_for_source
+from serde.verdict import Tolerance, compare
 
 __all__ = ["check", "convert", "export_model", "from_relay", "to_relay"]
 
@@ -48,7 +49,7 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    bound = _bind(bridge, options, reading=True)
+    bound = bridge.bind_import(_canonical(options))
     return _read(bridge, source, params, bound, report)[1]
 
 
@@ -79,7 +80,7 @@ def from_relay(
     report = Report() if report is None else report
     bridge = _target(format, path)
     passes, rest = _bind_passes(options)
-    bound = _bind(bridge, rest, reading=False)
+    bound = bridge.bind_export(rest)
     native = _write(bridge, model, passes, bound, report)
     if path is None:
         return bridge.complete(native)
@@ -177,6 +178,7 @@ def convert(
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
+                float16=passes.float16,
                 report=report,
             )
         if not report.passed:
@@ -207,6 +209,7 @@ def check(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    float16: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -220,7 +223,8 @@ def check(
         target_format: Name of the target's format; by suffix if left out.
         runs: Number of sets of inputs.
         tolerance: What is accepted; by dtype if left out.
-        dims: Lengths of dynamic dimensions.
+        dims: Lengths of dynamic dimensions by name.
+        float16: The target computes in float16; it is judged by what that can hold.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``.
 
@@ -235,7 +239,8 @@ def check(
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
-    loaded, model = _read(reader, source, params, _bind(reader, options, reading=True), report)
+    bound = reader.bind_import(_canonical(options))
+    loaded, model = _read(reader, source, params, bound, report)
     writer = target_bridge(target, target_format)
     with report.stage("check"):
         compare(
@@ -245,6 +250,7 @@ def check(
             runs=runs,
             tolerance=tolerance,
             dims=dims,
+            float16=float16,
             report=report,
         )
     return report
@@ -256,6 +262,7 @@ def _read(
     with report.stage("load"):
         native = bridge.load(source, params, options)
     report.title = f"{bridge.name} -> relay"
+    report.facts["source"] = bridge.name
     report.before = Counter(bridge.operators(native))
     report.nodes = sum(report.before.values())
     with report.stage(report.title):
@@ -269,6 +276,7 @@ def _write(
     with report.stage("optimize"):
         model = prepare(model, passes, report=report)
     report.title = f"relay -> {bridge.name}"
+    report.facts["target"] = bridge.name
     report.nodes = sum(
         isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
     )
@@ -291,15 +299,6 @@ def _target(format: str | None, path: PathLike | None) -> Bridge:
     if format is None and path is None:
         raise OptionError("name a format, or a path whose suffix tells it")
     return target_bridge("" if path is None else path, format)
-
-
-def _bind(bridge: Bridge, options: Mapping[str, AnyValue], *, reading: bool) -> AnyValue:
-    cls = bridge.import_options if reading else bridge.export_options
-    if cls is None:
-        raise OptionError(f"format {bridge.name} cannot be {'read' if reading else 'written'}")
-    bound, rest = bind_options(cls, _canonical(options))
-    _refuse_unknown(rest, [cls])
-    return bound
 
 
 def _bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:

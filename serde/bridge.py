@@ -12,7 +12,7 @@ import dataclasses
 import importlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,8 @@ __all__ = [
     "Bridge",
     "ExportOptions",
     "ImportOptions",
+    "ModelSummary",
+    "TensorSummary",
     "bind_options",
     "format_names",
     "get_bridge",
@@ -71,6 +73,44 @@ class ExportOptions:
     """
 
     allow: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSummary:
+    """An input or output: its shape (names for dynamic dimensions) and dtype, None if not known."""
+
+    name: str
+    shape: tuple[int | str, ...] | None = None
+    dtype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummary:
+    """What a format says about a model by itself; None where it does not say.
+
+    Attributes:
+        version: Version of the format, or of what wrote the model.
+        inputs: Inputs in order.
+        outputs: Outputs in order.
+        parameters: Number of elements of all weights.
+        parameter_bytes: Their size in bytes.
+        facts: Further facts for people, by name.
+    """
+
+    version: str = ""
+    inputs: tuple[TensorSummary, ...] | None = None
+    outputs: tuple[TensorSummary, ...] | None = None
+    parameters: int | None = None
+    parameter_bytes: int | None = None
+    facts: Mapping[str, AnyValue] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether shape and dtype of every input and output are known."""
+        if self.inputs is None or self.outputs is None:
+            return False
+        tensors = (*self.inputs, *self.outputs)
+        return all(t.shape is not None and t.dtype is not None for t in tensors)
 
 
 class Bridge(ABC):
@@ -147,6 +187,26 @@ class Bridge(ABC):
         """Return the operator of every node of a native model."""
         raise OptionError(f"format {self.name} has no list of operators")
 
+    def summary(self, model: AnyValue) -> ModelSummary:
+        """Return what a native model says about itself, without conversion."""
+        return ModelSummary()
+
+    def bind_import(self, given: Mapping[str, AnyValue]) -> AnyValue:
+        """Return the options of reading made of `given`.
+
+        Raises:
+            OptionError: The format cannot be read, or does not have an option.
+        """
+        return _bind_whole(self, self.import_options, given, "read")
+
+    def bind_export(self, given: Mapping[str, AnyValue]) -> AnyValue:
+        """Return the options of writing made of `given`.
+
+        Raises:
+            OptionError: The format cannot be written, or does not have an option.
+        """
+        return _bind_whole(self, self.export_options, given, "written")
+
 
 def format_names() -> list[str]:
     """Return the names of all formats, those of other packages included."""
@@ -201,17 +261,32 @@ def source_bridge(source: object, format_name: str | None = None) -> Bridge:
     """
     if format_name is not None:
         return get_bridge(format_name)
-    names = format_names()
-    for name in names:
-        if get_bridge(name).accepts(source):
-            return get_bridge(name)
+    broken: list[str] = []
+    bridges = list(_loaded(broken))
+    for bridge in bridges:
+        if bridge.accepts(source):
+            return bridge
     first = source[0] if isinstance(source, (tuple, list)) and source else source
-    if isinstance(first, (str, os.PathLike)):
-        for name in names:
-            if get_bridge(name).detect(Path(first)):
-                return get_bridge(name)
-        raise OptionError(f"{first}: no format recognises it; name one ({', '.join(names)})")
-    raise OptionError(f"no format accepts {type(source).__name__}; name one ({', '.join(names)})")
+    hint = "; ".join([f"name one ({', '.join(format_names())})", *broken])
+    if not isinstance(first, (str, os.PathLike)):
+        raise OptionError(f"no format accepts {type(source).__name__}; {hint}")
+    for bridge in bridges:
+        if bridge.detect(Path(first)):
+            return bridge
+    raise OptionError(f"{os.fspath(first)}: {_why_not(Path(first))}; {hint}")
+
+
+def _why_not(path: Path) -> str:
+    return "no format recognises it" if path.exists() else "there is no such file or model"
+
+
+def _loaded(broken: list[str]) -> Iterator[Bridge]:
+    """Yield all formats, those of this package first; what is wrong with others goes to a list."""
+    for name in sorted(format_names(), key=lambda name: (name not in FORMATS, name)):
+        try:
+            yield get_bridge(name)
+        except OptionError as error:
+            broken.append(str(error))
 
 
 def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) -> Bridge:
@@ -223,11 +298,12 @@ def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) 
     if format_name is not None:
         return get_bridge(format_name)
     text = os.fspath(path)
-    for name in format_names():
-        bridge = get_bridge(name)
+    broken: list[str] = []
+    for bridge in _loaded(broken):
         if bridge.export_options is not None and text.endswith(bridge.suffixes):
             return bridge
-    raise OptionError(f"{text}: no format is known by this suffix; name one with --to")
+    hint = "; ".join([f"name the target's format ({', '.join(format_names())})", *broken])
+    raise OptionError(f"{text}: no format is known by this suffix; {hint}")
 
 
 def bind_options(
@@ -238,3 +314,15 @@ def bind_options(
     own = {name: value for name, value in given.items() if name in names}
     rest = {name: value for name, value in given.items() if name not in names}
     return cls(**own), rest
+
+
+def _bind_whole(
+    bridge: Bridge, cls: type[AnyValue] | None, given: Mapping[str, AnyValue], verb: str
+) -> AnyValue:
+    if cls is None:
+        raise OptionError(f"format {bridge.name} cannot be {verb}")
+    bound, rest = bind_options(cls, given)
+    if rest:
+        known = ", ".join(sorted(item.name for item in dataclasses.fields(cls)))
+        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {known}")
+    return bound

@@ -26,8 +26,11 @@ MAX_NODES: Final = 10_000_000
 MAX_GRAPH_TEXT_BYTES: Final = 1 * 2**30
 """Longest text of a graph (symbol JSON, Relay text)."""
 
-MAX_SYMBOL_JSON_BYTES: Final = 64 * 2**20
-"""Longest symbol JSON: room for some 400,000 nodes."""
+MAX_SYMBOL_JSON_BYTES: Final = 32 * 2**20
+"""Longest symbol JSON: room for some 200,000 nodes as MXNet writes them."""
+
+MAX_SYMBOL_CONTAINERS: Final = 2_000_000
+"""Most lists and objects in a symbol's JSON, of which a node has some six."""
 
 MAX_OPERATOR_CHARS: Final = 1000
 """Longest name of an operator."""

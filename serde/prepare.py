@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from serde.relay import transform
 from serde.relay.model import RelayModel
-from serde.report import Report
+from serde.report import Issue, Report
 
 __all__ = ["PrepareOptions", "prepare"]
+
+OVERFLOW = "float16-overflow"
+"""Name of the step that turns values beyond the range of float16 into infinities."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +29,7 @@ class PrepareOptions:
     """
 
     keep_batch_norm: bool = False
-    float16: bool = False
+    float16: bool = field(default=False, metadata={"flag": "--fp16"})
     keep_io_types: bool = False
     op_block_list: frozenset[str] = frozenset()
     allow: frozenset[str] = frozenset()
@@ -46,7 +49,9 @@ def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> Re
         [
             transform.Inline(),
             transform.FoldShape(),
-            transform.SimplifyInference(fold_batch_norm=not options.keep_batch_norm),
+            transform.SimplifyInference(
+                weights=frozenset(model.params), fold_batch_norm=not options.keep_batch_norm
+            ),
             transform.FoldConstant(),
             transform.SimplifyExpr(),
             transform.EliminateCommonSubexpr(),
@@ -56,10 +61,15 @@ def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> Re
     model = transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
     if not options.float16:
         return model
-    return transform.as_float16(
-        model,
-        keep=options.op_block_list,
-        keep_io=options.keep_io_types,
-        allow=options.allow,
-        report=report,
-    )
+    return _as_float16(model, options, report)
+
+
+def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
+    keep = transform.KEEP_FLOAT32 | options.op_block_list
+    lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
+    for what in lost:
+        issue = Issue("cast", what, "has values beyond the range of float16", f"allow {OVERFLOW!r}")
+        (report.allowed if OVERFLOW in options.allow else report.issues).append(issue)
+    report.raise_if_refused()
+    narrow = transform.ToFloat16(keep, options.keep_io_types, frozenset(model.params))
+    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)

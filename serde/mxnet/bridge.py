@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ImportOptions
+from serde.bridge import Bridge, ImportOptions, ModelSummary, TensorSummary
 from serde.relay.model import RelayModel
 from serde.report import Report
 
@@ -64,3 +64,15 @@ class MxnetBridge(Bridge):
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node, variables left out."""
         return [node.op for node in model.graph.nodes if node.op != "null"]
+
+    def summary(self, model: AnyValue) -> ModelSummary:
+        """Return the release, the names of the inputs, labels among them, and the weights."""
+        from serde.mxnet.model import version_text
+
+        weights = [*model.arg.values(), *model.aux.values()]
+        return ModelSummary(
+            version=version_text(model.graph.version),
+            inputs=tuple(TensorSummary(name) for name in model.inputs),
+            parameters=sum(weight.size for weight in weights),
+            parameter_bytes=sum(weight.nbytes for weight in weights),
+        )

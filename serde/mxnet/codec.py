@@ -65,11 +65,11 @@ def load(source: object, *, epoch: int | None = None) -> MxnetModel:
 def detect(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is a symbol, parameters, an archive or directory of them, or their prefix."""
     name = os.fspath(path)
-    if os.path.isdir(name):
-        return len(_symbols_in(name)) == 1
     if not os.path.exists(name):
         return os.path.isfile(name + _SYMBOL)
     try:
+        if os.path.isdir(name):
+            return len(_symbols_in(name)) == 1
         head = _head(name)
     except FormatError:
         return False
@@ -120,7 +120,14 @@ def _load_directory(path: str, epoch: int | None) -> MxnetModel:
 
 
 def _symbols_in(path: str) -> list[str]:
-    return sorted(name for name in os.listdir(path) if name.endswith(_SYMBOL))
+    return sorted(name for name in _entries(path) if name.endswith(_SYMBOL))
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError as error:
+        raise FormatError(f"cannot be listed: {error.strerror}", path=folder) from None
 
 
 def _load_symbol(path: str, epoch: int | None) -> MxnetModel:
@@ -140,7 +147,7 @@ def _params_beside(path: str, epoch: int | None) -> str | None:
     stem = name.removesuffix(_SYMBOL) if name.endswith(_SYMBOL) else name.removesuffix(".json")
     epochs = {
         int(match[1]): entry
-        for entry in os.listdir(folder or ".")
+        for entry in _entries(folder or ".")
         if (match := _EPOCH.search(entry)) and entry[: match.start()] == stem
     }
     chosen = max(epochs, default=None) if epoch is None else epoch
@@ -198,7 +205,9 @@ def _source(item: object) -> str | bytes:
     if isinstance(item, str) and item.lstrip().startswith("{"):
         return item.encode()
     if isinstance(item, (str, os.PathLike)):
-        return os.fspath(item)
+        path = os.fspath(item)
+        prefix = not os.path.exists(path) and os.path.isfile(path + _SYMBOL)
+        return path + _SYMBOL if prefix else path
     raise OptionError(f"expected a path or bytes, found {type(item).__name__}")
 
 

@@ -78,9 +78,13 @@ def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> Mxn
 
 
 def _module_symbol(module: Any) -> Any:
-    symbol = module.symbol
+    try:
+        symbol = module.symbol
+    except AssertionError:
+        # A BucketingModule says so if it is not bound.
+        symbol = None
     if symbol is None:
-        raise OptionError("the Module has no symbol before it is bound")
+        raise OptionError(f"{type(module).__name__} has no symbol of its own, or is not bound yet")
     return symbol
 
 
@@ -167,6 +171,8 @@ def _initialize(waiting: Sequence[Any], symbol: Any, shapes: Mapping[str, Sequen
     try:
         found, _, states = symbol.infer_shape_partial(**given)
     except mx.MXNetError as error:
+        if not given or any(unknown in shape for shape in given.values()):
+            raise _unknown_shape(waiting[0]) from error
         text = str(error).strip().splitlines()
         raise OptionError(f"the shapes {given} do not fit the block: {text[-1]}") from error
     inferred = dict(zip(arguments, found, strict=True))
@@ -174,10 +180,14 @@ def _initialize(waiting: Sequence[Any], symbol: Any, shapes: Mapping[str, Sequen
     for parameter in waiting:
         shape = inferred[parameter.name]
         if not shape or any(length <= 0 for length in shape):
-            raise OptionError(
-                f"the shape of {parameter.name} depends on the inputs; "
-                f"give input_shapes={{'data': (1, 3, 224, 224)}}, or run the block once"
-            )
+            raise _unknown_shape(parameter)
     for parameter in waiting:
         parameter.shape = inferred[parameter.name]
         parameter._finish_deferred_init()
+
+
+def _unknown_shape(parameter: Any) -> OptionError:
+    return OptionError(
+        f"the shape of {parameter.name} depends on the inputs; "
+        f"give input_shapes={{'data': (1, 3, 224, 224)}}, or run the block once"
+    )

@@ -245,7 +245,8 @@ def _read_shape(cursor: _Cursor, rank: int) -> tuple[int, ...]:
 def _checked(cursor: _Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(length < 0 for length in shape):
         raise cursor.error(f"a negative length in the shape {list(shape)}")
-    if math.prod(length or 1 for length in shape) >= 2**63:
+    # NumPy counts the bytes of even an empty array as if no axis had the length 0.
+    if math.prod(length or 1 for length in shape) >= 2**60:
         raise cursor.error(f"the shape {list(shape)} is beyond any memory")
     return shape
 

@@ -22,6 +22,7 @@ from serde.limits import (
     MAX_NESTING,
     MAX_NODES,
     MAX_OPERATOR_CHARS,
+    MAX_SYMBOL_CONTAINERS,
     MAX_SYMBOL_JSON_BYTES,
 )
 from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
@@ -69,7 +70,7 @@ def _parse_json(data: bytes, path: str | None) -> object:
     if len(data) > MAX_SYMBOL_JSON_BYTES:
         message = f"expected at most {MAX_SYMBOL_JSON_BYTES} bytes of JSON, found {len(data)}"
         raise FormatError(message, path=path)
-    _check_nesting(data, path)
+    _check_brackets(data, path)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -84,7 +85,11 @@ def _parse_json(data: bytes, path: str | None) -> object:
         raise FormatError(f"not a symbol's JSON: {error}", path=path) from None
 
 
-def _check_nesting(data: bytes, path: str | None) -> None:
+def _check_brackets(data: bytes, path: str | None) -> None:
+    count = data.count(b"[") + data.count(b"{")
+    if count > MAX_SYMBOL_CONTAINERS:
+        message = f"{count} lists and objects, at most {MAX_SYMBOL_CONTAINERS}"
+        raise FormatError(message, path=path)
     brackets = np.frombuffer(_NOT_BRACKETS.sub(b"", data), np.uint8)
     opening = (brackets == ord("[")) | (brackets == ord("{"))
     depth = np.cumsum(np.where(opening, 1, -1), dtype=np.int64)

@@ -442,7 +442,8 @@ class Executor:
 
         Returns:
             For None, a function or a global variable: a callable that takes arrays by position
-            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the value.
+            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
+            value.
         """
         if expr is None:
             expr = self.mod["main"]

@@ -21,22 +21,25 @@ Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 Rows = tuple[int, int]
 Shape = tuple[int, ...]
 
-ELEMENTWISE = frozenset(
-    """
-    abs acos acosh add asin asinh atan atanh bitwise_and bitwise_not bitwise_or bitwise_xor cast
-    ceil clip copy cos cosh divide equal erf exp floor floor_divide floor_mod greater
-    greater_equal isfinite isinf isnan left_shift less less_equal log log10 log2 logical_and
-    logical_not logical_or logical_xor maximum minimum mod multiply negative nn.leaky_relu
-    nn.relu not_equal power right_shift round rsqrt sigmoid sign sin sinh sqrt subtract tan tanh
-    trunc trunc_divide trunc_mod where
-    """.split()
-)
+ELEMENTWISE = frozenset([
+    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip", "copy", "cos",
+    "cosh", "divide", "equal", "erf", "exp", "floor", "floor_divide", "floor_mod",
+    "greater", "greater_equal", "isfinite", "isinf", "isnan", "left_shift", "less",
+    "less_equal", "log", "log10", "log2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "multiply", "negative", "nn.leaky_relu",
+    "nn.relu", "not_equal", "power", "right_shift", "round", "rsqrt", "sigmoid", "sign",
+    "sin", "sinh", "sqrt", "subtract", "tan", "tanh", "trunc", "trunc_divide", "trunc_mod",
+    "where",
+])  # fmt: skip
 """Operators whose every element depends on one element of each operand, broadcast as NumPy does."""
 
 RESHAPES = frozenset({"expand_dims", "nn.batch_flatten", "reshape", "squeeze"})
 """Operators that keep the elements and their order."""
 
-_REDUCTIONS = frozenset("all any max mean min prod sum".split())
+_REDUCTIONS = frozenset([
+    "all", "any", "max", "mean", "min", "prod", "sum",
+])  # fmt: skip
 
 
 class RowRule(ABC):

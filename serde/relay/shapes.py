@@ -26,6 +26,8 @@ __all__ = [
     "pool_dim",
     "require_float",
     "require_same_dtype",
+    "require_window",
+    "split_padding",
     "transposed_conv_dim",
 ]
 
@@ -175,6 +177,41 @@ def transposed_conv_dim(
 ) -> Dim:
     """Return the output length of a transposed convolution; `padding` is the sum of both sides."""
     return (length - 1) * stride - padding + (kernel - 1) * dilation + 1 + output_padding
+
+
+def require_window(rank: int, **values: Sequence[int]) -> None:
+    """Refuse attributes of a window that do not give one positive number for each spatial axis.
+
+    Raises:
+        TypeInferenceError: One has another length or a number below 1.
+    """
+    for name, given in values.items():
+        if len(given) != rank or any(value < 1 for value in given):
+            raise TypeInferenceError(
+                f"{name}: expected {rank} positive numbers, found {list(given)}"
+            )
+
+
+def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the padding before and after each of `rank` spatial axes.
+
+    One number holds for every side, `rank` numbers for both sides of each axis,
+    twice as many are all of before and then all of after.
+
+    Raises:
+        TypeInferenceError: There is another number of them, or one is negative.
+    """
+    if any(value < 0 for value in padding):
+        raise TypeInferenceError(f"padding {list(padding)} is negative")
+    given = tuple(padding)
+    if len(given) == 2 * rank:
+        return given[:rank], given[rank:]
+    if len(given) == rank:
+        return given, given
+    if len(given) == 1:
+        return given * rank, given * rank
+    counts = " or ".join(map(str, sorted({1, rank, 2 * rank})))
+    raise TypeInferenceError(f"padding: expected {counts} numbers, found {list(given)}")
 
 
 def layout_axes(layout: str, wanted: str) -> tuple[int, ...]:

@@ -15,8 +15,8 @@ LAYERS = [
     {"relay"},
     {"converters", "bridge", "io"},
     FORMATS,
-    {"api", "prepare", "verdict", "frontend"},
-    {"cli", "compat", "__main__"},
+    {"api", "engines", "frontend", "inputs", "prepare", "verdict"},
+    {"cli", "compat", "console", "flags", "inspection", "render", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.

@@ -101,10 +101,15 @@ def import_group_norm(
     eps: float = 1e-5,
     output_mean_var: bool = False,
 ) -> Expr:
+    """MXNet 1.x has one gamma and beta a group, 2.0 one a channel, as Relay has."""
     if output_mean_var:
         raise Unsupported("output_mean_var=True")
-    if ctx.type(gamma).shape != (ctx.type(data).shape[1],):
-        raise Unsupported("gamma and beta must have one value a channel")
+    (channels,) = ctx.static_shape(gamma)
+    if ctx.type(data).shape[1] != channels:
+        if channels != num_groups:
+            raise Unsupported(f"{channels} values of gamma for {num_groups} groups")
+        times = ctx.static_shape(data)[1] // num_groups
+        gamma, beta = (relay.repeat(each, times, 0) for each in (gamma, beta))
     return relay.nn.group_norm(data, gamma, beta, num_groups=num_groups, axis=1, epsilon=eps)
 
 

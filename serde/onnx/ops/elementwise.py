@@ -23,30 +23,14 @@ SAME = {
     "asinh": "Asinh",
     "atan": "Atan",
     "atanh": "Atanh",
-    "bitwise_and": "BitwiseAnd",
-    "bitwise_not": "BitwiseNot",
-    "bitwise_or": "BitwiseOr",
-    "bitwise_xor": "BitwiseXor",
-    "ceil": "Ceil",
     "cos": "Cos",
     "cosh": "Cosh",
     "divide": "Div",
     "equal": "Equal",
-    "erf": "Erf",
     "exp": "Exp",
-    "floor": "Floor",
-    "greater": "Greater",
-    "isinf": "IsInf",
-    "isnan": "IsNaN",
-    "less": "Less",
     "log": "Log",
-    "logical_and": "And",
-    "logical_not": "Not",
-    "logical_or": "Or",
-    "logical_xor": "Xor",
     "multiply": "Mul",
     "negative": "Neg",
-    "power": "Pow",
     "sigmoid": "Sigmoid",
     "sign": "Sign",
     "sin": "Sin",
@@ -55,7 +39,6 @@ SAME = {
     "subtract": "Sub",
     "tan": "Tan",
     "tanh": "Tanh",
-    "where": "Where",
 }
 """Relay's operator: the operator of ONNX that differs by its name only."""
 
@@ -76,10 +59,123 @@ def cast(ctx: Ctx, x: Value, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
 
+def _of_floats(target: str) -> Callable[..., Value]:
+    def export_of_floats(ctx: Ctx, x: Value) -> Value:
+        """An integer is whole already."""
+        return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
+
+    return export_of_floats
+
+
+OPS.exports("ceil")(_of_floats("Ceil"))
+OPS.exports("floor")(_of_floats("Floor"))
+
+
+def _comparison(target: str) -> Callable[..., Value]:
+    def export_comparison(ctx: Ctx, x: Value, y: Value) -> Value:
+        return ctx.emit(target, _ordered(ctx, x), _ordered(ctx, y))
+
+    return export_comparison
+
+
+def _ordered(ctx: Ctx, x: Value) -> Value:
+    """ONNX does not order truth values."""
+    return cast(ctx, x, np.int32) if ctx.type(x).dtype == "bool" else x
+
+
+OPS.exports("greater")(_comparison("Greater"))
+OPS.exports("less")(_comparison("Less"))
+
+
+def _logical(target: str) -> Callable[..., Value]:
+    def export_logical(ctx: Ctx, *operands: Value) -> Value:
+        """Relay takes numbers, too, and gives their dtype back."""
+        dtype = ctx.type(operands[0]).dtype
+        result = ctx.emit(target, *[truth(ctx, x) for x in operands])
+        return result if dtype == "bool" else cast(ctx, result, dtype)
+
+    return export_logical
+
+
+def truth(ctx: Ctx, x: Value) -> Value:
+    """Return whether each element differs from zero."""
+    return x if ctx.type(x).dtype == "bool" else cast(ctx, x, np.bool_)
+
+
+for _name, _target in {
+    "logical_and": "And",
+    "logical_not": "Not",
+    "logical_or": "Or",
+    "logical_xor": "Xor",
+}.items():
+    OPS.exports(_name)(_logical(_target))
+
+
+def _bitwise(target: str, logical: str) -> Callable[..., Value]:
+    def export_bitwise(ctx: Ctx, *operands: Value) -> Value:
+        return ctx.emit(logical if ctx.type(operands[0]).dtype == "bool" else target, *operands)
+
+    return export_bitwise
+
+
+for _name, (_target, _truth) in {
+    "bitwise_and": ("BitwiseAnd", "And"),
+    "bitwise_not": ("BitwiseNot", "Not"),
+    "bitwise_or": ("BitwiseOr", "Or"),
+    "bitwise_xor": ("BitwiseXor", "Xor"),
+}.items():
+    OPS.exports(_name, since=18)(_bitwise(_target, _truth))
+
+
+@OPS.exports("where")
+def export_where(ctx: Ctx, condition: Value, x: Value, y: Value) -> Value:
+    return ctx.emit("Where", truth(ctx, condition), x, y)
+
+
+@OPS.exports("erf")
+def export_erf(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Erf", x)
+
+
+@OPS.exports("power")
+def export_power(ctx: Ctx, x: Value, y: Value) -> Value:
+    """Before 12 Pow takes floats only, and never small integers: both go through float64."""
+    dtype = ctx.type(x).dtype
+    if is_float(dtype) or (dtype in ("int32", "int64") and ctx.version >= 12):
+        return ctx.emit("Pow", x, y)
+    wide = ctx.emit("Pow", cast(ctx, x, np.float64), cast(ctx, y, np.float64))
+    return cast(ctx, wide, dtype)
+
+
+@OPS.exports("isnan")
+def export_isnan(ctx: Ctx, x: Value) -> Value:
+    return _property(ctx, "IsNaN", x)
+
+
+@OPS.exports("isinf")
+def export_isinf(ctx: Ctx, x: Value) -> Value:
+    return _property(ctx, "IsInf", x)
+
+
+def _property(ctx: Ctx, op: str, x: Value) -> Value:
+    """No integer is infinite or not a number; IsInf takes float16 from 20 on only."""
+    dtype = ctx.type(x).dtype
+    if not is_float(dtype):
+        return filled(ctx, ctx.emit("Shape", x), 0, "bool")
+    if dtype not in ("float32", "float64"):
+        x = cast(ctx, x, np.float32)
+    return ctx.emit(op, x)
+
+
 @OPS.exports("cast")
 def export_cast(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """ONNX says nothing of floats beyond an integer's range, and Relay neither."""
     return cast(ctx, x, dtype)
+
+
+def widened(ctx: Ctx, x: Value, dtype: str) -> Value:
+    """Return `x` in `dtype`; itself where it is that already."""
+    return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)
 
 
 @OPS.exports("copy")
@@ -98,8 +194,11 @@ def export_minimum(ctx: Ctx, x: Value, y: Value) -> Value:
 
 
 def _extreme(ctx: Ctx, op: str, comparison: str, x: Value, y: Value) -> Value:
-    """Before 12, Max and Min take floats only."""
-    if ctx.version >= 12 or is_float(ctx.type(x).dtype):
+    """Before 12, Max and Min take floats only; truth values never."""
+    dtype = ctx.type(x).dtype
+    if dtype == "bool":
+        return ctx.emit("Or" if op == "Max" else "And", x, y)
+    if ctx.version >= 12 or is_float(dtype):
         return ctx.emit(op, x, y)
     return ctx.emit("Where", ctx.emit(comparison, x, y), x, y)
 
@@ -111,29 +210,31 @@ def export_not_equal(ctx: Ctx, x: Value, y: Value) -> Value:
 
 @OPS.exports("less_equal", since=12)
 def export_less_equal(ctx: Ctx, x: Value, y: Value) -> Value:
-    return ctx.emit("LessOrEqual", x, y)
+    return ctx.emit("LessOrEqual", _ordered(ctx, x), _ordered(ctx, y))
 
 
 @OPS.exports("less_equal")
 def export_less_equal_v1(ctx: Ctx, x: Value, y: Value) -> Value:
     """Two comparisons, since the negation of the opposite one is true for NaN."""
+    x, y = _ordered(ctx, x), _ordered(ctx, y)
     return ctx.emit("Or", ctx.emit("Less", x, y), ctx.emit("Equal", x, y))
 
 
 @OPS.exports("greater_equal", since=12)
 def export_greater_equal(ctx: Ctx, x: Value, y: Value) -> Value:
-    return ctx.emit("GreaterOrEqual", x, y)
+    return ctx.emit("GreaterOrEqual", _ordered(ctx, x), _ordered(ctx, y))
 
 
 @OPS.exports("greater_equal")
 def export_greater_equal_v1(ctx: Ctx, x: Value, y: Value) -> Value:
     """Two comparisons, since the negation of the opposite one is true for NaN."""
+    x, y = _ordered(ctx, x), _ordered(ctx, y)
     return ctx.emit("Or", ctx.emit("Greater", x, y), ctx.emit("Equal", x, y))
 
 
 @OPS.exports("isfinite")
 def export_isfinite(ctx: Ctx, x: Value) -> Value:
-    return ctx.emit("Not", ctx.emit("Or", ctx.emit("IsNaN", x), ctx.emit("IsInf", x)))
+    return ctx.emit("Not", ctx.emit("Or", export_isnan(ctx, x), export_isinf(ctx, x)))
 
 
 @OPS.exports("rsqrt")
@@ -153,6 +254,8 @@ def export_log10(ctx: Ctx, x: Value) -> Value:
 
 @OPS.exports("trunc")
 def export_trunc(ctx: Ctx, x: Value) -> Value:
+    if not is_float(ctx.type(x).dtype):
+        return x
     return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Floor", ctx.emit("Abs", x)))
 
 
@@ -163,6 +266,8 @@ def export_round(ctx: Ctx, x: Value) -> Value:
     The fraction is compared on its own: adding a half first would round the
     number just below one half up.
     """
+    if not is_float(ctx.type(x).dtype):
+        return x
     size = ctx.emit("Abs", x)
     whole = ctx.emit("Floor", size)
     below = ctx.emit("Less", ctx.emit("Sub", size, whole), ctx.scalar_like(x, 0.5))

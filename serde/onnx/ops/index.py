@@ -10,10 +10,11 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any
+from serde.relay.shapes import is_float
 
 END = int(np.iinfo(np.int64).max)
 
@@ -62,14 +63,41 @@ def export_take(
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
     """ONNX counts negative indices from the end and refuses those outside."""
-    if batch_dims:
-        raise Unsupported(f"batch_dims={batch_dims} has no counterpart")
+    index_rank = ctx.type(indices).rank
     length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
     if axis is None:
         x = ctx.emit("Reshape", x, ctx.ints([-1]))
+    place = 0 if axis is None else axis % ctx.type(x).rank
+    rank = 1 if axis is None else ctx.type(x).rank
     if mode != "fast" and not _within(indices, length):
         indices = _bounded(ctx, indices, length, mode)
-    return ctx.emit("Gather", x, indices, axis=axis or 0)
+    batched = batch_dims % max(1, index_rank)
+    if not batched:
+        return ctx.emit("Gather", x, indices, axis=place)
+    return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
+
+
+def _batched_take(
+    ctx: Ctx, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
+) -> Value:
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    if ctx.version < 12:
+        raise Unsupported("batch_dims needs version 12")
+    passed = list(range(batched, axis))
+    order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
+    moved = ctx.emit("Transpose", x, perm=order) if passed else x
+    single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
+    found = ctx.emit("GatherND", moved, single, batch_dims=batched)
+    if not passed:
+        return found
+    new = range(batched, index_rank)
+    back = [
+        *range(batched),
+        *(len(new) + each for each in passed),
+        *new,
+        *range(index_rank + len(passed), index_rank + rank - 1 - batched),
+    ]
+    return ctx.emit("Transpose", found, perm=back)
 
 
 def _within(indices: Value, length: AnyValue) -> bool:
@@ -127,15 +155,17 @@ def export_one_hot(
     axis: int,
     dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """An index outside marks nothing in Relay; ONNX counts negative ones from the end."""
-    dtype_name = ctx.result_type().dtype
-    values = ctx.emit("Concat", unsqueeze(ctx, off, [0]), unsqueeze(ctx, on, [0]), axis=0)
-    if ctx.type(on).dtype != dtype_name:
-        values = cast(ctx, values, dtype_name)
-    zero = ctx.scalar_like(indices, 0)
-    beyond = ctx.scalar_like(indices, depth)
-    valid = ctx.emit("Where", ctx.emit("Less", indices, zero), beyond, indices)
-    return ctx.emit("OneHot", valid, ctx.ints([depth]), values, axis=axis)
+    """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
+    rank = ctx.result_type().rank
+    place = axis % rank
+    shape = [1] * rank
+    shape[place] = depth
+    counted = np.arange(depth).reshape(shape)
+    marks = ctx.emit(
+        "Equal", unsqueeze(ctx, indices, [place]), ctx.const(counted, ctx.type(indices).dtype)
+    )
+    wanted = ctx.result_type().dtype
+    return ctx.emit("Where", marks, widened(ctx, on, wanted), widened(ctx, off, wanted))
 
 
 @OPS.exports("sequence_mask")
@@ -147,10 +177,12 @@ def export_sequence_mask(
     count = ctx.shape([ctx.type(x).shape[axis]])
     end = ctx.emit("Reshape", count, ctx.ints([]))
     steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    wide = cast(ctx, lengths, np.int64)
+    real = is_float(ctx.type(lengths).dtype)
+    bounds = lengths if real else cast(ctx, lengths, np.int64)
+    if real:
+        steps = cast(ctx, steps, ctx.type(lengths).dtype)
     position_shape, length_shape = [1] * rank, [1] * rank
     position_shape[axis] = length_shape[1 - axis] = -1
     positions = ctx.emit("Reshape", steps, ctx.ints(position_shape))
-    bounds = ctx.emit("Reshape", wide, ctx.ints(length_shape))
-    inside = ctx.emit("Less", positions, bounds)
+    inside = ctx.emit("Less", positions, ctx.emit("Reshape", bounds, ctx.ints(length_shape)))
     return ctx.emit("Where", inside, x, ctx.scalar_like(x, mask_value))

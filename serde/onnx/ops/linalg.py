@@ -9,7 +9,6 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 
@@ -84,8 +83,3 @@ def export_bias_add(ctx: Ctx, x: Value, bias: Value, *, axis: int) -> Value:
 @OPS.exports("einsum", since=12)
 def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
     return ctx.emit("Einsum", *data, equation=equation)
-
-
-def widened(ctx: Ctx, x: Value, dtype: str) -> Value:
-    """Return `x` in `dtype`; itself where it is that already."""
-    return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)

@@ -10,7 +10,9 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim, product
 
 Axes = tuple[int, ...] | None
 
@@ -97,17 +99,28 @@ def _arg(op: str) -> Callable[..., Value]:
         """ONNX counts in int64, Relay in int32."""
         rank = ctx.type(x).rank
         axes = reduced(rank, axis, exclude)
-        if len(axes) != 1 and (len(axes) != rank or keepdims):
-            raise Unsupported(f"an index over the axes {axes} of a tensor of rank {rank}")
         last = int(select_last_index) or None
         if last and ctx.version < 12:
             raise Unsupported("select_last_index needs version 12")
-        if len(axes) != 1:
-            x, axes = ctx.emit("Reshape", x, ctx.ints([-1])), [0]
-        found = ctx.emit(op, x, axis=axes[0], keepdims=int(keepdims), select_last_index=last)
+        if ctx.type(x).dtype == "bool":
+            x = cast(ctx, x, np.int32)
+        place = axes[0] if len(axes) == 1 else -1
+        keep = int(keepdims and len(axes) == 1)
+        rows = x if len(axes) == 1 else _joined(ctx, x, axes, ctx.type(x).shape)
+        found = ctx.emit(op, rows, axis=place, keepdims=keep, select_last_index=last)
+        if keepdims and not keep:
+            found = unsqueeze(ctx, found, axes)
         return cast(ctx, found, np.int32)
 
     return export_arg
+
+
+def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
+    """Return `x` with `axes` behind the others and joined into one."""
+    kept = [axis for axis in range(len(shape)) if axis not in axes]
+    moved = ctx.emit("Transpose", x, perm=[*kept, *axes])
+    length = product(shape[axis] for axis in axes)
+    return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
 
 
 OPS.exports("argmax")(_arg("ArgMax"))

@@ -32,6 +32,10 @@ def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
 
 def reshape(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
+    if any(type(dim) is int and dim == 0 for dim in dims):
+        if ctx.version < 14:
+            raise Unsupported("a shape with a length of 0 needs version 14")
+        return ctx.emit("Reshape", x, ctx.shape(dims), allowzero=1)
     codes = _codes(ctx.type(x).shape, dims)
     if codes is not None:
         return ctx.emit("Reshape", x, ctx.ints(codes))
@@ -48,8 +52,6 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
             codes.append(0)
         else:
             codes.append(-1)
-    if 0 in dims:
-        return codes if -1 not in codes and codes.count(0) == list(dims).count(0) else None
     if codes.count(-1) > 1:
         return None
     if -1 in codes:
@@ -164,8 +166,8 @@ def export_tile(ctx: Ctx, x: Value, *, reps: tuple[int, ...]) -> Value:
 def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Value:
     shape = ctx.type(x).shape
     if axis is None:
-        raise Unsupported("a repeat of the flat tensor")
-    place = axis % len(shape)
+        x, shape = ctx.emit("Reshape", x, ctx.ints([-1])), (ctx.type(x).size,)
+    place = (axis or 0) % len(shape)
     counts = [1] * (len(shape) + 1)
     counts[place + 1] = repeats
     tiled = ctx.emit("Tile", unsqueeze(ctx, x, [place + 1]), ctx.ints(counts))

@@ -50,7 +50,7 @@ def _key(node: Expr) -> Hashable | None:
         return ("field", node.tuple_value, node.index)
     if isinstance(node, Constant):
         data = np.ascontiguousarray(node.data)
-        digest = hashlib.sha256(data.reshape(-1).view(np.uint8)).digest()
+        digest = hashlib.sha256(data.tobytes()).digest()
         return ("constant", data.dtype, node.data.shape, digest)
     return None
 

@@ -12,7 +12,7 @@ from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.types import TensorType
-from serde.relay.visit import bound_vars, free_vars, post_order, rewrite
+from serde.relay.visit import bound_vars, children, free_vars, post_order, rebuild, rewrite
 
 __all__ = ["Inline", "ToGraphNormalForm", "instantiate"]
 
@@ -176,22 +176,35 @@ class ToGraphNormalForm(FunctionPass):
             for node in post_order(function)
             if isinstance(node, Let) and _may_substitute(node)
         }
-        bound: dict[Expr, list[Var]] = {}
-        for variable, value in values.items():
-            bound.setdefault(value, []).append(variable)
-        memo: dict[Expr, Expr] = {}
-
-        def replace(node: Expr, new: Expr) -> Expr:
-            if isinstance(node, Let) and isinstance(new, Let) and node.var in values:
-                return new.body
-            if isinstance(node, Var) and node in values and values[node] in memo:
-                return memo[values[node]]
-            for variable in bound.get(node, ()):
-                memo[variable] = new
-            return new
-
-        result = rewrite(function, replace, memo)
+        if not values:
+            return function
+        done: dict[Expr, Expr] = {}
+        stack: list[Expr] = [function]
+        while stack:
+            node = stack[-1]
+            below = _below(node, values)
+            waiting = [child for child in below if child not in done]
+            if node not in done and waiting:
+                stack.extend(reversed(waiting))
+                continue
+            stack.pop()
+            if node not in done:
+                parts = [done[child] for child in below]
+                done[node] = parts[0] if _vanishes(node, values) else rebuild(node, parts)
+        result = done[function]
         return result if isinstance(result, Function) else function
+
+
+def _vanishes(node: Expr, values: Mapping[Var, Expr]) -> bool:
+    variable = node.var if isinstance(node, Let) else node
+    return isinstance(variable, Var) and variable in values
+
+
+def _below(node: Expr, values: Mapping[Var, Expr]) -> tuple[Expr, ...]:
+    """Return what a node becomes, where it is a let or its variable; else its children."""
+    if not _vanishes(node, values):
+        return children(node)
+    return (node.body,) if isinstance(node, Let) else (values[node],)  # type: ignore[index]
 
 
 def _may_substitute(node: Let) -> bool:

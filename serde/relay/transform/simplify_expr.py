@@ -59,10 +59,9 @@ def _operand(node: Call) -> Expr:
 def _same_type(node: Call) -> Expr:
     """Return the operand where its type, all dimensions known by name, is the result's."""
     source = node.args[0]
-    if isinstance(node.type, TensorType) and node.type == source.type:
-        if not any(isinstance(dim, Any) for dim in node.type.shape):
-            return source
-    return node
+    if not isinstance(node.type, TensorType) or node.type != source.type:
+        return node
+    return node if any(isinstance(dim, Any) for dim in node.type.shape) else source
 
 
 def _reshape(node: Call) -> Expr:

@@ -99,7 +99,7 @@ _NUMBERS = [*_FLOATS, _INTS]
 _QUOTIENTS = [*_FLOATS, _INTS, _NEGATIVE]
 _POWERS = [
     sample(tensor((2, 3), low=0.1), (3,)),
-    sample(tensor((4,), "int32"), tensor((4,), "int32")),
+    sample(tensor((4,), "int32", low=1, high=4), tensor((4,), "int32")),
     sample(tensor((4,), "uint8", low=0, high=3), tensor((), "uint8", low=0, high=3)),
 ]
 _ORDERED = [

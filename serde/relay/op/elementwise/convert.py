@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
+
 import numpy as np
 
 from serde.errors import TypeInferenceError
@@ -12,11 +14,11 @@ from serde.relay.types import TensorType
 __all__: list[str] = []
 
 
-def _cast_type(data: TensorType, *, dtype: np.dtype[object]) -> TensorType:
+def _cast_type(data: TensorType, *, dtype: np.dtype[AnyValue]) -> TensorType:
     return TensorType(data.shape, dtype)
 
 
-def _convert(data: Array, dtype: np.dtype[object]) -> Array:
+def _convert(data: Array, dtype: np.dtype[AnyValue]) -> Array:
     with np.errstate(all="ignore"):
         return data.astype(dtype)
 
@@ -32,7 +34,7 @@ def _convert(data: Array, dtype: np.dtype[object]) -> Array:
         sample(tensor((), "bool"), dtype="float64"),
     ],
 )
-def cast(data: Array, *, dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+def cast(data: Array, *, dtype: np.dtype[AnyValue]) -> Array:
     """The values in another dtype: to integers towards zero, to bool whether not zero."""
     return _convert(data, dtype)
 
@@ -51,7 +53,7 @@ def cast_like(data: Array, dtype_like: Array) -> Array:
     return _convert(data, dtype_like.dtype)
 
 
-def _reinterpret_type(data: TensorType, *, dtype: np.dtype[object]) -> TensorType:
+def _reinterpret_type(data: TensorType, *, dtype: np.dtype[AnyValue]) -> TensorType:
     if itemsize(data.dtype) != dtype.itemsize:
         raise TypeInferenceError(f"{data.dtype} and {dtype.name} have not the same width")
     return TensorType(data.shape, dtype)
@@ -62,6 +64,6 @@ def _reinterpret_type(data: TensorType, *, dtype: np.dtype[object]) -> TensorTyp
     infer=_reinterpret_type,
     samples=[sample((2, 3), dtype="int32"), sample(tensor((), "int64"), dtype="float64")],
 )
-def reinterpret(data: Array, *, dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+def reinterpret(data: Array, *, dtype: np.dtype[AnyValue]) -> Array:
     """The same bits read as another dtype of the same width."""
     return np.array(data, order="C").view(dtype)

@@ -17,11 +17,13 @@ __all__ = ["erf"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_CENTRES_PER_UNIT = 16
+_CENTRES_PER_UNIT = 128
 _END = 6.0
 """From here on the function is 1 in float64."""
-_DEGREE = 11
+_DEGREE = 7
 """The first term left out is below 1e-17 at half the distance between centres."""
+_BLOCK = 16384
+"""Elements at a time, so that intermediate values stay in the cache."""
 
 
 @cache
@@ -41,7 +43,15 @@ def _coefficients() -> Array:
 
 def erf(data: Array) -> Array:
     """Return the error function of `data`, in its dtype; the error is below 1e-15."""
-    x = data.astype(np.float64, copy=False)
+    flat = data.reshape(-1)
+    result = np.empty_like(flat)
+    for start in range(0, flat.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        result[block] = _erf(flat[block].astype(np.float64))
+    return result.reshape(data.shape)
+
+
+def _erf(x: Array) -> Array:
     size = np.minimum(np.abs(x), _END)
     nearest = np.rint(np.where(np.isnan(size), 0.0, size) * _CENTRES_PER_UNIT)
     index = nearest.astype(np.intp)
@@ -50,4 +60,4 @@ def erf(data: Array) -> Array:
     value = table[_DEGREE][index]
     for row in table[_DEGREE - 1 :: -1]:
         value = value * step + row[index]
-    return np.asarray(np.copysign(value, x).astype(data.dtype, copy=False))
+    return np.asarray(np.copysign(value, x))

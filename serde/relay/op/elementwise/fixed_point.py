@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.registry import Array, relay_op, sample, tensor
+from serde.relay.expr import Expr
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import at, join_dim, normalize_axes
 from serde.relay.types import TensorType
 
@@ -112,3 +113,26 @@ def fixed_point_multiply_per_axis(
     parts = (fp_multiplier, left, right)
     multiplier, left, right = (part.astype(np.int64).reshape(shape) for part in parts)
     return _scaled(data, multiplier, left, right)
+
+
+@builder("fixed_point_multiply_per_axis")
+def build_fixed_point_multiply_per_axis(
+    x: Expr,
+    y: Expr,
+    lshift: Expr,
+    rshift: Expr,
+    is_lshift_required: bool,
+    is_rshift_required: bool,
+    axes: Sequence[int],
+) -> Expr:
+    """Return `x` times the Q31 numbers `y`, shifted up and down, along `axes`."""
+    return call(
+        "fixed_point_multiply_per_axis",
+        x,
+        y,
+        lshift,
+        rshift,
+        is_lshift_required=is_lshift_required,
+        is_rshift_required=is_rshift_required,
+        axes=axes,
+    )

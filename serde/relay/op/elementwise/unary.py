@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -155,7 +156,7 @@ _unary("zeros_like", np.zeros_like, "Zeros, of the shape and dtype of the operan
        samples=_NUMBERS)  # fmt: skip
 
 
-def clip_limits(dtype: np.dtype[object], a_min: float, a_max: float) -> tuple[object, object]:
+def clip_limits(dtype: np.dtype[AnyValue], a_min: float, a_max: float) -> tuple[AnyValue, AnyValue]:
     """Return the limits of a clip as scalars of `dtype`; integers saturate at its range."""
     if not np.issubdtype(dtype, np.integer):
         with np.errstate(over="ignore"):

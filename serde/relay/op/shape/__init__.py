@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from serde.relay.op.shape import arrange, broadcast, create, join, layout, matrix, reshape, window
+from serde.relay.op.shape import (
+    arrange,
+    broadcast,
+    create,
+    join,
+    layout,
+    matrix,
+    pad,
+    reshape,
+    window,
+)
 
-__all__ = ["arrange", "broadcast", "create", "join", "layout", "matrix", "reshape", "window"]
+__all__ = ["arrange", "broadcast", "create", "join", "layout", "matrix", "pad", "reshape", "window"]

@@ -86,7 +86,7 @@ def _reverse_sequence_type(
 def reverse_sequence(
     data: Array, seq_lengths: Array, *, seq_axis: int = 1, batch_axis: int = 0
 ) -> Array:
-    """The first `seq_lengths[b]` entries of `seq_axis` in opposite order, for each batch index b."""
+    """The first `seq_lengths[b]` entries of `seq_axis` reversed, for each batch index b."""
     moved = np.moveaxis(data, (batch_axis, seq_axis), (0, 1))
     steps = np.arange(moved.shape[1])
     length = seq_lengths.astype(np.int64)[:, None]

@@ -39,13 +39,13 @@ def _target(data: TensorType, shape: Sequence[Dim]) -> TensorType:
     return TensorType(known, data.dtype)
 
 
-def _require_dtype(data: TensorType, dtype: np.dtype[object] | None) -> None:
+def _require_dtype(data: TensorType, dtype: np.dtype[AnyValue] | None) -> None:
     if dtype is not None and dtype.name != data.dtype:
         raise TypeInferenceError(f"dtype {dtype.name} is not the operand's {data.dtype}")
 
 
 def _broadcast_to_type(
-    data: TensorType, *, shape: Sequence[Dim] | None, dtype: np.dtype[object] | None
+    data: TensorType, *, shape: Sequence[Dim] | None, dtype: np.dtype[AnyValue] | None
 ) -> TensorType:
     if shape is None:
         raise TypeInferenceError("attribute shape must be given")
@@ -62,7 +62,7 @@ def broadcast_to(
     data: Array,
     *,
     shape: tuple[Dim, ...] | None,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """`data` spread over `shape`."""
     return np.broadcast_to(data, lengths(shape or ())).copy()
@@ -112,7 +112,7 @@ def collapse_sum_like(data: Array, collapse_type: Array) -> Array:
 
 
 def _collapse_to_type(
-    data: TensorType, shape: Array | TensorType, *, dtype: np.dtype[object] | None
+    data: TensorType, shape: Array | TensorType, *, dtype: np.dtype[AnyValue] | None
 ) -> TensorType:
     _require_dtype(data, dtype)
     if isinstance(shape, TensorType):
@@ -135,7 +135,7 @@ def collapse_sum_to(
     data: Array,
     shape: Array,
     *,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """`data` summed down to `shape`, from which it would broadcast."""
     return _collapse(data, [int(n) for n in shape])

@@ -38,7 +38,7 @@ def _init_type(*, shape: Sequence[Dim] | None, dtype: AnyValue) -> TensorType:
 def zeros(
     *,
     shape: tuple[Dim, ...] | None,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """Zeros."""
     return np.zeros(lengths(shape or ()), dtype)
@@ -58,7 +58,7 @@ def build_zeros(shape: AnyValue, dtype: AnyValue) -> Expr:
 def ones(
     *,
     shape: tuple[Dim, ...] | None,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """Ones."""
     return np.ones(lengths(shape or ()), dtype)
@@ -94,7 +94,7 @@ def full(
     fill_value: Array,
     *,
     shape: tuple[Dim, ...] | None,
-    dtype: np.dtype | None = None,  # type: ignore[type-arg]
+    dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """One value everywhere, in its own dtype or in `dtype`."""
     return np.full(lengths(shape or ()), fill_value, dtype or fill_value.dtype)
@@ -135,7 +135,7 @@ def _arange_type(
     end: Array | TensorType,
     step: Array | TensorType,
     *,
-    dtype: np.dtype[object],
+    dtype: np.dtype[AnyValue],
 ) -> TensorType:
     operands = (start, end, step)
     for operand in operands:
@@ -161,7 +161,7 @@ def _arange_type(
         ),
     ],
 )
-def arange(start: Array, end: Array, step: Array, *, dtype: np.dtype) -> Array:  # type: ignore[type-arg]
+def arange(start: Array, end: Array, step: Array, *, dtype: np.dtype[AnyValue]) -> Array:
     """`start`, `start` + `step` and so on, as long as it is before `end`."""
     first, by = start.item(), step.item()
     return (first + np.arange(_count(first, end.item(), by)) * by).astype(dtype)

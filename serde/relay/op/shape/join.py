@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -92,7 +93,7 @@ def _split_type(
         if cuts and isinstance(length, int) and cuts[-1] > length:
             raise TypeInferenceError(f"a cut at {cuts[-1]} is outside a length of {length}")
         edges: list[Dim] = [0, *cuts, length]
-        parts = [stop - start for start, stop in zip(edges, edges[1:], strict=False)]
+        parts = [stop - start for start, stop in pairwise(edges)]
     before, after = data.shape[:along], data.shape[along + 1 :]
     return [TensorType((*before, part, *after), data.dtype) for part in parts]
 

@@ -18,7 +18,7 @@ Axis = tuple[str, int | None]
 
 
 def _parse(layout: str) -> list[Axis]:
-    """Return the axes of a layout: a capital letter, or a small one with the length of its block."""
+    """Return the axes of a layout: a capital letter, or a small one with its block length."""
     axes: list[Axis] = []
     digits = ""
     for letter in layout:

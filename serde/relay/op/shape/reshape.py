@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim, product
 from serde.relay.expr import Constant, Expr
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.registry import Array, builder, call, relay_op, sample
 from serde.relay.shapes import normalize_axes, normalize_axis
 from serde.relay.types import TensorType
 
@@ -340,7 +340,7 @@ def _named(dtype: AnyValue) -> AnyValue:
 
 
 @relay_op("shape_of", infer=_shape_of_type, samples=[sample((2, 3), dtype="int64")])
-def shape_of(data: Array, *, dtype: np.dtype | None = None) -> Array:  # type: ignore[type-arg]
+def shape_of(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """The lengths of the axes."""
     return np.array(data.shape, dtype)
 
@@ -356,7 +356,7 @@ def _size_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
 
 
 @relay_op("ndarray_size", infer=_size_type, samples=[sample((2, 3), dtype="int32")])
-def ndarray_size(data: Array, *, dtype: np.dtype | None = None) -> Array:  # type: ignore[type-arg]
+def ndarray_size(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """The number of elements."""
     return np.array(data.size, dtype)
 

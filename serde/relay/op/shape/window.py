@@ -42,6 +42,6 @@ def sliding_window(
     """All windows over the axes from `axis` on; their own axes come last."""
     first = axis % data.ndim
     axes = tuple(range(first, data.ndim))
-    windows = np.lib.stride_tricks.sliding_window_view(data, window_shape, axes)
+    windows = np.lib.stride_tricks.sliding_window_view(data, window_shape, axis=axes)  # type: ignore[call-overload]
     steps = (slice(None),) * first + tuple(slice(None, None, by) for by in strides)
     return windows[steps].copy()

@@ -1,0 +1,457 @@
+"""The command line: ``serde convert | inspect | check | formats``.
+
+Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
+model is refused, 2 usage, 3 malformed input, 4 the check failed, 5 it could not
+be made, 6 a package is missing, 70 a defect of serde, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serde._version import __version__
+from serde.console import LiveReport, Terminal
+from serde.errors import (
+    CheckError,
+    ConversionError,
+    ConverterBug,
+    FormatError,
+    MissingDependency,
+    OptionError,
+    ParseError,
+)
+from serde.render import as_json, as_markdown, size_text, tables, verdict_line
+
+__all__ = ["exit_code", "main"]
+
+_OUTCOMES = {
+    0: "done",
+    1: "refused",
+    2: "usage",
+    3: "malformed",
+    4: "check failed",
+    5: "not checked",
+    6: "package missing",
+    70: "internal error",
+    130: "interrupted",
+}
+_EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (ConverterBug, 70),
+    (ConversionError, 1),
+    (OptionError, 2),
+    (FormatError, 3),
+    (ParseError, 3),
+    (MissingDependency, 6),
+    (OSError, 2),
+    (KeyboardInterrupt, 130),
+    (click.Abort, 130),
+)
+"""The exit code of each kind of error, the first that fits."""
+
+_BY_HAND = ("input_shapes", "input_dtypes", "allow")
+_NETRON = "view it at https://netron.app"
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code of an error that ended a command."""
+    if isinstance(error, CheckError):
+        return 4 if error.report is not None and error.report.verdicts else 5
+    for kind, code in _EXIT_CODES:
+        if isinstance(error, kind):
+            return code
+    return 70
+
+
+class Invocation:
+    """One command while it runs: where it prints, and what it has to report.
+
+    Attributes:
+        terminal: Where it prints.
+        report: What the public functions fill.
+        as_json: Whether stdout gets one JSON object and nothing else.
+        report_path: Where the report is written, or None.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        self.terminal = terminal
+        self.report = LiveReport(terminal)
+        self.as_json = False
+        self.report_path: Path | None = None
+
+    def configure(self, options: dict[str, Any]) -> None:
+        """Take the flags that all commands have out of `options`."""
+        self.terminal.quiet = options.pop("quiet")
+        self.terminal.verbose = options.pop("verbose")
+        self.terminal.color &= not options.pop("no_color")
+        self.as_json = options.pop("json")
+        self.terminal.results = not self.as_json
+        path = options.pop("report", None)
+        if path is not None and path.suffix not in (".json", ".md"):
+            raise OptionError(f"--report {path}: expected a name ending in .json or .md")
+        self.report_path = path
+
+    def close(self, code: int, error: str | None = None) -> None:
+        """Write the report file and the JSON object."""
+        data = {"outcome": _OUTCOMES[code], "exit_code": code, "error": error}
+        if self.report_path is not None:
+            if self.report_path.suffix == ".json":
+                text = as_json({**data, **self.report.as_dict()}) + "\n"
+            else:
+                text = as_markdown(self.report, outcome=_OUTCOMES[code], error=error)
+            self.report_path.write_text(text, encoding="utf-8")
+        if self.as_json:
+            self.terminal.raw(as_json({**data, **self.report.as_dict()}))
+
+
+class FormatCommand(click.Command):
+    """A command that also has the flags of all formats, made when they are first needed."""
+
+    def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._directions = (reads, writes)
+        self._generated: list[click.Option] | None = None
+
+    @property
+    def generated(self) -> list[click.Option]:
+        """The flags made from the formats' options."""
+        if self._generated is None:
+            from serde.flags import generated_options
+
+            self._generated = generated_options(_option_classes(*self._directions), taken=_BY_HAND)
+        return self._generated
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters of the command, those of the formats before the common ones."""
+        own = super().get_params(ctx)
+        first = next((i for i, p in enumerate(own) if p.name == "report"), len(own))
+        return [*own[:first], *self.generated, *own[first:]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give ``--check`` its number where it stands without one."""
+        return super().parse_args(ctx, _with_check_number(args))
+
+
+def _with_check_number(args: Sequence[str]) -> list[str]:
+    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``."""
+    out: list[str] = []
+    rest = list(args)
+    while rest:
+        arg = rest.pop(0)
+        if arg == "--":
+            return [*out, arg, *rest]
+        if arg == "--check":
+            number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
+            arg = f"--check={number}"
+        out.append(arg)
+    return out
+
+
+def _option_classes(reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
+    """Return the option dataclasses of all formats that load; a broken one has no flags."""
+    from serde.bridge import format_names, get_bridge
+    from serde.prepare import PrepareOptions
+
+    classes: list[tuple[str, type[Any]]] = []
+    for name in format_names():
+        try:
+            bridge = get_bridge(name)
+        except OptionError:
+            continue
+        if reads and bridge.import_options is not None:
+            classes.append((name, bridge.import_options))
+        if writes and bridge.export_options is not None:
+            classes.append((name, bridge.export_options))
+    return [*classes, ("", PrepareOptions)] if writes else classes
+
+
+def _given(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the formats' options that stand on the command line, and only those."""
+    generated = ctx.command.generated if isinstance(ctx.command, FormatCommand) else ()
+    names = [option.name or "" for option in generated]
+    source = click.core.ParameterSource.COMMANDLINE
+    return {name: options[name] for name in names if ctx.get_parameter_source(name) is source}
+
+
+def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of reading that have flags written by hand."""
+    from serde.flags import parse_dtypes, parse_shapes
+
+    given: dict[str, Any] = {}
+    if options["input_shape"]:
+        given["input_shapes"] = parse_shapes(options["input_shape"])
+    if options["input_dtype"]:
+        given["input_dtypes"] = parse_dtypes(options["input_dtype"])
+    if options["allow"]:
+        given["allow"] = frozenset(options["allow"])
+    return given
+
+
+def _checking(options: Mapping[str, Any]) -> dict[str, Any]:
+    from serde.flags import parse_lengths
+    from serde.verdict import Tolerance
+
+    tolerance = Tolerance(options["check_atol"], options["check_rtol"])
+    return {"tolerance": tolerance, "dims": parse_lengths(options["check_dim"])}
+
+
+def _source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
+    if len(paths) < 2:
+        raise click.UsageError("expected a source and a target")
+    sources = list(paths[:-1])
+    return (sources[0] if len(sources) == 1 else sources), paths[-1]
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _stack(*decorators: Decorator) -> Decorator:
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+_reading_flags = _stack(
+    click.option("--from", "source_format", metavar="FORMAT", help="Format of the source."),
+    click.option(
+        "--input-shape",
+        multiple=True,
+        metavar="NAME:SHAPE",
+        help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
+        "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
+    ),
+    click.option(
+        "--input-dtype",
+        multiple=True,
+        metavar="NAME:DTYPE",
+        help="dtype of an input that is not float32: tokens:int32.",
+    ),
+    click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+)
+_checking_flags = _stack(
+    click.option(
+        "--check-atol", "--atol", "check_atol", type=click.FloatRange(min=0),
+        help="Absolute tolerance; by dtype and scale of the output if left out.",
+    ),
+    click.option(
+        "--check-rtol", "--rtol", "check_rtol", type=click.FloatRange(min=0),
+        help="Tolerance relative to each element; by dtype if left out.",
+    ),
+    click.option(
+        "--check-dim", multiple=True, metavar="NAME=LENGTH",
+        help="Length of a dynamic dimension in the check; if left out, 2 for a first axis "
+        "and 64 for others.",
+    ),
+)  # fmt: skip
+_printing_flags = _stack(
+    click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
+    click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
+)
+_report_flag = click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a report, as JSON or Markdown by its suffix.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="serde %(version)s")
+def cli() -> None:
+    """Converts trained models between formats, through Relay."""
+
+
+@cli.command(cls=FormatCommand, reads=True, writes=True)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@_reading_flags
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
+@click.option(
+    "--check",
+    type=click.IntRange(min=1),
+    metavar="[N]",
+    help="Run source and target on N seeded inputs (1) before the target is put in place.",
+)
+@_checking_flags
+@_report_flag
+@_printing_flags
+@click.pass_context
+def convert(ctx: click.Context, /, **options: Any) -> None:
+    """Convert a model and write it."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = _source_and_target(options["paths"])
+    _keep_apart(run.report_path, options["paths"])
+    from serde.api import convert as convert_model
+
+    checking = _checking(options)
+    try:
+        convert_model(
+            source,
+            target,
+            source_format=options["source_format"],
+            target_format=options["target_format"],
+            check=options["check"] or False,
+            report=run.report,
+            **checking,
+            **_reading(options),
+            **_given(ctx, options),
+        )
+    except CheckError:
+        _show_report(run)
+        raise
+    _show_report(run)
+    facts = run.report.facts
+    run.terminal.line(f"{facts['path']}  {size_text(facts['bytes'])}  ({_NETRON})")
+    run.close(0)
+
+
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@_reading_flags
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
+@click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")
+@click.option(
+    "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
+)
+@_checking_flags
+@_report_flag
+@_printing_flags
+@click.pass_context
+def check(ctx: click.Context, /, **options: Any) -> None:
+    """Run two models on the same seeded inputs and compare their outputs."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = _source_and_target(options["paths"])
+    _keep_apart(run.report_path, options["paths"])
+    from serde.api import check as check_model
+
+    check_model(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        runs=options["runs"],
+        float16=options["float16"],
+        report=run.report,
+        **_checking(options),
+        **_reading(options),
+        **_given(ctx, options),
+    )
+    run.report.before.clear()
+    _show_report(run)
+    if not run.report.passed:
+        raise CheckError(f"{target}: the numbers differ from those of {source}", run.report)
+    run.close(0)
+
+
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, required=True, metavar="SOURCE...")
+@_reading_flags
+@click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
+@_printing_flags
+@click.pass_context
+def inspect(ctx: click.Context, /, **options: Any) -> None:
+    """Show what a model file holds."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.inspection import inspect_model
+
+    paths = options["paths"]
+    found = inspect_model(
+        paths[0] if len(paths) == 1 else list(paths),
+        format=options["source_format"],
+        relay=options["relay"],
+        report=run.report,
+        **_reading(options),
+        **_given(ctx, options),
+    )
+    if run.as_json:
+        run.terminal.raw(as_json(found.as_dict()))
+        return
+    for table in found.tables():
+        run.terminal.table(table)
+    if found.relay_text is not None:
+        run.terminal.line(found.relay_text)
+
+
+@cli.command()
+@_printing_flags
+@click.pass_context
+def formats(ctx: click.Context, /, **options: Any) -> None:
+    """List the formats that can be read and written."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.inspection import format_table, list_formats
+
+    rows = list_formats()
+    if run.as_json:
+        run.terminal.raw(as_json({"formats": rows}))
+        return
+    run.terminal.table(format_table(rows))
+
+
+def _keep_apart(report_path: Path | None, paths: Sequence[str]) -> None:
+    if report_path is not None and os.fspath(report_path) in paths:
+        raise OptionError(f"--report {report_path}: is also the source or the target")
+
+
+def _show_report(run: Invocation) -> None:
+    for table in tables(run.report, ticks=run.terminal.ticks()):
+        run.terminal.table(table)
+    line = verdict_line(run.report)
+    if line:
+        run.terminal.line(line, "green" if run.report.passed else "red")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: Arguments without the program's name; those of the process if left out.
+
+    Returns:
+        The exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    run = Invocation(Terminal())
+    try:
+        args = list(sys.argv[1:] if argv is None else argv)
+        result = cli.main(args, prog_name="serde", standalone_mode=False, obj=run)
+        return result if isinstance(result, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (Exception, KeyboardInterrupt) as error:
+        return _fail(run, error)
+
+
+def _fail(run: Invocation, error: BaseException) -> int:
+    """Say why a command failed and return its exit code."""
+    code = exit_code(error)
+    message = "interrupted" if code == 130 else str(error)
+    if code == 70:
+        message = f"internal error: {type(error).__name__}: {error}"
+        if not run.terminal.verbose:
+            message += "\nThis is a defect of serde; -v shows the traceback to report."
+    if run.terminal.verbose:
+        import traceback
+
+        run.terminal.error("".join(traceback.format_exception(error)).rstrip())
+    run.terminal.error(message if code == 1 else f"serde: {message}")
+    try:
+        run.close(code, message)
+    except OSError as failure:
+        run.terminal.error(f"serde: the report could not be written: {failure}")
+    return code

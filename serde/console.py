@@ -1,0 +1,174 @@
+"""The terminal: results on stdout, progress on stderr, colours only where both are wanted."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+from serde.render import Table, printable
+from serde.report import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["LiveReport", "Terminal"]
+
+_PIPE_WIDTH = 10_000
+"""Columns off a terminal, so that nothing is cut or wrapped."""
+
+
+class Terminal:
+    """Where a command prints.
+
+    Attributes:
+        quiet: Print errors only.
+        verbose: Print tracebacks.
+        color: Colours are allowed on a terminal.
+        results: Whether tables and lines go to stdout; not if it is kept for JSON.
+    """
+
+    def __init__(self) -> None:
+        self.quiet = False
+        self.verbose = False
+        self.color = not os.environ.get("NO_COLOR")
+        self.results = True
+        self._working: list[str] = []
+        self._status: Any = None
+
+    def line(self, text: str, style: str | None = None) -> None:
+        """Print one line of the result."""
+        if self.results and not self.quiet:
+            self._print(sys.stdout, text, style)
+
+    def progress(self, text: str) -> None:
+        """Print one line about what was done."""
+        if not self.quiet:
+            self._print(sys.stderr, text, "dim")
+
+    def error(self, text: str) -> None:
+        """Print why a command failed; also when quiet."""
+        self._print(sys.stderr, text, "red")
+
+    def raw(self, text: str) -> None:
+        """Print text for machines on stdout, as it is."""
+        _write(sys.stdout, text + "\n")
+
+    def table(self, table: Table) -> None:
+        """Print a table, and an empty line after it."""
+        if not self.results or self.quiet:
+            return
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=table.header)
+        for index, name in enumerate(table.columns):
+            number = index in table.right
+            justify: Any = "right" if number else "left"
+            grid.add_column(name, justify=justify, no_wrap=number, overflow="fold")
+        for row in table.rows:
+            grid.add_row(*[Text(printable(cell), style=_style(cell)) for cell in row])
+        console = self._console(sys.stdout)
+        with console.capture() as capture:
+            console.print(grid)
+        lines = [line.rstrip() for line in capture.get().splitlines()]
+        _write(sys.stdout, "\n".join(lines) + "\n\n")
+
+    def ticks(self) -> tuple[str, str]:
+        """Return what marks an output that agrees and one that does not."""
+        try:
+            "✓✗".encode(sys.stdout.encoding or "ascii")
+        except (UnicodeEncodeError, LookupError):
+            return "ok", "DIFFERS"
+        return "✓", "✗"
+
+    @contextmanager
+    def working(self, name: str) -> Iterator[None]:
+        """Show on a terminal that something is going on."""
+        self._working.append(name)
+        self._show_status()
+        try:
+            yield
+        finally:
+            self._working.pop()
+            self._show_status()
+
+    def _show_status(self) -> None:
+        if self.quiet or not sys.stderr.isatty():
+            return
+        if self._status is None:
+            self._status = self._console(sys.stderr).status("")
+        if self._working:
+            self._status.update(printable(self._working[-1]))
+            self._status.start()
+        else:
+            self._status.stop()
+            self._status = None
+
+    def _print(self, stream: TextIO, text: str, style: str | None) -> None:
+        text = printable(text)
+        if not stream.isatty():
+            _write(stream, text + "\n")
+            return
+        console = self._console(stream)
+        if self._status is not None and stream is sys.stderr:
+            console = self._status.console
+        console.print(text, style=style or "", soft_wrap=True)
+
+    def _console(self, stream: TextIO) -> Console:
+        from rich.console import Console
+
+        terminal = stream.isatty()
+        return Console(
+            file=stream,
+            force_terminal=terminal,
+            color_system="auto" if terminal and self.color else None,
+            width=None if terminal else _PIPE_WIDTH,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write text; if its reader has left, this and all that follows goes nowhere."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def _style(cell: str) -> str:
+    return {"✓": "green", "✗": "red"}.get(cell, "")
+
+
+class LiveReport(Report):
+    """A report that prints each stage when it is done, with its own seconds.
+
+    Args:
+        terminal: Where to.
+    """
+
+    def __init__(self, terminal: Terminal) -> None:
+        super().__init__()
+        self._terminal = terminal
+        self._inner: list[float] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage; what stages inside it take is not counted twice."""
+        self._inner.append(0.0)
+        start = time.perf_counter()
+        with self._terminal.working(name), super().stage(name):
+            yield
+        total = time.perf_counter() - start
+        own = total - self._inner.pop()
+        if self._inner:
+            self._inner[-1] += total
+        self._terminal.progress(f"{name:<20}{own:8.2f} s")

@@ -1,0 +1,215 @@
+"""Command-line flags: the spellings of shapes and dtypes, and flags made from option dataclasses.
+
+A format's option becomes a flag by itself: the field's name with hyphens, its
+annotation for the type, its entry under ``Attributes`` in the docstring for
+the help. Field metadata may say otherwise: ``flag`` (``None`` for no flag) and
+``help``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any as AnyValue
+
+import click
+
+from serde.errors import OptionError
+
+__all__ = ["generated_options", "parse_dims", "parse_dtypes", "parse_lengths", "parse_shapes"]
+
+SHAPE_FORMS = (
+    "data:1,3,224,224  data:[1,3,224,224]  data:1x3x224x224  data:N,3,?,-1 (dynamic)  "
+    "1,3,224,224 (a single input)"
+)
+DTYPE_FORMS = "tokens:int32  int32 (a single input)"
+LENGTH_FORMS = "N=4"
+
+_BRACKETS = {"[": "]", "(": ")"}
+_LIST_SPLIT = re.compile(r"\s*,\s*")
+_X_PART = re.compile(r"\d+|\?|-1|[A-Z][A-Z0-9_]*")
+
+
+def parse_shapes(values: Iterable[str]) -> dict[str, tuple[int | str, ...]]:
+    """Return shapes by input from values of ``--input-shape``; a bare shape has the name ``""``.
+
+    Raises:
+        OptionError: A value is none of the accepted forms, or an input is named twice.
+    """
+    shapes: dict[str, tuple[int | str, ...]] = {}
+    for value in values:
+        name, _, text = value.rpartition(":")
+        dims = parse_dims(text)
+        if dims is None or (":" in value and not name):
+            raise OptionError(f"--input-shape {value}: expected one of: {SHAPE_FORMS}")
+        _add(shapes, name, dims, "--input-shape")
+    return shapes
+
+
+def parse_dims(text: str) -> tuple[int | str, ...] | None:
+    """Return the dimensions in a text, ``"?"`` where nothing is known; None if it is no shape.
+
+    Without commas, ``x`` separates if every part is a number, ``?``, ``-1`` or a name in
+    capitals.
+    """
+    text = text.strip()
+    bracketed = text[:1] in _BRACKETS
+    if bracketed:
+        if text[-1:] != _BRACKETS[text[0]]:
+            return None
+        text = text[1:-1].strip().removesuffix(",")
+        if not text:
+            return ()
+    parts = _LIST_SPLIT.split(text)
+    if len(parts) == 1:
+        by_x = re.split(r"\s*x\s*", text)
+        if all(_X_PART.fullmatch(part) for part in by_x):
+            parts = by_x
+    dims: list[int | str] = []
+    for part in parts:
+        if part in ("?", "-1"):
+            dims.append("?")
+        elif part.isascii() and part.isdigit():
+            dims.append(int(part))
+        elif part.isidentifier():
+            dims.append(part)
+        else:
+            return None
+    return tuple(dims)
+
+
+def parse_dtypes(values: Iterable[str]) -> dict[str, str]:
+    """Return dtypes by input from values of ``--input-dtype``; a bare dtype has the name ``""``.
+
+    Raises:
+        OptionError: A value is none of the accepted forms, or an input is named twice.
+    """
+    from serde.weights import dtype_name
+
+    dtypes: dict[str, str] = {}
+    for value in values:
+        name, _, text = value.rpartition(":")
+        try:
+            _add(dtypes, name, dtype_name(text), "--input-dtype")
+        except TypeError:
+            raise OptionError(f"--input-dtype {value}: expected one of: {DTYPE_FORMS}") from None
+    return dtypes
+
+
+def parse_lengths(values: Iterable[str]) -> dict[str, int]:
+    """Return lengths of dynamic dimensions by name from values of ``--check-dim``.
+
+    Raises:
+        OptionError: A value is not of the accepted form.
+    """
+    lengths: dict[str, int] = {}
+    for value in values:
+        name, _, text = value.rpartition("=")
+        if not name or not (text.isascii() and text.isdigit()):
+            raise OptionError(f"--check-dim {value}: expected, for example: {LENGTH_FORMS}")
+        _add(lengths, name, int(text), "--check-dim")
+    return lengths
+
+
+def _add(found: dict[str, AnyValue], name: str, value: AnyValue, flag: str) -> None:
+    if name in found:
+        raise OptionError(f"{flag}: {name or 'the single input'} is given twice")
+    found[name] = value
+
+
+def generated_options(
+    classes: Sequence[tuple[str, type[AnyValue]]], *, taken: Iterable[str] = ()
+) -> list[click.Option]:
+    """Return a flag for each field of option dataclasses.
+
+    Fields of one name are one flag, which every class that has the field gets.
+
+    Args:
+        classes: Format (for the help; empty for no format) and dataclass.
+        taken: Names of fields that have a flag written by hand.
+
+    Raises:
+        OptionError: Two formats have a field of one name and different types.
+    """
+    options: dict[str, tuple[click.Option, AnyValue, str]] = {}
+    for owner, cls in classes:
+        hints = typing.get_type_hints(cls)
+        texts = _attribute_texts(cls)
+        for item in dataclasses.fields(cls):
+            if item.name in taken or item.metadata.get("flag", "") is None:
+                continue
+            if item.name in options:
+                _merge(options[item.name], owner, hints[item.name])
+                continue
+            kind = _click_kind(hints[item.name], item.default)
+            if kind is None:
+                continue
+            text = item.metadata.get("help") or texts.get(item.name, "")
+            flag = item.metadata.get("flag") or f"--{item.name.replace('_', '-')}"
+            if kind.pop("negated", False):
+                flag = f"{flag}/--no-{flag[2:]}"
+            tag = f"[{owner}] " if owner else ""
+            option = click.Option([flag, item.name], help=f"{tag}{text}", **kind)
+            options[item.name] = (option, hints[item.name], owner)
+    return [option for option, _, _ in options.values()]
+
+
+def _merge(known: tuple[click.Option, AnyValue, str], owner: str, hint: AnyValue) -> None:
+    option, known_hint, first = known
+    if hint != known_hint:
+        raise OptionError(
+            f"option {option.name} is {known_hint!r} for {first} and {hint!r} for {owner}"
+        )
+    tag = f"[{first}] "
+    if owner and first and (option.help or "").startswith(tag):
+        option.help = f"[{first}, {owner}] {(option.help or '')[len(tag) :]}"
+
+
+def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None:
+    """Return click's arguments for an option of this annotation; None if it can be no flag."""
+    members = [hint]
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        members = [member for member in typing.get_args(hint) if member is not type(None)]
+    if len(members) != 1:
+        return None
+    (member,) = members
+    if member is bool:
+        return {"is_flag": True, "default": default, "negated": default is not False}
+    if member in (int, float, str):
+        return {"type": member, "default": None}
+    if typing.get_origin(member) is typing.Literal:
+        choices = typing.get_args(member)
+        if all(isinstance(choice, str) for choice in choices):
+            return {"type": click.Choice(choices), "default": None}
+    if member in (frozenset[str], tuple[str, ...]):
+        gather: Callable[..., AnyValue] = _gather(typing.get_origin(member))
+        return {"multiple": True, "callback": gather, "metavar": "A,B"}
+    return None
+
+
+def _gather(kind: AnyValue) -> Callable[..., AnyValue]:
+    def callback(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> AnyValue:
+        items = (item.strip() for value in values for item in value.split(","))
+        return kind(item for item in items if item)
+
+    return callback
+
+
+def _attribute_texts(cls: type[AnyValue]) -> Mapping[str, str]:
+    """Return the entries under ``Attributes`` in the docstrings of a class and its bases."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        section = re.search(r"^Attributes:\n((?:[ ]+.*\n?|\n)*)", _doc(base), re.MULTILINE)
+        for entry in re.finditer(
+            r"^    (\w+): (.*(?:\n {5,}.*)*)", section.group(1) if section else "", re.MULTILINE
+        ):
+            texts[entry.group(1)] = " ".join(entry.group(2).split()).replace("`", "")
+    return texts
+
+
+def _doc(cls: type[AnyValue]) -> str:
+    return inspect.cleandoc(cls.__dict__.get("__doc__") or "")

@@ -1,0 +1,188 @@
+"""What a model file holds, and what formats there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any as AnyValue
+
+from serde.bridge import ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
+from serde.errors import OptionError, UnsupportedModelError
+from serde.relay.model import RelayModel
+from serde.relay.types import TensorType, TupleType, Type
+from serde.render import Table, shape_text, size_text
+from serde.report import Report
+
+__all__ = ["Inspection", "format_table", "inspect_model", "list_formats"]
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a model file holds.
+
+    Attributes:
+        format: Name of its format.
+        title: The format's name for people.
+        summary: What the format says about it, and what conversion to Relay adds.
+        operators: Count of each operator.
+        relay_text: The model as Relay text, where asked for.
+        notes: Why something is not known.
+    """
+
+    format: str
+    title: str
+    summary: ModelSummary
+    operators: Counter[str]
+    relay_text: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, AnyValue]:
+        """Return all of it as values that JSON can hold."""
+        return {
+            "format": self.format,
+            "title": self.title,
+            **asdict(self.summary),
+            "nodes": self.operators.total(),
+            "operators": dict(sorted(self.operators.items())),
+            "relay": self.relay_text,
+            "notes": self.notes,
+        }
+
+    def tables(self) -> list[Table]:
+        """Return what people read: facts, inputs and outputs, operators."""
+        summary = self.summary
+        facts = [("format", self.title)]
+        if summary.version:
+            facts.append(("version", summary.version))
+        if summary.parameters is not None:
+            facts.append(("parameters", f"{summary.parameters:,}"))
+        if summary.parameter_bytes is not None:
+            facts.append(("weights", size_text(summary.parameter_bytes)))
+        facts += [(name, str(value)) for name, value in summary.facts.items()]
+        facts += [("note", note) for note in self.notes]
+        found = [Table(("", ""), tuple(facts), header=False)]
+        ports = [("input", tensor) for tensor in summary.inputs or ()]
+        ports += [("output", tensor) for tensor in summary.outputs or ()]
+        if ports:
+            rows = tuple(
+                (kind, tensor.name, shape_text(tensor.shape), tensor.dtype or "unknown")
+                for kind, tensor in ports
+            )
+            found.append(Table(("", "name", "shape", "dtype"), rows))
+        counts = sorted(self.operators.items(), key=lambda item: (-item[1], item[0]))
+        rows2 = [(name, str(count)) for name, count in counts]
+        rows2.append(("total", str(self.operators.total())))
+        found.append(Table(("operator", "count"), tuple(rows2), frozenset({1})))
+        return found
+
+
+def inspect_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    relay: bool = False,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Inspection:
+    """Return what a model holds.
+
+    What the format does not say (MXNet's files have no shapes) is found by
+    conversion to Relay where that works; a model that cannot be converted is
+    inspected all the same.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the format; recognised by content if left out.
+        relay: Whether the model's Relay text is wanted; then it must convert.
+        report: Filled with stages.
+        options: Options of the format.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown.
+        UnsupportedModelError: Relay text is wanted, and some nodes cannot be converted.
+    """
+    report = Report() if report is None else report
+    bridge = source_bridge(source, format)
+    bound = bridge.bind_import(options)
+    with report.stage("load"):
+        native = bridge.load(source, params, bound)
+    operators = Counter(bridge.operators(native))
+    report.title, report.nodes = f"{bridge.name} -> relay", operators.total()
+    summary, notes, text = bridge.summary(native), [], None
+    if relay or not summary.complete:
+        try:
+            with report.stage(report.title):
+                model = bridge.to_relay(native, bound, report=report)
+        except (OptionError, UnsupportedModelError) as error:
+            if relay or (options and isinstance(error, OptionError)):
+                raise
+            notes.append(str(error))
+        else:
+            summary = _completed(summary, model)
+            text = model.mod.astext(show_meta_data=False) if relay else None
+    return Inspection(bridge.name, bridge.title, summary, operators, text, notes)
+
+
+def _completed(summary: ModelSummary, model: RelayModel) -> ModelSummary:
+    """Return `summary` with the types, and what else it lacks, taken from the Relay model."""
+    result = model.main.body.type
+    types: tuple[Type | None, ...] = (result,)
+    if isinstance(result, TupleType):
+        types = result.fields
+    names = model.meta.outputs or tuple(f"output{i}" for i in range(len(types)))
+    weights = model.params.values()
+    return ModelSummary(
+        version=summary.version or model.meta.source_version,
+        inputs=tuple(_tensor(var.name_hint, var.type) for var in model.inputs()),
+        outputs=tuple(_tensor(n, t) for n, t in zip(names, types, strict=False)),
+        parameters=_or(summary.parameters, sum(weight.size for weight in weights)),
+        parameter_bytes=_or(summary.parameter_bytes, sum(weight.nbytes for weight in weights)),
+        facts=summary.facts,
+    )
+
+
+def _or(known: int | None, computed: int) -> int:
+    return computed if known is None else known
+
+
+def _tensor(name: str, type_: Type | None) -> TensorSummary:
+    if not isinstance(type_, TensorType):
+        return TensorSummary(name)
+    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
+    return TensorSummary(name, shape, type_.dtype)
+
+
+def list_formats() -> list[dict[str, AnyValue]]:
+    """Return name, title, directions and suffixes of each format; a broken one has an error."""
+    rows = []
+    for name in format_names():
+        row: dict[str, AnyValue] = {"name": name}
+        try:
+            bridge = get_bridge(name)
+        except OptionError as error:
+            rows.append({**row, "error": str(error)})
+            continue
+        row["title"] = bridge.title
+        row["reads"] = bridge.import_options is not None
+        row["writes"] = bridge.export_options is not None
+        row["suffixes"] = list(bridge.suffixes)
+        rows.append(row)
+    return rows
+
+
+def format_table(rows: list[dict[str, AnyValue]]) -> Table:
+    """Return the rows of :func:`list_formats` as a table."""
+    return Table(
+        ("format", "title", "reads", "writes", "suffixes"), tuple(_format_row(row) for row in rows)
+    )
+
+
+def _format_row(row: Mapping[str, AnyValue]) -> tuple[str, ...]:
+    if "error" in row:
+        return (row["name"], row["error"], "no", "no", "")
+    answers = ["yes" if row[key] else "no" for key in ("reads", "writes")]
+    return (row["name"], row["title"], *answers, " ".join(row["suffixes"]))

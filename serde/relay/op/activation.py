@@ -1,0 +1,306 @@
+"""Activations: rectifiers, softmax and the smooth gates of extension operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, const
+from serde.relay.op.elementwise.erf import erf
+from serde.relay.precision import widen
+from serde.relay.registry import Array, Sample, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import join_dim, normalize_axis, require_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
+    if data.dtype == "bool":
+        raise TypeInferenceError("expected a tensor of numbers, found bool")
+    return data
+
+
+@relay_op("nn.relu", infer=_number_type, samples=[sample((2, 3)), sample(tensor((4,), "int32"))])
+def relu(data: Array) -> Array:
+    """The greater of each element and zero."""
+    return np.maximum(data, data.dtype.type(0))
+
+
+@relay_op(
+    "nn.leaky_relu",
+    infer=_number_type,
+    samples=[sample((2, 3), alpha=0.1), sample(tensor((4,), "float16"))],
+)
+def leaky_relu(data: Array, *, alpha: float = 0.25) -> Array:
+    """Elements above zero as they are, the others times `alpha`."""
+    with np.errstate(over="ignore"):
+        return np.where(data > 0, data, data * data.dtype.type(alpha))
+
+
+@builder("nn.leaky_relu")
+def build_leaky_relu(data: Expr, alpha: float) -> Expr:
+    """Build ``nn.leaky_relu``; as in TVM, `alpha` must be given."""
+    return call("nn.leaky_relu", data, alpha=alpha)
+
+
+def _prelu_type(data: TensorType, alpha: TensorType, *, axis: int) -> TensorType:
+    require_same_dtype(data, alpha)
+    axis = normalize_axis(axis, data.rank)
+    if alpha.rank != 1:
+        raise TypeInferenceError(f"expected alpha of rank 1, found {alpha!r}")
+    shape = list(data.shape)
+    shape[axis] = join_dim(shape[axis], alpha.shape[0])
+    return TensorType(shape, data.dtype)
+
+
+def _complete_prelu(
+    data: TensorType | None, alpha: TensorType | None, *, axis: int
+) -> tuple[TensorType | None, TensorType | None]:
+    if data is None or alpha is not None:
+        return data, alpha
+    return data, TensorType([data.shape[normalize_axis(axis, data.rank)]], data.dtype)
+
+
+@relay_op(
+    "nn.prelu",
+    infer=_prelu_type,
+    complete=_complete_prelu,
+    samples=[sample((2, 3, 4), (3,)), sample((2, 3, 4), (4,), axis=-1)],
+)
+def prelu(data: Array, alpha: Array, *, axis: int = 1) -> Array:
+    """Elements above zero as they are, the others times the `alpha` of their place on `axis`."""
+    shape = [1] * data.ndim
+    shape[axis] = -1
+    with np.errstate(over="ignore"):
+        return np.where(data > 0, data, data * alpha.reshape(shape))
+
+
+@builder("nn.prelu")
+def build_prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
+    """Build ``nn.prelu``."""
+    return call("nn.prelu", data, alpha, axis=axis)
+
+
+def _softmax_type(data: TensorType, *, axis: int) -> TensorType:
+    require_float(data)
+    normalize_axis(axis, data.rank)
+    return data
+
+
+_SOFTMAX_SAMPLES = [
+    sample((2, 3, 4), axis=1),
+    sample((5,)),
+    sample(tensor((2, 3), "float16")),
+    sample(tensor((2, 3), low=-200.0, high=200.0)),
+]
+
+
+@relay_op("nn.softmax", infer=_softmax_type, samples=_SOFTMAX_SAMPLES)
+def softmax(data: Array, *, axis: int = -1) -> Array:
+    """Exponentials along `axis`, scaled so that they sum to one."""
+    wide = widen(data)
+    weights = np.exp(wide - wide.max(axis, keepdims=True))
+    return (weights / weights.sum(axis, keepdims=True)).astype(data.dtype, copy=False)
+
+
+@relay_op("nn.fast_softmax", infer=_softmax_type, samples=_SOFTMAX_SAMPLES)
+def fast_softmax(data: Array, *, axis: int = -1) -> Array:
+    """Softmax along `axis`; an executor may approximate the exponential, this one does not."""
+    return softmax(data, axis=axis)
+
+
+@relay_op("nn.log_softmax", infer=_softmax_type, samples=_SOFTMAX_SAMPLES)
+def log_softmax(data: Array, *, axis: int = -1) -> Array:
+    """Logarithm of the softmax along `axis`."""
+    wide = widen(data)
+    shifted = wide - wide.max(axis, keepdims=True)
+    result = shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+    return result.astype(data.dtype, copy=False)
+
+
+def _float_type(data: TensorType, **_: AnyValue) -> TensorType:
+    require_float(data)
+    return data
+
+
+def _samples(**attrs: AnyValue) -> Sequence[Sample]:
+    default = sample(tensor((2, 3, 4), low=-6.0, high=6.0))
+    narrow = sample(tensor((2, 3), "float64"), **attrs)
+    return [default, narrow] if attrs else [default, sample(tensor((), "float64"))]
+
+
+def _scalar(value: float, like: Expr) -> Expr:
+    if not isinstance(like.type, TensorType):
+        raise TypeInferenceError(f"{like!r} has no type, so its decomposition has no dtype")
+    return const(value, like.type.dtype)
+
+
+def _times(data: Expr, factor: float) -> Expr:
+    return call("multiply", data, _scalar(factor, data))
+
+
+def _plus(data: Expr, term: float) -> Expr:
+    return call("add", data, _scalar(term, data))
+
+
+def _rounded(data: Array, function: Callable[[Array], Array]) -> Array:
+    """Return `function` of `data` at float32 or wider, in the dtype of `data`."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(function(widen(data))).astype(data.dtype, copy=False)
+
+
+def _softplus(data: Array) -> Array:
+    return np.maximum(data, 0) + np.log1p(np.exp(-np.abs(data)))
+
+
+def _logistic(data: Array) -> Array:
+    small = np.exp(-np.abs(data))
+    return np.where(data < 0, small, 1) / (1 + small)
+
+
+def _decompose_softplus(data: Expr) -> Expr:
+    decay = call("exp", call("negative", call("abs", data)))
+    return call("add", call("nn.relu", data), call("log", _plus(decay, 1.0)))
+
+
+def _decompose_gelu(data: Expr, *, approximate: str) -> Expr:
+    if approximate == "none":
+        inner = call("erf", _times(data, math.sqrt(0.5)))
+    else:
+        cube = call("multiply", call("multiply", data, data), data)
+        inner = call("add", data, _times(cube, 0.044715))
+        inner = call("tanh", _times(inner, math.sqrt(2 / math.pi)))
+    return call("multiply", _times(data, 0.5), _plus(inner, 1.0))
+
+
+@relay_op(
+    "serde.gelu",
+    infer=_float_type,
+    decompose=_decompose_gelu,
+    samples=_samples(approximate="tanh"),
+)
+def gelu(data: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
+    """Each element times the chance that a standard normal variable is below it.
+
+    The chance is exact by the error function, or approximated by a hyperbolic
+    tangent of a cubic (Hendrycks and Gimpel, 2016).
+    """
+
+    def of(x: Array) -> Array:
+        if approximate == "none":
+            return 0.5 * x * (1 + erf(x * math.sqrt(0.5)))
+        return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+
+    return _rounded(data, of)
+
+
+def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
+    below = call("subtract", _scalar(1.0, data), call("exp", data))
+    return call("add", call("nn.relu", data), _times(call("nn.relu", below), -alpha))
+
+
+@relay_op("serde.elu", infer=_float_type, decompose=_decompose_elu, samples=_samples(alpha=0.5))
+def elu(data: Array, *, alpha: float = 1.0) -> Array:
+    """Elements above zero as they are, the others `alpha` times (e to the element, minus 1)."""
+    return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_GAMMA = 1.0507009873554805
+
+
+def _decompose_selu(data: Expr, *, alpha: float, gamma: float) -> Expr:
+    return _times(_decompose_elu(data, alpha=alpha), gamma)
+
+
+@relay_op(
+    "serde.selu",
+    infer=_float_type,
+    decompose=_decompose_selu,
+    samples=_samples(alpha=1.5, gamma=1.25),
+)
+def selu(data: Array, *, alpha: float = _SELU_ALPHA, gamma: float = _SELU_GAMMA) -> Array:
+    """`gamma` times ``serde.elu``; by default the self-normalising constants (Klambauer, 2017)."""
+    return _rounded(data, lambda x: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
+
+
+def _decompose_silu(data: Expr) -> Expr:
+    return call("multiply", data, call("sigmoid", data))
+
+
+@relay_op("serde.silu", infer=_float_type, decompose=_decompose_silu, samples=_samples())
+def silu(data: Array) -> Array:
+    """Each element times its logistic function."""
+    return _rounded(data, lambda x: x * _logistic(x))
+
+
+@relay_op("serde.softplus", infer=_float_type, decompose=_decompose_softplus, samples=_samples())
+def softplus(data: Array) -> Array:
+    """Logarithm of one plus the exponential, without overflow."""
+    return _rounded(data, _softplus)
+
+
+def _decompose_mish(data: Expr) -> Expr:
+    return call("multiply", data, call("tanh", _decompose_softplus(data)))
+
+
+@relay_op("serde.mish", infer=_float_type, decompose=_decompose_mish, samples=_samples())
+def mish(data: Array) -> Array:
+    """Each element times the hyperbolic tangent of its softplus."""
+    return _rounded(data, lambda x: x * np.tanh(_softplus(x)))
+
+
+def _decompose_softsign(data: Expr) -> Expr:
+    return call("divide", data, _plus(call("abs", data), 1.0))
+
+
+@relay_op("serde.softsign", infer=_float_type, decompose=_decompose_softsign, samples=_samples())
+def softsign(data: Array) -> Array:
+    """Each element divided by one plus its magnitude."""
+    return _rounded(data, lambda x: x / (1 + np.abs(x)))
+
+
+def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
+    return call("clip", _plus(_times(data, alpha), beta), a_min=0.0, a_max=1.0)
+
+
+@relay_op(
+    "serde.hard_sigmoid",
+    infer=_float_type,
+    decompose=_decompose_hard_sigmoid,
+    samples=_samples(alpha=0.125, beta=0.25),
+)
+def hard_sigmoid(data: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
+    """`alpha` times each element plus `beta`, kept between 0 and 1."""
+    return _rounded(data, lambda x: np.clip(x * alpha + beta, 0, 1))
+
+
+def _decompose_hard_swish(data: Expr) -> Expr:
+    gate = call("clip", _plus(data, 3.0), a_min=0.0, a_max=6.0)
+    return call("multiply", data, _times(gate, 1 / 6))
+
+
+@relay_op(
+    "serde.hard_swish", infer=_float_type, decompose=_decompose_hard_swish, samples=_samples()
+)
+def hard_swish(data: Array) -> Array:
+    """Each element times a sixth of itself plus 3, that sum kept between 0 and 6."""
+    return _rounded(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))
+
+
+def _decompose_log_sigmoid(data: Expr) -> Expr:
+    return call("negative", _decompose_softplus(call("negative", data)))
+
+
+@relay_op(
+    "serde.log_sigmoid", infer=_float_type, decompose=_decompose_log_sigmoid, samples=_samples()
+)
+def log_sigmoid(data: Array) -> Array:
+    """Logarithm of the logistic function, without overflow."""
+    return _rounded(data, lambda x: -_softplus(-x))

@@ -1,0 +1,314 @@
+"""Convolution at learned places, and the correlation of two images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.op.conv.direct import complete_conv, convolution_type
+from serde.relay.op.conv.windows import (
+    expand,
+    pad_sides,
+    padding_sides,
+    per_axis,
+    to_layout,
+    weight_array,
+)
+from serde.relay.op.linalg import exact_operand, to_product_dtype
+from serde.relay.precision import widen
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import (
+    at,
+    join_dim,
+    layout_axes,
+    require_float,
+    require_same_dtype,
+    split_padding,
+)
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _deformable_type(
+    data: TensorType,
+    offset: TensorType,
+    weight: TensorType,
+    *,
+    deformable_groups: int,
+    **attrs: AnyValue,
+) -> TensorType:
+    require_float(data)
+    require_same_dtype(data, offset)
+    result = convolution_type(data, weight, rank=2, **attrs)
+    axes = layout_axes(attrs["data_layout"], "NCHW")
+    out_axes = layout_axes(attrs["out_layout"] or attrs["data_layout"], "NCHW")
+    channels = data.shape[axes[1]]
+    if deformable_groups < 1 or (type(channels) is int and channels % deformable_groups):
+        raise TypeInferenceError(
+            f"{channels} channels do not form {deformable_groups} deformable groups"
+        )
+    kernel = at(weight.shape, layout_axes(attrs["kernel_layout"], "OIHW")[2:])
+    batch, _, height, width = at(result.shape, out_axes)
+    wanted = (batch, kernel[0] * kernel[1] * (2 * deformable_groups), height, width)
+    try:
+        for found, dim in zip(at(offset.shape, axes), wanted, strict=True):
+            join_dim(found, dim)
+    except (TypeInferenceError, IndexError):
+        shown = ", ".join(map(str, wanted))
+        raise TypeInferenceError(f"expected offsets of shape ({shown}), found {offset!r}") from None
+    return result
+
+
+def _complete_deformable(
+    data: TensorType | None,
+    offset: TensorType | None,
+    weight: TensorType | None,
+    **attrs: AnyValue,
+) -> tuple[TensorType | None, ...]:
+    if weight is not None:
+        return data, offset, weight
+    names = ("groups", "channels", "kernel_size", "data_layout", "kernel_layout")
+    given = {name: attrs[name] for name in names}
+    return data, offset, complete_conv(data, rank=2, **given)
+
+
+def _bilinear_at(image: Array, y: Array, x: Array) -> Array:
+    """Return ``(C, *places)`` of a ``(C, H, W)`` image between its pixels.
+
+    A place before the first pixel reads zero; one after the last fades to zero, as in TVM.
+    """
+    height, width = image.shape[1:]
+    inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+    top, left = np.floor(y), np.floor(x)
+    total = np.zeros((image.shape[0], *y.shape), image.dtype)
+    for down, right in product((0, 1), repeat=2):
+        row, column = top + down, left + right
+        weight = (1 - np.abs(y - row)) * (1 - np.abs(x - column))
+        read = inside & (row < height) & (column < width)
+        rows = np.clip(row, 0, height - 1).astype(np.int64)
+        columns = np.clip(column, 0, width - 1).astype(np.int64)
+        total += image[:, rows, columns] * (weight * read)
+    return total
+
+
+@relay_op(
+    "nn.deformable_conv2d",
+    infer=_deformable_type,
+    complete=_complete_deformable,
+    samples=[
+        sample((1, 4, 6, 5), (1, 18, 4, 3), (2, 4, 3, 3)),
+        sample((2, 4, 6, 5), (2, 16, 3, 5), (6, 2, 2, 2), strides=(2, 1), dilation=(1, 2),
+               padding=(0, 1, 1, 1), groups=2, deformable_groups=2),
+        sample((1, 5, 5, 2), (1, 4, 4, 8), (2, 2, 2, 3), data_layout="NHWC",
+               kernel_layout="HWIO", out_layout="NCHW"),
+    ],
+)  # fmt: skip
+def deformable_conv2d(
+    data: Array,
+    offset: Array,
+    weight: Array,
+    *,
+    strides: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Convolution whose taps are moved by `offset`, read between pixels (Dai et al., 2017).
+
+    For each deformable group and each tap, `offset` has two channels: down and right.
+    """
+    axes = layout_axes(data_layout, "NCHW")
+    x = exact_operand(data, 1).transpose(axes)
+    shifts = exact_operand(offset, 1).transpose(axes)
+    w = exact_operand(weight_array(weight, kernel_layout, 2), 1)
+    taps = w.shape[2] * w.shape[3]
+    (top, left), _ = split_padding(padding, 2)
+    batch, inputs = x.shape[:2]
+    height, width = shifts.shape[2:]
+    rows = (np.arange(height) * strides[0] - top)[:, None]
+    columns = (np.arange(width) * strides[1] - left)[None, :]
+    shifts = shifts.reshape(batch, deformable_groups, taps, 2, height, width)
+    part = inputs // deformable_groups
+    matrix = w.reshape(groups, w.shape[0] // groups, -1)
+    out = np.empty((batch, w.shape[0], height, width), x.dtype)
+    for index in range(batch):
+        read = np.empty((inputs, taps, height, width), x.dtype)
+        for group, (tap, place) in product(
+            range(deformable_groups), enumerate(np.ndindex(*w.shape[2:]))
+        ):
+            down, right = shifts[index, group, tap]
+            channels_of = slice(group * part, (group + 1) * part)
+            read[channels_of, tap] = _bilinear_at(
+                x[index, channels_of],
+                rows + place[0] * dilation[0] + down,
+                columns + place[1] * dilation[1] + right,
+            )
+        product_ = np.matmul(matrix, read.reshape(groups, -1, height * width))
+        out[index] = product_.reshape(out.shape[1:])
+    result = to_product_dtype(out, data, out_dtype)
+    return np.ascontiguousarray(result.transpose(to_layout(out_layout or data_layout, 2)))
+
+
+@builder("nn.deformable_conv2d")
+def build_deformable_conv2d(
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.deformable_conv2d``; single numbers hold for all axes and sides."""
+    return call(
+        "nn.deformable_conv2d",
+        data,
+        offset,
+        weight,
+        strides=per_axis(strides, 2),
+        padding=padding_sides(padding, 2),
+        dilation=per_axis(dilation, 2),
+        deformable_groups=deformable_groups,
+        groups=groups,
+        channels=channels,
+        kernel_size=per_axis(kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+def _correlation_type(
+    data1: TensorType,
+    data2: TensorType,
+    *,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: tuple[int, ...],
+    is_multiply: bool,
+    layout: str,
+) -> TensorType:
+    dtype = require_same_dtype(data1, data2)
+    require_float(data1)
+    if layout != "NCHW" or data1.rank != 4 or data2.rank != 4:
+        raise TypeInferenceError(f"expected two images of layout NCHW, found {data1!r}, {layout}")
+    if kernel_size < 1 or kernel_size % 2 == 0 or min(stride1, stride2) < 1 or max_displacement < 0:
+        raise TypeInferenceError(
+            f"kernel_size {kernel_size} must be odd, strides {stride1} and {stride2} positive and "
+            f"max_displacement {max_displacement} not negative"
+        )
+    batch, _, *space = (join_dim(a, b) for a, b in zip(data1.shape, data2.shape, strict=True))
+    before, after = split_padding(padding, 2)
+    border = max_displacement + kernel_size // 2
+    lengths: list[Dim] = []
+    for length, b, a in zip(space, before, after, strict=True):
+        room = length + (b + a - 2 * border)
+        if type(room) is int and room < 1:
+            raise TypeInferenceError(f"a length of {length} leaves no room for the displacements")
+        lengths.append((room + (stride1 - 1)) // stride1)
+    reach = 2 * (max_displacement // stride2) + 1
+    return TensorType((batch, reach * reach, *lengths), dtype)
+
+
+@relay_op(
+    "nn.correlation",
+    infer=_correlation_type,
+    samples=[
+        sample((1, 3, 7, 8), (1, 3, 7, 8), max_displacement=2, padding=(2, 2)),
+        sample(tensor((2, 2, 9, 9)), (2, 2, 9, 9), kernel_size=3, max_displacement=2, stride1=2,
+               stride2=2, padding=(3,), is_multiply=False),
+    ],
+)  # fmt: skip
+def correlation(
+    data1: Array,
+    data2: Array,
+    *,
+    kernel_size: int = 1,
+    max_displacement: int = 1,
+    stride1: int = 1,
+    stride2: int = 1,
+    padding: tuple[int, ...] = (0, 0),
+    is_multiply: bool = True,
+    layout: str = "NCHW",
+) -> Array:
+    """Likeness of patches of one image and displaced patches of another (FlowNet, 2015).
+
+    Each displacement is a channel; the value is the mean over the patch and the input
+    channels of products, or with `is_multiply` false of absolute differences.
+    """
+    before, after = split_padding(padding, 2)
+    a = pad_sides(widen(data1), before, after)
+    b = pad_sides(widen(data2), before, after)
+    channels = a.shape[1]
+    border = max_displacement + kernel_size // 2
+    counts = [-(-(n - 2 * border) // stride1) for n in a.shape[2:]]
+    reach = max_displacement // stride2
+    steps = [step * stride2 for step in range(-reach, reach + 1)]
+    maps = []
+    for down, right in product(steps, repeat=2):
+        total: Array = np.zeros((a.shape[0], *counts), a.dtype)
+        for row, column in product(range(kernel_size), repeat=2):
+            y, x = max_displacement + row, max_displacement + column
+            first = _grid(a, (y, x), counts, stride1)
+            second = _grid(b, (y + down, x + right), counts, stride1)
+            likeness = first * second if is_multiply else np.abs(first - second)
+            total += likeness.sum(1)
+        maps.append(total)
+    scale = a.dtype.type(kernel_size * kernel_size * channels)
+    return (np.stack(maps, 1) / scale).astype(data1.dtype, copy=False)
+
+
+def _grid(image: Array, start: Sequence[int], counts: Sequence[int], step: int) -> Array:
+    spans = [slice(s, s + expand(n, step), step) for s, n in zip(start, counts, strict=True)]
+    return image[(slice(None), slice(None), *spans)]
+
+
+@builder("nn.correlation")
+def build_correlation(
+    data1: Expr,
+    data2: Expr,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: AnyValue,
+    is_multiply: bool,
+    layout: str,
+) -> Expr:
+    """Build ``nn.correlation``; one padding holds for both axes."""
+    return call(
+        "nn.correlation",
+        data1,
+        data2,
+        kernel_size=kernel_size,
+        max_displacement=max_displacement,
+        stride1=stride1,
+        stride2=stride2,
+        padding=per_axis(padding, 2),
+        is_multiply=is_multiply,
+        layout=layout,
+    )

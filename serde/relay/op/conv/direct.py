@@ -1,0 +1,350 @@
+"""Convolutions over one, two and three spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any, Dim
+from serde.relay.expr import Expr
+from serde.relay.op.conv.windows import (
+    SPATIAL,
+    convolve,
+    data_shape,
+    kernel_size_of,
+    pad_sides,
+    padding_sides,
+    per_axis,
+    to_layout,
+    weight_array,
+    weight_shape,
+)
+from serde.relay.op.linalg import product_dtype, to_product_dtype
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
+from serde.relay.types import TensorType
+
+__all__ = ["complete_conv", "convolution_type", "run_convolution"]
+
+
+def convolution_type(
+    data: TensorType,
+    weight: TensorType,
+    *,
+    rank: int,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    channels: Dim | None,
+    kernel_size: tuple[int, ...] | None,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> TensorType:
+    """Return the type of a convolution over `rank` spatial axes.
+
+    Raises:
+        TypeInferenceError: The operands, the window or the groups do not fit together.
+    """
+    dtype = product_dtype(data, weight, out_dtype)
+    require_window(rank, strides=strides, dilation=dilation)
+    before, after = split_padding(padding, rank)
+    batch, inputs, *space = data_shape(data, data_layout, rank)
+    shape = weight_shape(weight, kernel_layout, rank)
+    kernel = kernel_size_of(shape, kernel_size)
+    outputs = _outputs(inputs, shape, groups)
+    if channels is not None:
+        try:
+            outputs = join_dim(outputs, channels)
+        except TypeInferenceError:
+            raise TypeInferenceError(
+                f"channels is {channels}, but the weight makes {outputs}"
+            ) from None
+    lengths = [
+        conv_dim(n, k, s, b + a, d)
+        for n, k, s, b, a, d in zip(space, kernel, strides, before, after, dilation, strict=True)
+    ]
+    result = (batch, outputs, *lengths)
+    return TensorType(at(result, to_layout(out_layout or data_layout, rank)), dtype)
+
+
+def _outputs(inputs: Dim, shape: Sequence[Dim], groups: int) -> Dim:
+    """Return the output channels; a weight of (C, M, ...) with C groups makes C times M."""
+    if groups < 1:
+        raise TypeInferenceError(f"groups: expected a positive number, found {groups}")
+    outputs, inner = shape[0], shape[1]
+    if groups > 1 and inner != 1:
+        if inputs == groups and (outputs == groups or type(outputs) is not int):
+            return groups * inner
+        if outputs == groups and type(inputs) is not int:
+            return Any()
+    if type(outputs) is int and outputs % groups:
+        raise TypeInferenceError(f"{outputs} output channels do not form {groups} groups")
+    if type(inputs) is int and inputs % groups:
+        raise TypeInferenceError(f"{inputs} input channels do not form {groups} groups")
+    try:
+        join_dim(inputs // groups, inner)
+    except TypeInferenceError:
+        raise TypeInferenceError(
+            f"a weight of {inner} input channels a group does not fit data of {inputs} channels "
+            f"in {groups} groups"
+        ) from None
+    return outputs
+
+
+def complete_conv(
+    data: TensorType | None,
+    *,
+    rank: int,
+    groups: int,
+    channels: Dim | None,
+    kernel_size: Sequence[int] | None,
+    data_layout: str,
+    kernel_layout: str,
+) -> TensorType | None:
+    """Return the type of a weight that has none, where the attributes say it."""
+    if data is None or channels is None or kernel_size is None or "G" in kernel_layout:
+        return None
+    inputs = data_shape(data, data_layout, rank)[1]
+    wanted = (channels, inputs // groups, *kernel_size)
+    axes = layout_axes(kernel_layout, "OI" + SPATIAL[rank])
+    shape: list[Dim] = [0] * len(axes)
+    for axis, dim in zip(axes, wanted, strict=True):
+        shape[axis] = dim
+    return TensorType(shape, data.dtype)
+
+
+def run_convolution(
+    data: Array,
+    weight: Array,
+    *,
+    rank: int,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Array:
+    """Return the convolution of arrays in any layout."""
+    x = data.transpose(layout_axes(data_layout, "NC" + SPATIAL[rank]))
+    w = weight_array(weight, kernel_layout, rank)
+    if groups > 1 and x.shape[1] == groups and w.shape[0] == groups:
+        w = w.reshape(-1, 1, *w.shape[2:])
+    padded = pad_sides(x, *split_padding(padding, rank))
+    total = to_product_dtype(convolve(padded, w, strides, dilation, groups), data, out_dtype)
+    return np.ascontiguousarray(total.transpose(to_layout(out_layout or data_layout, rank)))
+
+
+def _relation(rank: int) -> Callable[..., TensorType]:
+    def infer(data: TensorType, weight: TensorType, **attrs: AnyValue) -> TensorType:
+        return convolution_type(data, weight, rank=rank, **attrs)
+
+    return infer
+
+
+_COMPLETED_FROM = ("groups", "channels", "kernel_size", "data_layout", "kernel_layout")
+
+
+def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
+    def complete(
+        data: TensorType | None, weight: TensorType | None, **attrs: AnyValue
+    ) -> tuple[TensorType | None, ...]:
+        if weight is not None:
+            return data, weight
+        given = {name: attrs[name] for name in _COMPLETED_FROM}
+        return data, complete_conv(data, rank=rank, **given)
+
+    return complete
+
+
+def _run(data: Array, weight: Array, rank: int, attrs: Mapping[str, AnyValue]) -> Array:
+    names = (
+        "strides", "padding", "dilation", "groups", "data_layout", "kernel_layout",
+        "out_layout", "out_dtype",
+    )  # fmt: skip
+    return run_convolution(data, weight, rank=rank, **{name: attrs[name] for name in names})
+
+
+@relay_op(
+    "nn.conv1d",
+    infer=_relation(1),
+    complete=_completion(1),
+    samples=[
+        sample((2, 3, 11), (4, 3, 3), strides=(2,), padding=(2, 1)),
+        sample((2, 11, 4), (3, 2, 6), dilation=(2,), groups=2, data_layout="NWC",
+               kernel_layout="WIO"),
+        sample((1, 4, 9), (4, 2, 3), groups=4),
+    ],
+)  # fmt: skip
+def conv1d(
+    data: Array,
+    weight: Array,
+    *,
+    strides: tuple[int, ...] = (1,),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1,),
+    groups: int = 1,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Cross-correlation of `data` with `weight` along one axis.
+
+    `padding` is one number for both sides, or before and after. With as many
+    `groups` as channels a weight may have several outputs a channel as its second axis.
+    """
+    return _run(data, weight, 1, locals())
+
+
+@relay_op(
+    "nn.conv2d",
+    infer=_relation(2),
+    complete=_completion(2),
+    samples=[
+        sample((2, 3, 9, 8), (4, 3, 3, 2), strides=(2, 1), padding=(1, 2, 0, 1), dilation=(1, 2)),
+        sample((1, 4, 6, 6), (6, 2, 3, 3), groups=2, channels=6, kernel_size=(3, 3)),
+        sample((1, 4, 6, 6), (4, 1, 3, 3), groups=4, padding=(1,)),
+        sample((1, 6, 6, 4), (3, 3, 4, 2), groups=4, data_layout="NHWC", kernel_layout="HWOI"),
+        sample((5, 6, 3, 2), (3, 3, 3, 4), data_layout="HWCN", kernel_layout="HWIO",
+               out_layout="NCHW"),
+        sample((1, 5, 6, 4), (2, 3, 2, 3, 3), groups=2, data_layout="NHWC",
+               kernel_layout="GOIHW"),
+        sample(tensor((1, 3, 5, 5), "int8", low=-128, high=127),
+               tensor((2, 3, 3, 3), "int8", low=-128, high=127), out_dtype="int32"),
+        sample(tensor((1, 3, 5, 5), "float16"), tensor((2, 3, 1, 1), "float16")),
+    ],
+)  # fmt: skip
+def conv2d(
+    data: Array,
+    weight: Array,
+    *,
+    strides: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Cross-correlation of `data` with `weight` along two axes.
+
+    `padding` is one number, one for each axis, or top, left, bottom, right. With as
+    many `groups` as channels a weight may have several outputs a channel as its second axis.
+    """
+    return _run(data, weight, 2, locals())
+
+
+@relay_op(
+    "nn.conv3d",
+    infer=_relation(3),
+    complete=_completion(3),
+    samples=[
+        sample((1, 2, 4, 5, 6), (3, 2, 2, 3, 3), padding=(1, 0, 1, 0, 1, 0), strides=(1, 2, 1)),
+        sample((1, 4, 5, 6, 2), (2, 2, 2, 1, 4), groups=2, data_layout="NDHWC",
+               kernel_layout="DHWIO", dilation=(1, 2, 1)),
+    ],
+)  # fmt: skip
+def conv3d(
+    data: Array,
+    weight: Array,
+    *,
+    strides: tuple[int, ...] = (1, 1, 1),
+    padding: tuple[int, ...] = (0, 0, 0),
+    dilation: tuple[int, ...] = (1, 1, 1),
+    groups: int = 1,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Cross-correlation of `data` with `weight` along three axes.
+
+    `padding` is one number, one for each axis, or all of before and then all of after.
+    """
+    return _run(data, weight, 3, locals())
+
+
+def _build(rank: int, data: Expr, weight: Expr, attrs: Mapping[str, AnyValue]) -> Expr:
+    given = dict(attrs)
+    given["padding"] = padding_sides(given["padding"], rank)
+    for name in ("strides", "dilation", "kernel_size"):
+        given[name] = per_axis(given[name], rank)
+    return call(f"nn.conv{rank}d", data, weight, **given)
+
+
+@builder("nn.conv1d")
+def build_conv1d(
+    data: Expr,
+    weight: Expr,
+    strides: AnyValue = 1,
+    padding: AnyValue = 0,
+    dilation: AnyValue = 1,
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv1d``; single numbers hold for all axes and sides."""
+    return _build(1, **_split(locals()))
+
+
+@builder("nn.conv2d")
+def build_conv2d(
+    data: Expr,
+    weight: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv2d``; single numbers hold for all axes and sides."""
+    return _build(2, **_split(locals()))
+
+
+@builder("nn.conv3d")
+def build_conv3d(
+    data: Expr,
+    weight: Expr,
+    strides: AnyValue = (1, 1, 1),
+    padding: AnyValue = (0, 0, 0),
+    dilation: AnyValue = (1, 1, 1),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv3d``; single numbers hold for all axes and sides."""
+    return _build(3, **_split(locals()))
+
+
+def _split(given: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    attrs = {name: value for name, value in given.items() if name not in ("data", "weight")}
+    return {"data": given["data"], "weight": given["weight"], "attrs": attrs}

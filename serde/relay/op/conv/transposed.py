@@ -1,0 +1,316 @@
+"""Transposed convolutions over one, two and three spatial axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.op.conv.windows import (
+    SPATIAL,
+    data_shape,
+    kernel_size_of,
+    padding_sides,
+    per_axis,
+    to_layout,
+    transpose_convolve,
+    weight_array,
+    weight_shape,
+)
+from serde.relay.op.linalg import product_dtype, to_product_dtype
+from serde.relay.registry import Array, builder, call, relay_op, sample
+from serde.relay.shapes import (
+    at,
+    join_dim,
+    layout_axes,
+    require_window,
+    split_padding,
+    transposed_conv_dim,
+)
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _transposed_type(
+    data: TensorType,
+    weight: TensorType,
+    *,
+    rank: int,
+    channels: Dim | None,
+    kernel_size: tuple[int, ...] | None,
+    strides: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> TensorType:
+    dtype = product_dtype(data, weight, out_dtype)
+    require_window(rank, strides=strides, dilation=dilation)
+    if len(output_padding) != rank or any(extra < 0 for extra in output_padding):
+        raise TypeInferenceError(
+            f"output_padding: expected {rank} numbers of 0 or more, found {list(output_padding)}"
+        )
+    before, after = split_padding(padding, rank)
+    batch, inputs, *space = data_shape(data, data_layout, rank)
+    shape = weight_shape(weight, kernel_layout, rank, "I")
+    kernel = kernel_size_of(shape, kernel_size)
+    outputs = _outputs(inputs, shape[0], shape[1], groups, channels)
+    lengths: list[Dim] = []
+    for axis in range(rank):
+        both = before[axis] + after[axis]
+        length = transposed_conv_dim(
+            space[axis], kernel[axis], strides[axis], both, dilation[axis], output_padding[axis]
+        )
+        if type(length) is int and length < 1:
+            raise TypeInferenceError(f"padding {list(padding)} leaves a length of {length}")
+        lengths.append(length)
+    result = (batch, outputs, *lengths)
+    return TensorType(at(result, to_layout(out_layout or data_layout, rank)), dtype)
+
+
+def _outputs(
+    inputs: Dim, weight_in: Dim, weight_out: Dim, groups: int, channels: Dim | None
+) -> Dim:
+    if groups < 1:
+        raise TypeInferenceError(f"groups: expected a positive number, found {groups}")
+    if type(inputs) is int and inputs % groups:
+        raise TypeInferenceError(f"{inputs} input channels do not form {groups} groups")
+    try:
+        join_dim(inputs, weight_in)
+    except TypeInferenceError:
+        raise TypeInferenceError(
+            f"a weight of {weight_in} input channels does not fit data of {inputs} channels"
+        ) from None
+    outputs = weight_out * groups
+    if channels is None:
+        return outputs
+    try:
+        return join_dim(outputs, channels)
+    except TypeInferenceError:
+        raise TypeInferenceError(
+            f"channels is {channels}, but the weight makes {outputs}"
+        ) from None
+
+
+def _relation(rank: int) -> Callable[..., TensorType]:
+    def infer(data: TensorType, weight: TensorType, **attrs: AnyValue) -> TensorType:
+        return _transposed_type(data, weight, rank=rank, **attrs)
+
+    return infer
+
+
+def _completion(rank: int) -> Callable[..., tuple[TensorType | None, ...]]:
+    def complete(
+        data: TensorType | None, weight: TensorType | None, **attrs: AnyValue
+    ) -> tuple[TensorType | None, ...]:
+        channels, kernel_size = attrs["channels"], attrs["kernel_size"]
+        layout = attrs["kernel_layout"]
+        known = data is not None and channels is not None and kernel_size is not None
+        if weight is not None or data is None or not known or "G" in layout:
+            return data, weight
+        inputs = data_shape(data, attrs["data_layout"], rank)[1]
+        axes = layout_axes(layout, "IO" + SPATIAL[rank])
+        wanted = (inputs, channels // attrs["groups"], *kernel_size)
+        shape: list[Dim] = [0] * len(axes)
+        for axis, dim in zip(axes, wanted, strict=True):
+            shape[axis] = dim
+        return data, TensorType(shape, data.dtype)
+
+    return complete
+
+
+def _run(data: Array, weight: Array, rank: int, attrs: Mapping[str, AnyValue]) -> Array:
+    layout = attrs["data_layout"]
+    x = data.transpose(layout_axes(layout, "NC" + SPATIAL[rank]))
+    w = weight_array(weight, attrs["kernel_layout"], rank, "I")
+    strides, extra = attrs["strides"], attrs["output_padding"]
+    whole = transpose_convolve(x, w, strides, attrs["dilation"], attrs["groups"], extra)
+    before, after = split_padding(attrs["padding"], rank)
+    kept: tuple[AnyValue, ...] = tuple(
+        slice(b, n - a) for n, b, a in zip(whole.shape[2:], before, after, strict=True)
+    )
+    total = to_product_dtype(whole[(slice(None), slice(None), *kept)], data, attrs["out_dtype"])
+    out_layout = attrs["out_layout"] or layout
+    return np.ascontiguousarray(total.transpose(to_layout(out_layout, rank)))
+
+
+@relay_op(
+    "nn.conv1d_transpose",
+    infer=_relation(1),
+    complete=_completion(1),
+    samples=[
+        sample((2, 4, 5), (4, 3, 4), strides=(2,), padding=(1,), output_padding=(1,)),
+        sample((1, 5, 4), (3, 4, 2), groups=2, dilation=(2,), data_layout="NWC",
+               kernel_layout="WIO", padding=(0, 2)),
+    ],
+)  # fmt: skip
+def conv1d_transpose(
+    data: Array,
+    weight: Array,
+    *,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] = (1,),
+    output_padding: tuple[int, ...] = (0,),
+    padding: tuple[int, ...] = (0,),
+    dilation: tuple[int, ...] = (1,),
+    groups: int = 1,
+    data_layout: str = "NCW",
+    kernel_layout: str = "IOW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Transposed convolution along one axis; the weight has the input channels first.
+
+    The result is (length - 1) * stride + window - padding + output_padding long.
+    """
+    return _run(data, weight, 1, locals())
+
+
+@relay_op(
+    "nn.conv2d_transpose",
+    infer=_relation(2),
+    complete=_completion(2),
+    samples=[
+        sample((1, 4, 5, 6), (4, 3, 3, 2), strides=(2, 3), padding=(1, 0, 0, 1),
+               output_padding=(1, 2)),
+        sample((2, 4, 3, 3), (4, 2, 3, 3), groups=2, dilation=(2, 1), channels=4,
+               kernel_size=(3, 3)),
+        sample((1, 3, 3, 4), (2, 2, 4, 3), data_layout="NHWC", kernel_layout="HWIO",
+               out_layout="NCHW"),
+        sample((1, 4, 3, 3), (2, 2, 3, 2, 2), groups=2, kernel_layout="GIOHW"),
+    ],
+)  # fmt: skip
+def conv2d_transpose(
+    data: Array,
+    weight: Array,
+    *,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] = (1, 1),
+    output_padding: tuple[int, ...] = (0, 0),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Transposed convolution along two axes; the weight has the input channels first.
+
+    The result is (length - 1) * stride + window - padding + output_padding long.
+    """
+    return _run(data, weight, 2, locals())
+
+
+@relay_op(
+    "nn.conv3d_transpose",
+    infer=_relation(3),
+    complete=_completion(3),
+    samples=[
+        sample((1, 4, 2, 3, 4), (4, 2, 3, 2, 2), strides=(2, 1, 2), padding=(1, 0, 0)),
+        sample((1, 2, 3, 2, 4), (2, 2, 2, 4, 1), groups=2, data_layout="NDHWC",
+               kernel_layout="DHWIO"),
+    ],
+)  # fmt: skip
+def conv3d_transpose(
+    data: Array,
+    weight: Array,
+    *,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] = (1, 1, 1),
+    output_padding: tuple[int, ...] = (0, 0, 0),
+    padding: tuple[int, ...] = (0, 0, 0),
+    dilation: tuple[int, ...] = (1, 1, 1),
+    groups: int = 1,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "IODHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Transposed convolution along three axes; the weight has the input channels first.
+
+    The result is (length - 1) * stride + window - padding + output_padding long.
+    """
+    return _run(data, weight, 3, locals())
+
+
+def _build(rank: int, given: Mapping[str, AnyValue]) -> Expr:
+    attrs = {name: value for name, value in given.items() if name not in ("data", "weight")}
+    # TVM leaves the padding of the form over one axis as it was given.
+    if rank > 1:
+        attrs["padding"] = padding_sides(attrs["padding"], rank)
+    for name in ("strides", "dilation", "kernel_size", "output_padding"):
+        attrs[name] = per_axis(attrs[name], rank)
+    return call(f"nn.conv{rank}d_transpose", given["data"], given["weight"], **attrs)
+
+
+@builder("nn.conv1d_transpose")
+def build_conv1d_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: AnyValue = (1,),
+    padding: AnyValue = (0,),
+    dilation: AnyValue = (1,),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "IOW",
+    out_layout: str = "",
+    output_padding: AnyValue = (0,),
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv1d_transpose``."""
+    return _build(1, locals())
+
+
+@builder("nn.conv2d_transpose")
+def build_conv2d_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: AnyValue = (0, 0),
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv2d_transpose``; single numbers hold for all axes and sides."""
+    return _build(2, locals())
+
+
+@builder("nn.conv3d_transpose")
+def build_conv3d_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: AnyValue = (1, 1, 1),
+    padding: AnyValue = (0, 0, 0),
+    dilation: AnyValue = (1, 1, 1),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "IODHW",
+    out_layout: str = "",
+    output_padding: AnyValue = (0, 0, 0),
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv3d_transpose``; single numbers hold for all axes and sides."""
+    return _build(3, locals())

@@ -1,0 +1,239 @@
+"""Blocks of pixels moved between space and channels, or between space and batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.registry import Array, builder, call, relay_op, sample
+from serde.relay.shapes import layout_axes
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _image_shape(data: TensorType, layout: str) -> tuple[Dim, Dim, Dim, Dim]:
+    axes = layout_axes(layout, "NCHW")
+    if data.rank != 4:
+        raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
+    n, c, h, w = (data.shape[axis] for axis in axes)
+    return n, c, h, w
+
+
+def _divide(length: Dim, by: int, what: str) -> Dim:
+    if by < 1 or (type(length) is int and length % by):
+        raise TypeInferenceError(f"{what} of {length} does not divide by {by}")
+    return length // by
+
+
+def _restore(shape: tuple[Dim, ...], layout: str) -> tuple[Dim, ...]:
+    return tuple(shape["NCHW".index(letter)] for letter in layout)
+
+
+def _depth_to_space_type(
+    data: TensorType, *, block_size: int, layout: str, mode: str
+) -> TensorType:
+    n, c, h, w = _image_shape(data, layout)
+    channels = _divide(c, block_size * block_size, "a number of channels")
+    shape = (n, channels, h * block_size, w * block_size)
+    return TensorType(_restore(shape, layout), data.dtype)
+
+
+@relay_op(
+    "nn.depth_to_space",
+    infer=_depth_to_space_type,
+    samples=[
+        sample((1, 8, 3, 4), block_size=2),
+        sample((1, 8, 3, 4), block_size=2, mode="CRD"),
+        sample((1, 3, 4, 9), block_size=3, layout="NHWC"),
+    ],
+)
+def depth_to_space(
+    data: Array,
+    *,
+    block_size: int = 1,
+    layout: str = "NCHW",
+    mode: Literal["DCR", "CRD", ""] = "DCR",
+) -> Array:
+    """Channels moved into square blocks of pixels.
+
+    In mode CRD the channels of a block are adjacent, in mode DCR (also the empty one)
+    they are as far apart as the result has channels.
+    """
+    x = data.transpose(layout_axes(layout, "NCHW"))
+    n, c, h, w = x.shape
+    b, channels = block_size, c // (block_size * block_size)
+    if mode == "CRD":
+        parts = x.reshape(n, channels, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
+    else:
+        parts = x.reshape(n, b, b, channels, h, w).transpose(0, 3, 4, 1, 5, 2)
+    return parts.reshape(n, channels, h * b, w * b).transpose(layout_axes("NCHW", layout))
+
+
+@builder("nn.depth_to_space")
+def build_depth_to_space(
+    data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR"
+) -> Expr:
+    """Build ``nn.depth_to_space``."""
+    return call("nn.depth_to_space", data, block_size=block_size, layout=layout, mode=mode)
+
+
+def _space_to_depth_type(
+    data: TensorType, *, block_size: int, layout: str, mode: str
+) -> TensorType:
+    n, c, h, w = _image_shape(data, layout)
+    height = _divide(h, block_size, "a height")
+    width = _divide(w, block_size, "a width")
+    shape = (n, c * (block_size * block_size), height, width)
+    return TensorType(_restore(shape, layout), data.dtype)
+
+
+@relay_op(
+    "nn.space_to_depth",
+    infer=_space_to_depth_type,
+    samples=[
+        sample((1, 2, 4, 6), block_size=2, mode=""),
+        sample((1, 6, 3, 2), block_size=3, layout="NHWC"),
+    ],
+)
+def space_to_depth(
+    data: Array,
+    *,
+    block_size: int = 1,
+    layout: str = "NCHW",
+    mode: Literal["DCR", ""] = "DCR",
+) -> Array:
+    """Square blocks of pixels moved into channels: undoes ``nn.depth_to_space`` in mode DCR."""
+    x = data.transpose(layout_axes(layout, "NCHW"))
+    n, c, h, w = x.shape
+    b = block_size
+    parts = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4)
+    return parts.reshape(n, c * b * b, h // b, w // b).transpose(layout_axes("NCHW", layout))
+
+
+@builder("nn.space_to_depth")
+def build_space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Expr:
+    """Build ``nn.space_to_depth``; as in TVM, its mode is left empty."""
+    return call("nn.space_to_depth", data, block_size=block_size, layout=layout, mode="")
+
+
+def _require_pairs(name: str, pairs: Sequence[Sequence[int]], block_shape: Sequence[int]) -> None:
+    bad = any(side < 0 for pair in pairs for side in pair)
+    if bad or len(pairs) != len(block_shape) or any(block < 1 for block in block_shape):
+        raise TypeInferenceError(
+            f"{name}: expected a pair of 0 or more for each of the blocks {list(block_shape)}, "
+            f"found {[list(pair) for pair in pairs]}"
+        )
+
+
+def _space_to_batch_type(
+    data: TensorType,
+    *,
+    block_shape: tuple[int, ...],
+    paddings: tuple[tuple[int, int], ...],
+    pad_value: float,
+) -> TensorType:
+    _require_pairs("paddings", paddings, block_shape)
+    rank = len(block_shape)
+    if data.rank <= rank:
+        raise TypeInferenceError(f"{data!r} has fewer than {rank} axes after the batch")
+    batch = data.shape[0] * int(np.prod(block_shape, dtype=np.int64))
+    space = [
+        _divide(length + sum(pair), block, "a padded length")
+        for length, pair, block in zip(data.shape[1:], paddings, block_shape, strict=False)
+    ]
+    return TensorType((batch, *space, *data.shape[1 + rank :]), data.dtype)
+
+
+@relay_op(
+    "nn.space_to_batch_nd",
+    infer=_space_to_batch_type,
+    samples=[
+        sample((1, 4, 6, 1), block_shape=(2, 2), paddings=((0, 0), (2, 0))),
+        sample((2, 5, 3), block_shape=(3,), paddings=((1, 0),), pad_value=0.5),
+    ],
+)
+def space_to_batch_nd(
+    data: Array,
+    *,
+    block_shape: tuple[int, ...] = (1, 1),
+    paddings: tuple[tuple[int, int], ...],
+    pad_value: float = 0.0,
+) -> Array:
+    """The axes after the first padded, then every element of a block made a sample of its own."""
+    rank = len(block_shape)
+    rest = data.ndim - 1 - rank
+    value = np.asarray(pad_value).astype(data.dtype)
+    padded = np.pad(data, ((0, 0), *paddings, *[(0, 0)] * rest), constant_values=value)
+    split: list[int] = [padded.shape[0]]
+    for length, block in zip(padded.shape[1:], block_shape, strict=False):
+        split += [length // block, block]
+    tail = padded.shape[1 + rank :]
+    places, blocks = range(1, 2 * rank, 2), range(2, 2 * rank + 1, 2)
+    order = (*blocks, 0, *places, *range(2 * rank + 1, 2 * rank + 1 + rest))
+    moved = padded.reshape(*split, *tail).transpose(order)
+    return moved.reshape(-1, *(split[axis] for axis in places), *tail)
+
+
+@builder("nn.space_to_batch_nd")
+def build_space_to_batch_nd(
+    data: Expr, block_shape: AnyValue, paddings: AnyValue, pad_value: float = 0
+) -> Expr:
+    """Build ``nn.space_to_batch_nd``."""
+    attrs = {"block_shape": block_shape, "paddings": paddings, "pad_value": pad_value}
+    return call("nn.space_to_batch_nd", data, **attrs)
+
+
+def _batch_to_space_type(
+    data: TensorType, *, block_shape: tuple[int, ...], crops: tuple[tuple[int, int], ...]
+) -> TensorType:
+    _require_pairs("crops", crops, block_shape)
+    rank = len(block_shape)
+    if data.rank <= rank:
+        raise TypeInferenceError(f"{data!r} has fewer than {rank} axes after the batch")
+    batch = _divide(data.shape[0], int(np.prod(block_shape, dtype=np.int64)), "a batch")
+    space: list[Dim] = []
+    for length, pair, block in zip(data.shape[1:], crops, block_shape, strict=False):
+        kept = length * block - sum(pair)
+        if type(kept) is int and kept < 0:
+            raise TypeInferenceError(f"crops {list(pair)} leave a length of {kept}")
+        space.append(kept)
+    return TensorType((batch, *space, *data.shape[1 + rank :]), data.dtype)
+
+
+@relay_op(
+    "nn.batch_to_space_nd",
+    infer=_batch_to_space_type,
+    samples=[
+        sample((4, 2, 3, 1), block_shape=(2, 2), crops=((0, 0), (1, 0))),
+        sample((6, 2, 3), block_shape=(3,), crops=((1, 2),)),
+    ],
+)
+def batch_to_space_nd(
+    data: Array, *, block_shape: tuple[int, ...] = (1, 1), crops: tuple[tuple[int, int], ...]
+) -> Array:
+    """Samples put back as the elements of blocks, then cropped: undoes ``nn.space_to_batch_nd``."""
+    rank = len(block_shape)
+    tail = data.shape[1 + rank :]
+    lengths = data.shape[1 : 1 + rank]
+    parts = data.reshape(*block_shape, -1, *lengths, *tail)
+    order = [rank]
+    for axis in range(rank):
+        order += [rank + 1 + axis, axis]
+    order += range(2 * rank + 1, parts.ndim)
+    spread = [length * block for length, block in zip(lengths, block_shape, strict=True)]
+    whole = parts.transpose(order).reshape(parts.shape[rank], *spread, *tail)
+    kept = (slice(b, n - a) for n, (b, a) in zip(spread, crops, strict=True))
+    return whole[(slice(None), *kept)]
+
+
+@builder("nn.batch_to_space_nd")
+def build_batch_to_space_nd(data: Expr, block_shape: AnyValue, crops: AnyValue) -> Expr:
+    """Build ``nn.batch_to_space_nd``."""
+    return call("nn.batch_to_space_nd", data, block_shape=block_shape, crops=crops)

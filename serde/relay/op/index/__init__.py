@@ -1,0 +1,7 @@
+"""Operators that pick, place, slice, sort and accumulate elements."""
+
+from __future__ import annotations
+
+from serde.relay.op.index import gather, scan, scatter, select, slicing, sorting
+
+__all__ = ["gather", "scan", "scatter", "select", "slicing", "sorting"]

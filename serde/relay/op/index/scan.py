@@ -1,0 +1,61 @@
+"""Running sums and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relay.registry import Array, relay_op, sample, tensor
+from serde.relay.shapes import is_float, normalize_axis
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _scan_type(
+    data: TensorType, *, axis: int | None, dtype: AnyValue, exclusive: bool
+) -> TensorType:
+    result = dtype or data.dtype
+    if axis is None:
+        return TensorType([data.size], result)
+    normalize_axis(axis, data.rank)
+    return TensorType(data.shape, result)
+
+
+def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) -> None:
+    def kernel(
+        data: Array,
+        *,
+        axis: int | None = None,
+        dtype: np.dtype[AnyValue] | None = None,
+        exclusive: bool = False,
+    ) -> Array:
+        values, along = (data.reshape(-1), 0) if axis is None else (data, axis % data.ndim)
+        result = np.dtype(dtype or data.dtype)
+        wide = np.float32 if is_float(result.name) and result.itemsize < 4 else result
+        moved = np.moveaxis(values, along, 0)
+        if exclusive:
+            first = np.full_like(moved[:1], identity, dtype=wide)
+            moved = np.concatenate([first, moved[:-1].astype(wide)])
+        with np.errstate(all="ignore"):
+            running = scan(moved, axis=0, dtype=wide).astype(result)
+        return np.ascontiguousarray(np.moveaxis(running, 0, along))
+
+    kernel.__doc__ = doc
+    samples = [
+        sample((2, 9), axis=1, exclusive=True),
+        sample((2, 9), axis=-2),
+        sample((2, 3)),
+        sample(tensor((2, 3), "int32"), axis=0, dtype="int64"),
+        sample(tensor((4,), "bool"), dtype="int32"),
+        sample(tensor((4,), "float16"), axis=0),
+    ]
+    relay_op(name, infer=_scan_type, samples=samples, meta_class="relay.attrs.ScanopAttrs")(kernel)
+
+
+_declare("cumsum", np.cumsum, 0, "Sum of all up to each along `axis`, or of the flat tensor; "
+         "`exclusive` leaves each itself out.")  # fmt: skip
+_declare("cumprod", np.cumprod, 1, "Product of all up to each along `axis`, or of the flat tensor; "
+         "`exclusive` leaves each itself out.")  # fmt: skip

@@ -1,0 +1,435 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr, TupleGetItem, TupleWrapper, const
+from serde.relay.precision import widen
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import join_dim, normalize_axes, normalize_axis, require_float
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+Types = tuple[TensorType | None, ...]
+
+
+def _along(values: Array, data: Array, axis: int) -> Array:
+    """Return a vector shaped to broadcast along one axis of `data`."""
+    shape = [1] * data.ndim
+    shape[axis] = -1
+    return widen(values).reshape(shape)
+
+
+def _with_channels(data: TensorType, vectors: Sequence[TensorType], axis: int) -> TensorType:
+    """Return the type of `data`, its length along `axis` joined with that of `vectors`."""
+    require_float(data, *vectors)
+    axis = normalize_axis(axis, data.rank)
+    length = data.shape[axis]
+    for vector in vectors:
+        if vector.rank != 1:
+            raise TypeInferenceError(f"expected a tensor of rank 1, found {vector!r}")
+        try:
+            length = join_dim(length, vector.shape[0])
+        except TypeInferenceError:
+            raise TypeInferenceError(
+                f"{vector.shape[0]} values do not fit axis {axis} of {data!r}"
+            ) from None
+    return TensorType((*data.shape[:axis], length, *data.shape[axis + 1 :]), data.dtype)
+
+
+def _fill(types: Sequence[TensorType | None], axis: int) -> Types:
+    data = types[0]
+    if data is None:
+        return tuple(types)
+    vector = TensorType([data.shape[normalize_axis(axis, data.rank)]], data.dtype)
+    return tuple(vector if type_ is None else type_ for type_ in types)
+
+
+def _batch_norm_type(
+    data: TensorType,
+    gamma: TensorType,
+    beta: TensorType,
+    moving_mean: TensorType,
+    moving_var: TensorType,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> tuple[TensorType, TensorType, TensorType]:
+    result = _with_channels(data, (gamma, beta, moving_mean, moving_var), axis)
+    return result, moving_mean, moving_var
+
+
+def _complete_norm(
+    *types: TensorType | None, axis: int, epsilon: float, center: bool, scale: bool
+) -> Types:
+    return _fill(types, axis)
+
+
+_VARIANCE = tensor((3,), low=0.5, high=2.0)
+
+
+@relay_op(
+    "nn.batch_norm",
+    infer=_batch_norm_type,
+    complete=_complete_norm,
+    samples=[
+        sample((2, 3, 4), (3,), (3,), (3,), _VARIANCE),
+        sample((2, 4, 3), (3,), (3,), (3,), _VARIANCE, axis=-1, epsilon=1e-3, scale=False),
+        sample((2, 3), (3,), (3,), (3,), _VARIANCE, center=False),
+    ],
+)
+def batch_norm(
+    data: Array,
+    gamma: Array,
+    beta: Array,
+    moving_mean: Array,
+    moving_var: Array,
+    *,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> tuple[Array, Array, Array]:
+    """`data` normalised along `axis` by recorded statistics; then those statistics.
+
+    `scale` says whether to multiply by `gamma`, `center` whether to add `beta`.
+    """
+    variance = _along(moving_var, data, axis)
+    factor = 1 / np.sqrt(variance + variance.dtype.type(epsilon))
+    if scale:
+        factor = factor * _along(gamma, data, axis)
+    shift = -_along(moving_mean, data, axis) * factor
+    if center:
+        shift = shift + _along(beta, data, axis)
+    result = widen(data) * factor
+    result += shift
+    return result.astype(data.dtype, copy=False), moving_mean, moving_var
+
+
+@builder("nn.batch_norm")
+def build_batch_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    moving_mean: Expr,
+    moving_var: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> TupleWrapper:
+    """Build ``nn.batch_norm``: the normalised data, the mean and the variance."""
+    node = call(
+        "nn.batch_norm",
+        data,
+        gamma,
+        beta,
+        moving_mean,
+        moving_var,
+        axis=axis,
+        epsilon=epsilon,
+        center=center,
+        scale=scale,
+    )
+    return TupleWrapper(node, 3)
+
+
+def _affine_type(
+    data: TensorType,
+    gamma: TensorType,
+    beta: TensorType,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> TensorType:
+    return _with_channels(data, (gamma, beta), axis)
+
+
+def _standardize(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
+    """Return `data` less its mean over `axes`, divided by the root of its variance."""
+    centred = data - data.mean(axes, keepdims=True)
+    variance = np.square(centred).mean(axes, keepdims=True)
+    return centred / np.sqrt(variance + data.dtype.type(epsilon))
+
+
+def _affine(
+    values: Array, gamma: Array, beta: Array, axis: int, *, center: bool, scale: bool
+) -> Array:
+    if scale:
+        values = values * _along(gamma, values, axis)
+    return values + _along(beta, values, axis) if center else values
+
+
+@relay_op(
+    "nn.layer_norm",
+    infer=_affine_type,
+    complete=_complete_norm,
+    samples=[
+        sample((2, 3, 4), (4,), (4,)),
+        sample((2, 3, 4), (3,), (3,), axis=1, epsilon=1e-12, scale=False),
+        sample(tensor((2, 4), "float16"), tensor((4,), "float16"), tensor((4,), "float16")),
+    ],
+)
+def layer_norm(
+    data: Array,
+    gamma: Array,
+    beta: Array,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Array:
+    """`data` standardised over one axis, then scaled by `gamma` and shifted by `beta`."""
+    values = _standardize(widen(data), (axis,), epsilon)
+    result = _affine(values, gamma, beta, axis, center=center, scale=scale)
+    return result.astype(data.dtype, copy=False)
+
+
+@relay_op(
+    "nn.instance_norm",
+    infer=_affine_type,
+    complete=_complete_norm,
+    samples=[
+        sample((2, 3, 4, 5), (3,), (3,)),
+        sample((2, 4, 3), (3,), (3,), axis=-1, center=False),
+    ],
+)
+def instance_norm(
+    data: Array,
+    gamma: Array,
+    beta: Array,
+    *,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Array:
+    """Every channel (of `axis`) of every sample (of axis 0) standardised, scaled and shifted."""
+    kept = (0, axis % data.ndim)
+    axes = tuple(i for i in range(data.ndim) if i not in kept)
+    values = _standardize(widen(data), axes, epsilon)
+    result = _affine(values, gamma, beta, axis, center=center, scale=scale)
+    return result.astype(data.dtype, copy=False)
+
+
+def _group_norm_type(
+    data: TensorType,
+    gamma: TensorType,
+    beta: TensorType,
+    *,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> TensorType:
+    result = _with_channels(data, (gamma, beta), axis)
+    channels = result.shape[normalize_axis(axis, data.rank)]
+    if num_groups < 1 or (type(channels) is int and channels % num_groups):
+        raise TypeInferenceError(f"{channels} channels do not form {num_groups} groups")
+    return result
+
+
+def _complete_group_norm(
+    *types: TensorType | None,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Types:
+    return _fill(types, axis)
+
+
+@relay_op(
+    "nn.group_norm",
+    infer=_group_norm_type,
+    complete=_complete_group_norm,
+    samples=[
+        sample((2, 6, 4), (6,), (6,), num_groups=3),
+        sample((2, 4, 4), (4,), (4,), num_groups=2, axis=2, scale=False),
+    ],
+)
+def group_norm(
+    data: Array,
+    gamma: Array,
+    beta: Array,
+    *,
+    num_groups: int = 0,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+) -> Array:
+    """Groups of adjacent channels of every sample standardised, then scaled and shifted."""
+    axis %= data.ndim
+    channels = data.shape[axis]
+    split = (*data.shape[:axis], num_groups, channels // num_groups, *data.shape[axis + 1 :])
+    axes = tuple(i for i in range(1, data.ndim + 1) if i != axis)
+    values = _standardize(widen(data).reshape(split), axes, epsilon).reshape(data.shape)
+    result = _affine(values, gamma, beta, axis, center=center, scale=scale)
+    return result.astype(data.dtype, copy=False)
+
+
+def _lrn_type(
+    data: TensorType, *, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> TensorType:
+    require_float(data)
+    normalize_axis(axis, data.rank)
+    if size < 1 or size % 2 == 0:
+        raise TypeInferenceError(f"size: expected an odd number, found {size}")
+    return data
+
+
+@relay_op(
+    "nn.lrn",
+    infer=_lrn_type,
+    samples=[
+        sample((2, 7, 3, 4)),
+        sample((1, 3, 4, 6), size=3, axis=3, bias=1.0, alpha=0.5, beta=0.5),
+    ],
+)
+def lrn(
+    data: Array,
+    *,
+    size: int = 5,
+    axis: int = 1,
+    bias: float = 2.0,
+    alpha: float = 0.0001,
+    beta: float = 0.75,
+) -> Array:
+    """Each element divided by a power of the squares of its `size` neighbours along `axis`.
+
+    The divisor is ``(bias + alpha / size * sum of squares) ** beta``; beyond the ends
+    there is nothing to add.
+    """
+    wide = np.moveaxis(widen(data), axis, 0)
+    half = size // 2
+    padded = np.zeros((wide.shape[0] + 2 * half, *wide.shape[1:]), wide.dtype)
+    padded[half : half + wide.shape[0]] = np.square(wide)
+    total = np.zeros_like(wide)
+    for offset in range(size):
+        total += padded[offset : offset + wide.shape[0]]
+    result = wide / (bias + alpha / size * total) ** beta
+    return np.moveaxis(result, 0, axis).astype(data.dtype, copy=False)
+
+
+@builder("nn.lrn")
+def build_lrn(
+    data: Expr,
+    size: int = 5,
+    axis: int = 1,
+    bias: float = 2,
+    alpha: float = 1e-05,
+    beta: float = 0.75,
+) -> Expr:
+    """Build ``nn.lrn``; as in TVM, the builder's `alpha` is a tenth of the attribute's default."""
+    return call("nn.lrn", data, size=size, axis=axis, bias=bias, alpha=alpha, beta=beta)
+
+
+def _l2_normalize_type(data: TensorType, *, eps: float, axis: tuple[int, ...]) -> TensorType:
+    require_float(data)
+    normalize_axes(axis, data.rank)
+    return data
+
+
+@relay_op(
+    "nn.l2_normalize",
+    infer=_l2_normalize_type,
+    samples=[sample((2, 3, 4), eps=1e-5, axis=(1,)), sample((2, 3), eps=1e3, axis=())],
+)
+def l2_normalize(data: Array, *, eps: float, axis: tuple[int, ...]) -> Array:
+    """`data` divided by the root of its sum of squares over `axis`, that sum at least `eps`.
+
+    No axis stands for all of them.
+    """
+    wide = widen(data)
+    total = np.square(wide).sum(axis or None, keepdims=True)
+    return (wide / np.sqrt(np.maximum(total, eps))).astype(data.dtype, copy=False)
+
+
+@builder("nn.l2_normalize")
+def build_l2_normalize(data: Expr, eps: float, axis: int | Sequence[int] | None = None) -> Expr:
+    """Build ``nn.l2_normalize``, over all axes unless `axis` is given."""
+    return call("nn.l2_normalize", data, eps=eps, axis=() if axis is None else axis)
+
+
+def _dropout_type(data: TensorType, *, rate: float) -> tuple[TensorType, TensorType]:
+    if not 0 <= rate <= 1:
+        raise TypeInferenceError(f"rate: expected a number between 0 and 1, found {rate}")
+    return data, data
+
+
+@relay_op("nn.dropout", infer=_dropout_type, samples=[sample((2, 3)), sample((4,), rate=0.1)])
+def dropout(data: Array, *, rate: float = 0.5) -> tuple[Array, Array]:
+    """`data` as it is, for at inference nothing is dropped, and a mask of ones."""
+    return data, np.ones_like(data)
+
+
+@builder("nn.dropout")
+def build_dropout(data: Expr, rate: float = 0.5) -> Expr:
+    """Build ``nn.dropout`` and take the data, leaving the mask."""
+    return TupleGetItem(call("nn.dropout", data, rate=rate), 0)
+
+
+@builder("nn.dropout_raw")
+def build_dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
+    """Build ``nn.dropout`` itself, which yields the data and the mask."""
+    return call("nn.dropout", data, rate=rate)
+
+
+def _rms_norm_type(data: TensorType, gamma: TensorType, *, axis: int, epsilon: float) -> TensorType:
+    require_float(data, gamma)
+    start = normalize_axis(axis, data.rank)
+    if gamma.rank != data.rank - start or gamma.dtype != data.dtype:
+        raise TypeInferenceError(f"{gamma!r} does not scale axes {start} and on of {data!r}")
+    shape: list[Dim] = list(data.shape)
+    for index, length in enumerate(gamma.shape, start):
+        shape[index] = join_dim(shape[index], length)
+    return TensorType(shape, data.dtype)
+
+
+def _complete_rms_norm(
+    data: TensorType | None, gamma: TensorType | None, *, axis: int, epsilon: float
+) -> Types:
+    if data is None or gamma is not None:
+        return data, gamma
+    return data, TensorType(data.shape[normalize_axis(axis, data.rank) :], data.dtype)
+
+
+def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -> Expr:
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
+    axes = tuple(range(normalize_axis(axis, data.type.rank), data.type.rank))
+    power = call("mean", call("multiply", data, data), axis=axes, keepdims=True)
+    factor = call("rsqrt", call("add", power, const(epsilon, data.type.dtype)))
+    return call("multiply", call("multiply", data, factor), gamma)
+
+
+@relay_op(
+    "serde.rms_norm",
+    infer=_rms_norm_type,
+    complete=_complete_rms_norm,
+    decompose=_decompose_rms_norm,
+    samples=[sample((2, 3, 4), (4,)), sample((2, 3, 4), (3, 4), axis=1, epsilon=1e-3)],
+)
+def rms_norm(data: Array, gamma: Array, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
+    """`data` divided by its root mean square over the axes from `axis` on, then scaled.
+
+    `gamma` has the lengths of those axes (Zhang and Sennrich, 2019).
+    """
+    wide = widen(data)
+    axes = tuple(range(axis % data.ndim, data.ndim))
+    power = np.square(wide).mean(axes, keepdims=True) + wide.dtype.type(epsilon)
+    return (wide / np.sqrt(power) * widen(gamma)).astype(data.dtype, copy=False)

@@ -1,0 +1,119 @@
+"""Pooling by a norm: between the mean and the maximum."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, const
+from serde.relay.op.pool.reduction import Window, spatial_axes, window_type
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample
+from serde.relay.shapes import require_float
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _lp_pool_type(
+    data: TensorType,
+    *,
+    p: int,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    ceil_mode: bool,
+) -> TensorType:
+    require_float(data)
+    if p < 1:
+        raise TypeInferenceError(f"p: expected a positive number, found {p}")
+    rank = len(pool_size)
+    if rank not in (1, 2, 3):
+        raise TypeInferenceError(f"pool_size: expected 1 to 3 numbers, found {list(pool_size)}")
+    return window_type(
+        data,
+        pool_size=pool_size,
+        strides=_whole(strides, rank),
+        dilation=_whole(dilation, rank),
+        padding=padding,
+        layout=layout,
+        out_layout="",
+        ceil_mode=ceil_mode,
+        rank=rank,
+    )
+
+
+def _whole(values: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    return values * rank if len(values) == 1 else values
+
+
+def _decompose_lp_pool(
+    data: Expr,
+    *,
+    p: int,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    ceil_mode: bool,
+) -> Expr:
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
+    dtype, rank = data.type.dtype, len(pool_size)
+    powers = call("abs", data)
+    if p > 1:
+        powers = call("power", powers, const(p, dtype))
+    means = call(
+        f"nn.avg_pool{rank}d",
+        powers,
+        pool_size=pool_size,
+        strides=_whole(strides, rank),
+        dilation=_whole(dilation, rank),
+        padding=padding,
+        layout=layout,
+        ceil_mode=ceil_mode,
+        count_include_pad=True,
+    )
+    sums = call("multiply", means, const(math.prod(pool_size), dtype))
+    return sums if p == 1 else call("power", sums, const(1 / p, dtype))
+
+
+@relay_op(
+    "serde.lp_pool",
+    infer=_lp_pool_type,
+    decompose=_decompose_lp_pool,
+    samples=[
+        sample((1, 2, 7, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
+        sample((1, 7, 8, 2), p=3, pool_size=(2, 2), layout="NHWC", ceil_mode=True, strides=(2,)),
+        sample((1, 2, 9), p=1, pool_size=(3,), dilation=(2,), layout="NCW"),
+        sample((1, 2, 4, 5, 6), pool_size=(2, 2, 2), layout="NCDHW"),
+    ],
+)
+def lp_pool(
+    data: Array,
+    *,
+    p: int = 2,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...] = (1,),
+    dilation: tuple[int, ...] = (1,),
+    padding: tuple[int, ...] = (0,),
+    layout: str = "NCHW",
+    ceil_mode: bool = False,
+) -> Array:
+    """The `p`-norm of each window: the root of the sum of powers of magnitudes.
+
+    Padding counts as zeros. `pool_size` has 1 to 3 spatial lengths, `layout` as many;
+    one stride or dilation holds for all axes. As LpPool of ONNX has it.
+    """
+    rank = len(pool_size)
+    window = Window.of(
+        pool_size, _whole(strides, rank), _whole(dilation, rank), padding, ceil_mode=ceil_mode
+    )
+    powers = np.abs(widen(data)) ** p
+    sums = window.reduce(powers, spatial_axes(data.ndim, layout, rank), 0, np.add)
+    return (sums ** (1 / p)).astype(data.dtype, copy=False)

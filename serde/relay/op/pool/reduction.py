@@ -1,0 +1,186 @@
+"""What the poolings share: the window along one axis at a time.
+
+A maximum or a sum over a box is one over each axis in turn, so a window of
+m times n taps costs m plus n passes over the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.precision import widen
+from serde.relay.registry import Array
+from serde.relay.shapes import at, layout_axes, pool_dim, require_window, split_padding
+from serde.relay.types import TensorType
+
+__all__ = [
+    "LETTERS",
+    "Window",
+    "lowest",
+    "relayout",
+    "spatial_axes",
+    "to_out_layout",
+    "total",
+    "window_type",
+]
+
+LETTERS = {1: "W", 2: "HW", 3: "DHW"}
+"""Letters of the spatial axes for each number of them."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window that slides over the spatial axes."""
+
+    size: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilation: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    ceil_mode: bool
+
+    @classmethod
+    def of(
+        cls,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilation: tuple[int, ...],
+        padding: tuple[int, ...],
+        *,
+        ceil_mode: bool,
+    ) -> Window:
+        """Return the window that attributes describe."""
+        before, after = split_padding(padding, len(pool_size))
+        return cls(pool_size, strides, dilation, before, after, ceil_mode)
+
+    def length(self, index: int, length: Dim) -> Dim:
+        """Return how many windows there are along spatial axis number `index`."""
+        return pool_dim(
+            length,
+            self.size[index],
+            self.strides[index],
+            self.before[index] + self.after[index],
+            self.dilation[index],
+            ceil_mode=self.ceil_mode,
+        )
+
+    def reduce(
+        self, data: Array, axes: Sequence[int], fill: AnyValue, combine: Callable[..., Array]
+    ) -> Array:
+        """Combine the taps of every window; beyond the data there is `fill`."""
+        for index, axis in enumerate(axes):
+            data = self._reduce_axis(data, index, axis, fill, combine)
+        return data
+
+    def _reduce_axis(
+        self, data: Array, index: int, axis: int, fill: AnyValue, combine: Callable[..., Array]
+    ) -> Array:
+        count = self.length(index, data.shape[axis])
+        stride, dilation = self.strides[index], self.dilation[index]
+        if not isinstance(count, int):
+            raise TypeInferenceError(f"a length of {count} is not known")
+        reach = (count - 1) * stride + (self.size[index] - 1) * dilation + 1
+        padded = _extend(data, axis, self.before[index], reach, fill)
+        lead = (slice(None),) * axis
+        result = None
+        for tap in range(self.size[index]):
+            start = tap * dilation
+            part = padded[(*lead, slice(start, start + (count - 1) * stride + 1, stride))]
+            result = part.copy() if result is None else combine(result, part, out=result)
+        return data if result is None else result
+
+    def counts(self, index: int, length: int) -> Array:
+        """Return for each window along an axis how many of its taps lie inside the data."""
+        count = self.length(index, length)
+        if not isinstance(count, int):
+            raise TypeInferenceError(f"a length of {count} is not known")
+        starts = np.arange(count) * self.strides[index] - self.before[index]
+        places = starts[:, None] + np.arange(self.size[index]) * self.dilation[index]
+        return ((places >= 0) & (places < length)).sum(1)
+
+
+def _extend(data: Array, axis: int, before: int, reach: int, fill: AnyValue) -> Array:
+    """Return `data` with `before` values of `fill` in front, `reach` long at least."""
+    if before == 0 and reach <= data.shape[axis]:
+        return data
+    shape = list(data.shape)
+    shape[axis] = max(reach, before + data.shape[axis])
+    padded = np.full(shape, fill, data.dtype)
+    padded[(*[slice(None)] * axis, slice(before, before + data.shape[axis]))] = data
+    return padded
+
+
+def window_type(
+    data: TensorType,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+    ceil_mode: bool,
+    rank: int,
+) -> TensorType:
+    """Return the type of a pooling over sliding windows.
+
+    Raises:
+        TypeInferenceError: The window does not fit the data.
+    """
+    require_window(rank, pool_size=pool_size, strides=strides, dilation=dilation)
+    window = Window.of(pool_size, strides, dilation, padding, ceil_mode=ceil_mode)
+    axes = spatial_axes(data.rank, layout, rank)
+    shape = list(data.shape)
+    for index, axis in enumerate(axes):
+        shape[axis] = window.length(index, shape[axis])
+    return TensorType(at(shape, relayout(layout, out_layout)), data.dtype)
+
+
+def spatial_axes(data_rank: int, layout: str, rank: int) -> tuple[int, ...]:
+    """Return where the spatial axes are.
+
+    Raises:
+        TypeInferenceError: The layout is none of this rank, or the data has another rank.
+    """
+    axes = layout_axes(layout, "NC" + LETTERS[rank])
+    if len(axes) != data_rank:
+        raise TypeInferenceError(f"expected data of layout {layout}, found rank {data_rank}")
+    return axes[2:]
+
+
+def relayout(layout: str, out_layout: str) -> tuple[int, ...]:
+    """Return the permutation from `layout` to `out_layout`, which if empty is the same.
+
+    Raises:
+        TypeInferenceError: They do not have the same axes.
+    """
+    return layout_axes(layout, out_layout or layout)
+
+
+def to_out_layout(data: Array, layout: str, out_layout: str) -> Array:
+    """Return `data` with its axes in the order of `out_layout`."""
+    return data.transpose(relayout(layout, out_layout))
+
+
+def total(data: Array) -> Array:
+    """Return `data` in the dtype in which it is summed: at least float32 or int64."""
+    return data.astype(np.int64) if data.dtype.kind in "iub" else widen(data)
+
+
+def lowest(dtype: np.dtype[AnyValue]) -> AnyValue:
+    """Return the least finite value of `dtype`, which TVM pads with for a maximum."""
+    if dtype.kind == "b":
+        return False
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min
+    if dtype.kind == "f":
+        return np.finfo(dtype).min
+    from ml_dtypes import finfo
+
+    return finfo(dtype).min  # type: ignore[no-untyped-call]

@@ -1,0 +1,176 @@
+"""Padding, dilation and flattening."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim, product
+from serde.relay.expr import Expr, const
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import require_window
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+PadWidth = tuple[tuple[int, int], ...]
+
+
+def _padded(data: TensorType, pad_width: PadWidth, *, longest: int | None) -> TensorType:
+    """Return the type of `data` with its sides padded.
+
+    Args:
+        data: Type to pad.
+        pad_width: Lengths before and after each axis.
+        longest: How much less than the length of an axis its padding must at least be,
+            None where any padding will do.
+    """
+    if len(pad_width) != data.rank:
+        raise TypeInferenceError(
+            f"pad_width: expected {data.rank} pairs for {data!r}, found {len(pad_width)}"
+        )
+    shape: list[Dim] = []
+    for length, (before, after) in zip(data.shape, pad_width, strict=True):
+        if before < 0 or after < 0:
+            raise TypeInferenceError(f"pad_width {[before, after]} is negative")
+        wide = max(before, after)
+        if longest is not None and wide and type(length) is int and wide > length - longest:
+            raise TypeInferenceError(
+                f"pad_width {[before, after]} mirrors more than a length of {length} has"
+            )
+        shape.append(length + (before + after))
+    return TensorType(shape, data.dtype)
+
+
+_LONGEST = {"constant": None, "edge": None, "reflect": 1}
+
+
+def _pad_type(
+    data: TensorType, pad_val: TensorType, *, pad_width: PadWidth, pad_mode: str
+) -> TensorType:
+    if pad_val.rank:
+        raise TypeInferenceError(f"expected a scalar to pad with, found {pad_val!r}")
+    if pad_mode == "edge":
+        for length, sides in zip(data.shape, pad_width, strict=False):
+            if length == 0 and any(sides):
+                raise TypeInferenceError("an axis of length 0 has no edge to repeat")
+    return _padded(data, pad_width, longest=_LONGEST[pad_mode])
+
+
+@relay_op(
+    "nn.pad",
+    infer=_pad_type,
+    samples=[
+        sample((2, 3), np.float32(0.5), pad_width=((1, 2), (0, 3))),
+        sample((2, 3), np.int32(0), pad_width=((1, 2), (0, 3)), pad_mode="edge"),
+        sample((3, 4), np.int32(0), pad_width=((2, 1), (0, 3)), pad_mode="reflect"),
+        sample(tensor((3,), "int8"), tensor((), "int8"), pad_width=((0, 1),)),
+    ],
+)
+def pad(
+    data: Array,
+    pad_val: Array,
+    *,
+    pad_width: tuple[tuple[int, int], ...],
+    pad_mode: Literal["constant", "edge", "reflect"] = "constant",
+) -> Array:
+    """`data` with elements before and after each axis, as many as `pad_width` says.
+
+    They are `pad_val`, or the nearest element, or the mirror image without the edge.
+    """
+    if pad_mode != "constant":
+        return np.pad(data, pad_width, pad_mode)
+    value = np.asarray(pad_val).astype(data.dtype)
+    return np.pad(data, pad_width, constant_values=value)
+
+
+@builder("nn.pad")
+def build_pad(
+    data: Expr,
+    pad_width: Sequence[Sequence[int]],
+    pad_value: Expr | float = 0,
+    pad_mode: str = "constant",
+) -> Expr:
+    """Build ``nn.pad``; a number to pad with becomes a constant."""
+    value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
+    return call("nn.pad", data, value, pad_width=pad_width, pad_mode=pad_mode)
+
+
+def _mirror_pad_type(data: TensorType, *, mode: str, pad_width: PadWidth) -> TensorType:
+    return _padded(data, pad_width, longest=1 if mode == "REFLECT" else 0)
+
+
+@relay_op(
+    "nn.mirror_pad",
+    infer=_mirror_pad_type,
+    samples=[
+        sample((2, 3), mode="REFLECT", pad_width=((1, 1), (2, 0))),
+        sample((2, 3), pad_width=((1, 2), (2, 3))),
+    ],
+)
+def mirror_pad(
+    data: Array,
+    *,
+    mode: Literal["SYMMETRIC", "REFLECT"] = "SYMMETRIC",
+    pad_width: tuple[tuple[int, int], ...],
+) -> Array:
+    """`data` continued by its mirror image, with the edge repeated (SYMMETRIC) or not."""
+    return np.pad(data, pad_width, "symmetric" if mode == "SYMMETRIC" else "reflect")
+
+
+@builder("nn.mirror_pad")
+def build_mirror_pad(
+    data: Expr, pad_width: Sequence[Sequence[int]], mode: str = "SYMMETRIC"
+) -> Expr:
+    """Build ``nn.mirror_pad``."""
+    return call("nn.mirror_pad", data, mode=mode, pad_width=pad_width)
+
+
+def _dilate_type(
+    data: TensorType, *, strides: tuple[int, ...], dilation_value: float
+) -> TensorType:
+    require_window(data.rank, strides=strides)
+    lengths = zip(data.shape, strides, strict=True)
+    shape: list[Dim] = [0 if n == 0 else (n - 1) * s + 1 for n, s in lengths]
+    return TensorType(shape, data.dtype)
+
+
+@relay_op(
+    "nn.dilate",
+    infer=_dilate_type,
+    meta_class="relay.attrs.DilateAttrs",
+    samples=[sample((2, 3), strides=(1, 2)), sample((2, 3), strides=(3, 1), dilation_value=1.5)],
+)
+def dilate(x: Array, *, strides: tuple[int, ...] = (1, 1), dilation_value: float = 0.0) -> Array:
+    """Elements `strides` apart along each axis, with `dilation_value` between them."""
+    lengths = [0 if n == 0 else (n - 1) * s + 1 for n, s in zip(x.shape, strides, strict=True)]
+    result = np.full(lengths, np.asarray(dilation_value).astype(x.dtype))
+    result[tuple(slice(None, None, s) for s in strides)] = x
+    return result
+
+
+@builder("nn.dilate")
+def build_dilate(data: Expr, strides: AnyValue, dilation_value: float = 0.0) -> Expr:
+    """Build ``nn.dilate``."""
+    return call("nn.dilate", data, strides=strides, dilation_value=dilation_value)
+
+
+def _batch_flatten_type(data: TensorType) -> TensorType:
+    if data.rank < 1:
+        raise TypeInferenceError("a scalar has no batch axis")
+    return TensorType((data.shape[0], product(data.shape[1:])), data.dtype)
+
+
+@relay_op(
+    "nn.batch_flatten",
+    infer=_batch_flatten_type,
+    samples=[sample((2, 3, 4)), sample((5,)), sample(tensor((2, 3, 2, 2), "int8"))],
+)
+def batch_flatten(data: Array) -> Array:
+    """All axes but the first as one."""
+    rest = int(np.prod(data.shape[1:], dtype=np.int64))
+    return data.reshape(data.shape[0], rest)

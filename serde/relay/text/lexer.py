@@ -1,0 +1,127 @@
+"""Tokens of Relay text."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from serde.errors import ParseError
+from serde.limits import MAX_GRAPH_TEXT_BYTES
+
+__all__ = ["Lexer", "Token"]
+
+_SPACE: Final = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
+_COMMENT: Final = re.compile(r"/\*|\*/")
+_TOKEN: Final = re.compile(
+    r"""
+    (?P<local>%[A-Za-z_/][A-Za-z0-9_/]*)
+  | (?P<graph>%[0-9]+)
+  | (?P<global>@[A-Za-z_][A-Za-z0-9_/]*)
+  | (?P<ident>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)
+  | (?P<number>[0-9](?:[eE][+-]?[0-9]|[A-Za-z0-9.])*)
+  | (?P<string>"(?:[^"\\]|\\.)*")
+  | (?P<punct>->|==|!=|<=|>=|[-+*/<>=,;:?.(){}\[\]])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_HEADER: Final = re.compile(r'#\[version[ \t]*=[ \t]*"([^"\n]{0,100})"\]')
+_METADATA: Final = re.compile(r"^#\[metadata\]", re.MULTILINE)
+_VERSIONS: Final = ("0.0.5",)
+
+
+class Token(NamedTuple):
+    """A token: its kind, its text and where it starts."""
+
+    kind: str
+    text: str
+    position: int
+
+
+class Lexer:
+    """Yields the tokens of a text one by one; comments and spaces fall away.
+
+    Args:
+        text: The whole text.
+        name: What errors call it.
+
+    Raises:
+        ParseError: The text is longer than any that serde reads.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text = text
+        self._name = name
+        self._at = 0
+        if len(text) > MAX_GRAPH_TEXT_BYTES:
+            raise self.error(f"a text of {len(text)} characters is longer than serde reads", 0)
+        found = _METADATA.search(text)
+        self._end = found.start() if found else len(text)
+        self.metadata = text[found.end() :] if found else ""
+        self.metadata_position = self._end
+        self._ahead: list[Token] = []
+
+    def error(self, message: str, position: int) -> ParseError:
+        """Return an error at a place in the text."""
+        line, column = self.place(position)
+        return ParseError(message, line=line, column=column, name=self._name)
+
+    def place(self, position: int) -> tuple[int, int]:
+        """Return line and column, both from 1."""
+        start = self._text.rfind("\n", 0, position) + 1
+        return self._text.count("\n", 0, position) + 1, position - start + 1
+
+    def header(self, *, required: bool) -> None:
+        """Read the version line.
+
+        Raises:
+            ParseError: It is absent though required, or names another version.
+        """
+        self._skip()
+        match = _HEADER.match(self._text, self._at, self._end)
+        if match is None:
+            if required:
+                raise self.error('expected #[version = "0.0.5"]', self._at)
+            return
+        if match[1] not in _VERSIONS:
+            raise self.error(f"expected text of version 0.0.5, found {match[1]}", self._at)
+        self._at = match.end()
+
+    def peek(self, offset: int = 0) -> Token:
+        """Return a token that comes next, without taking it."""
+        while len(self._ahead) <= offset:
+            self._ahead.append(self._read())
+        return self._ahead[offset]
+
+    def take(self) -> Token:
+        """Return the next token and go past it."""
+        return self._ahead.pop(0) if self._ahead else self._read()
+
+    def _read(self) -> Token:
+        self._skip()
+        if self._at >= self._end:
+            return Token("end", "the end of the text", self._end)
+        match = _TOKEN.match(self._text, self._at, self._end)
+        if match is None:
+            char = self._text[self._at]
+            if char == '"':
+                raise self.error("a string does not end", self._at)
+            raise self.error(f"unexpected character {char!r}", self._at)
+        start, self._at = self._at, match.end()
+        return Token(match.lastgroup or "", match[0], start)
+
+    def _skip(self) -> None:
+        while True:
+            match = _SPACE.match(self._text, self._at, self._end)
+            if match is not None:
+                self._at = match.end()
+            if not self._text.startswith("/*", self._at) or self._at >= self._end:
+                return
+            self._at = self._after_comment(self._at)
+
+    def _after_comment(self, start: int) -> int:
+        depth = 0
+        for match in _COMMENT.finditer(self._text, start, self._end):
+            depth += 1 if match[0] == "/*" else -1
+            if depth == 0:
+                return match.end()
+        raise self.error("a comment does not end", start)

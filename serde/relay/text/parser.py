@@ -1,0 +1,691 @@
+"""Relay expressions and modules from text, in TVM's spelling and in serde's dialect.
+
+The rules that nest are generators which hand each other to a loop, so that
+the depth of Python's stack does not depend on the text. Nesting is bounded
+all the same; lines are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any as AnyValue
+from typing import Final, NoReturn
+
+import numpy as np
+
+from serde.errors import RelayError, TypeInferenceError
+from serde.limits import MAX_NESTING
+from serde.relay.compare import structural_equal
+from serde.relay.expr import (
+    Attrs,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef, all_ops, infer_call
+from serde.relay.text.composite import raise_composites
+from serde.relay.text.lexer import Lexer, Token
+from serde.relay.text.literals import number_value
+from serde.relay.text.metadata import AttributeObject, Metadata
+from serde.relay.text.names import NAMES_KEY, TYPES_KEY, decode_pairs, is_symbol
+from serde.relay.text.printer import OPERAND_ATTRIBUTES
+from serde.relay.text.type_parser import TypeParser
+from serde.relay.transform.infer_type import InferType, infer_function
+from serde.relay.types import FuncType, Type, accepts
+from serde.relay.visit import free_vars, post_order
+from serde.weights import numpy_dtype
+
+__all__ = ["fromtext", "parse_attributes", "parse_expr"]
+
+Step = Generator[AnyValue, AnyValue, AnyValue]
+
+_INFIX: Final = {
+    "*": (12, "multiply"),
+    "/": (12, "divide"),
+    "+": (10, "add"),
+    "-": (10, "subtract"),
+    "<": (8, "less"),
+    "<=": (8, "less_equal"),
+    ">": (8, "greater"),
+    ">=": (8, "greater_equal"),
+    "==": (7, "equal"),
+    "!=": (7, "not_equal"),
+}
+_LACKING: Final = {
+    "match": "match expressions",
+    "ref": "references",
+    "ref_read": "references",
+    "ref_write": "references",
+    "type": "algebraic data types",
+    "extern": "algebraic data types",
+}
+_WORDS: Final = {"True": True, "False": False, "None": None, "nullptr": None}
+_NUMERIC: Final = {
+    f"{word}{suffix}": (float(word), dtype)
+    for word in ("inf", "nan")
+    for suffix, dtype in {
+        "f": "float32", "f16": "float16", "f32": "float32", "f64": "float64"
+    }.items()
+}  # fmt: skip
+
+
+def fromtext(text: str, *, name: str = "<text>") -> IRModule:
+    """Return the module that `text` holds, with its types inferred.
+
+    Reads what TVM up to 0.19 printed and both of serde's spellings.
+
+    Args:
+        text: Text of version 0.0.5.
+        name: What errors call it, such as a file's name.
+
+    Raises:
+        ParseError: The text does not parse, or holds what the pivot lacks.
+        TypeInferenceError: Its operators do not fit their operands.
+    """
+    parser = _Parser(text, name)
+    mod = parser.module()
+    try:
+        checked = InferType()(mod)
+        raised = raise_composites(checked, parse_attributes)
+    except TypeInferenceError as error:
+        raise parser.located(error, mod) from None
+    return raised if raised is checked else InferType()(raised)
+
+
+def parse_expr(text: str, *, name: str = "<text>") -> Expr:
+    """Return the one expression that `text` holds, such as ``fn (%x: float32) { exp(%x) }``.
+
+    Its types are inferred where all of its variables are typed.
+
+    Raises:
+        ParseError: The text does not parse, or holds what the pivot lacks.
+        TypeInferenceError: Its operators do not fit their operands.
+    """
+    return _Parser(text, name).single_expression()
+
+
+def parse_attributes(text: str) -> dict[str, AnyValue]:
+    """Return the attributes in a text such as ``axis=1, mode="linear"``.
+
+    Raises:
+        ParseError: The text does not parse.
+    """
+    return _Parser(text, "attributes").attribute_list()
+
+
+class _Parser(TypeParser):
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(Lexer(text, name))
+        self._name = name
+        self._scopes: list[dict[str, Var]] = [{}]
+        self._graph: dict[str, Expr] = {}
+        self._globals: dict[str, GlobalVar] = {}
+        self._used: dict[str, Token] = {}
+        self._places: dict[Expr, int] = {}
+        self._declared: list[tuple[str, Var]] = []
+        self._functions: list[Function | None] = []
+        self._plain: dict[OpDef, Attrs] = {}
+        self._operators = all_ops()
+        self._depth = 0
+        try:
+            self._metadata = Metadata(self._lexer.metadata)
+        except (ValueError, TypeError) as error:
+            raise self._lexer.error(str(error), self._lexer.metadata_position) from None
+
+    # What a text is as a whole.
+
+    def module(self) -> IRModule:
+        """Read definitions to the end of the text."""
+        self._lexer.header(required=True)
+        functions: dict[GlobalVar, Function] = {}
+        while self._lexer.peek().kind != "end":
+            self._refuse_lacking(self._lexer.peek())
+            self._expect("def")
+            token = self._expect_kind("global", "a function's name such as @main")
+            variable = self._global(token)
+            if variable in functions:
+                raise self._fail(f"{token.text} is defined twice", token)
+            self._start_definition()
+            functions[variable] = _run(self._function(token))
+            self._restore(functions[variable], token, variable)
+        known = {variable.name_hint for variable in functions}
+        for name, token in self._used.items():
+            if self._globals[name] not in functions:
+                raise self._fail(f"{token.text} is not defined", token)
+        if len(known) != len(functions):
+            raise self._fail("two functions have the same name")
+        return IRModule(functions)
+
+    def single_expression(self) -> Expr:
+        """Read one expression to the end of the text."""
+        self._lexer.header(required=False)
+        self._start_definition()
+        token = self._lexer.peek()
+        expr: Expr = _run(self._sequence())
+        if self._lexer.peek().kind != "end":
+            raise self._expected("the end of the text")
+        if isinstance(expr, Function):
+            self._restore(expr, token, None)
+        nodes = post_order(expr)
+        unbound = free_vars(expr)
+        untyped = [v for v in unbound if v.type is None]
+        if not untyped and not any(isinstance(node, GlobalVar) for node in nodes):
+            infer_function(Function(unbound, expr))
+        return expr
+
+    def attribute_list(self) -> dict[str, AnyValue]:
+        """Read ``key=value`` pairs to the end of the text."""
+        values: dict[str, AnyValue] = {}
+        while self._lexer.peek().kind != "end":
+            _run(self._key_value(values))
+            if not self._accept(","):
+                break
+        if self._lexer.peek().kind != "end":
+            raise self._expected("the end of the text")
+        return values
+
+    def located(self, error: TypeInferenceError, mod: IRModule) -> TypeInferenceError:
+        """Return `error` with the place of the call that raised it, where that is known."""
+        for node in post_order(*mod.functions.values()):
+            if node not in self._places or not isinstance(node, Call):
+                continue
+            try:
+                infer_call(node)
+            except TypeInferenceError as found:
+                line, column = self._lexer.place(self._places[node])
+                return TypeInferenceError(f"{self._name}:{line}:{column}: {found}")
+        return TypeInferenceError(f"{self._name}: {error}")
+
+    def _start_definition(self) -> None:
+        self._declared = []
+        self._functions = []
+        self._scopes = [{}]
+
+    def _restore(self, function: Function, token: Token, variable: GlobalVar | None) -> None:
+        """Apply, and take away, the attributes that carry original names and types."""
+        try:
+            names = decode_pairs(str(function.attrs.pop(NAMES_KEY, "=")))
+            types = decode_pairs(str(function.attrs.pop(TYPES_KEY, "=")))
+        except ValueError as error:
+            raise self._fail(str(error), token) from None
+        if variable is not None and names.get(token.text):
+            variable.name_hint = names[token.text]
+        for printed, declared in self._declared:
+            if names.get(printed):
+                declared.name_hint = names[printed]
+            if types.get(printed):
+                type_ = self._carried_type(types[printed], declared.type_annotation, token)
+                declared.type_annotation = declared.type = type_
+        for number, each in enumerate(self._functions):
+            carried = types.get(f"->{number}")
+            if each is not None and carried:
+                each.ret_type = self._carried_type(carried, each.ret_type, token)
+            if each is not None and types != {"": ""}:
+                each.type = _function_type(each)
+
+    def _carried_type(self, text: str, shown: Type | None, token: Token) -> Type:
+        inner = _Parser(text, f"{self._name}: type {text[:60]!r}")
+        type_ = inner.type(0)
+        if inner._lexer.peek().kind != "end":
+            raise inner._expected("the end of the type")
+        if shown is None or not accepts(shown, type_):
+            raise self._fail(f"{TYPES_KEY} says {type_!r} where the text says {shown!r}", token)
+        return type_
+
+    # Names.
+
+    def _global(self, token: Token) -> GlobalVar:
+        name = token.text[1:]
+        if name not in self._globals:
+            self._globals[name] = GlobalVar(name)
+        return self._globals[name]
+
+    def _declare(self, token: Token, type_: Type | None) -> Var:
+        name = token.text[1:]
+        variable = Var(name, type_)
+        self._scopes[-1][name] = variable
+        self._declared.append((name, variable))
+        return variable
+
+    def _definition(self) -> Var:
+        """Read ``%name`` with its type, if one is given."""
+        token = self._expect_kind("local", "a variable such as %x")
+        if self._next_is("{"):
+            raise self._fail("virtual devices of variables have no counterpart here")
+        return self._declare(token, self.type_annotation() if self._accept(":") else None)
+
+    def _lookup(self, token: Token) -> Expr:
+        if token.kind == "graph":
+            found: Expr | None = self._graph.get(token.text)
+        elif token.kind == "global":
+            self._used.setdefault(token.text[1:], token)
+            return self._global(token)
+        else:
+            name = token.text[1:]
+            found = next((s[name] for s in reversed(self._scopes) if name in s), None)
+        if found is None:
+            raise self._fail(f"{token.text[:60]} is not defined here", token)
+        return found
+
+    def _refuse_lacking(self, token: Token) -> None:
+        if token.kind == "ident" and token.text in _LACKING:
+            raise self._fail(f"the pivot has no {_LACKING[token.text]}", token)
+
+    # Functions and bodies.
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise self._fail(f"expressions are nested deeper than {MAX_NESTING}")
+
+    def _function(self, start: Token) -> Step:
+        if self._next_is("["):
+            raise self._fail("the pivot has no functions with type parameters")
+        number = len(self._functions)
+        self._functions.append(None)
+        self._expect("(")
+        self._scopes.append({})
+        params: list[Var] = []
+        attrs: dict[str, AnyValue] = {}
+        while not self._accept(")"):
+            if self._lexer.peek().kind == "local" and not attrs:
+                params.append(self._parameter())
+            else:
+                yield self._key_value(attrs)
+            if not self._next_is(")"):
+                self._expect(",")
+        result = self.type_annotation() if self._accept("->") else None
+        body = yield self._block()
+        self._scopes.pop()
+        try:
+            function = Function(params, body, result, attrs)
+        except RelayError as error:
+            raise self._fail(str(error), start) from None
+        self._functions[number] = function
+        return function
+
+    def _parameter(self) -> Var:
+        token = self._lexer.peek()
+        if token.text[1:] in self._scopes[-1]:
+            raise self._fail(f"two parameters are called {token.text}", token)
+        return self._definition()
+
+    def _block(self) -> Step:
+        self._expect("{")
+        self._enter()
+        self._scopes.append({})
+        body = yield self._sequence()
+        self._scopes.pop()
+        self._depth -= 1
+        self._expect("}")
+        return body
+
+    def _sequence(self) -> Step:
+        """Read bindings, then the value; lets become nested from the last one back."""
+        lets: list[tuple[Var, Expr]] = []
+        while True:
+            token = self._lexer.peek()
+            if self._accept("let"):
+                variable = self._definition()
+                self._expect("=")
+                lets.append((variable, (yield self._expr())))
+            elif self._accept("free_var"):
+                self._definition()
+            elif token.kind == "graph" and self._next_is("=", 1):
+                self._lexer.take()
+                self._lexer.take()
+                self._graph[token.text] = yield self._expr()
+            else:
+                value = yield self._expr()
+                if not self._accept(";"):
+                    break
+                lets.append((Var(""), value))
+                continue
+            self._expect(";")
+        for variable, bound in reversed(lets):
+            value = Let(variable, bound, value)
+        return value
+
+    # Expressions.
+
+    def _expr(self) -> Step:
+        """Read operands joined by infix operators, which bind to the left."""
+        values: list[Expr] = [(yield from self._postfix())]
+        waiting: list[Token] = []
+        while True:
+            token = self._lexer.peek()
+            binds = _INFIX.get(token.text, (0, ""))[0] if token.kind == "punct" else 0
+            while waiting and _INFIX[waiting[-1].text][0] >= binds:
+                right, left = values.pop(), values.pop()
+                operator = waiting.pop()
+                values.append(self._infix(operator, left, right))
+            if not binds:
+                return values[0]
+            waiting.append(self._lexer.take())
+            values.append((yield from self._postfix()))
+
+    def _infix(self, token: Token, left: Expr, right: Expr) -> Expr:
+        name = _INFIX[token.text][1]
+        definition = self._operators.get(name)
+        if definition is None:
+            raise self._fail(f"no Relay operator is called {name}", token)
+        return self._operator_call(definition, token, [left, right], {})
+
+    def _postfix(self) -> Step:
+        """Read an atom, one projection, and calls."""
+        token = self._lexer.peek()
+        if token.kind == "ident" and token.text not in _WORDS and token.text not in _NUMERIC:
+            if self._next_is("(", 1) and token.text not in ("if", "fn", "match"):
+                value = yield from self._named_call()
+            else:
+                value = yield from self._atom()
+        else:
+            value = yield from self._atom()
+        if self._accept("."):
+            value = self._projection(value)
+        while self._next_is("("):
+            place = self._lexer.peek()
+            args, attrs = yield from self._arguments()
+            if attrs:
+                raise self._fail(f"{value!r} takes no attributes", place)
+            value = Call(value, args)
+            self._places[value] = token.position
+        return value
+
+    def _projection(self, value: Expr) -> Expr:
+        token = self._expect_kind("number", "the number of a field")
+        if not token.text.isdecimal() or len(token.text) > 9:
+            raise self._fail(f"expected the number of a field, found {token.text[:40]}", token)
+        try:
+            return TupleGetItem(value, int(token.text))
+        except RelayError as error:
+            raise self._fail(str(error), token) from None
+
+    def _atom(self) -> Step:
+        token = self._lexer.take()
+        if token.kind in ("local", "graph", "global"):
+            return self._lookup(token)
+        if token.kind == "number" or token.text == "-" or token.text in _NUMERIC:
+            return self._literal(token)
+        if token.kind == "ident":
+            return (yield from self._word(token))
+        if token.kind == "punct" and token.text == "(":
+            return (yield from self._parenthesis())
+        if token.kind == "punct" and token.text == "{":
+            self._enter()
+            self._scopes.append({})
+            value = yield self._sequence()
+            self._scopes.pop()
+            self._depth -= 1
+            self._expect("}")
+            return value
+        self._unexpected(token, "an expression")
+
+    def _unexpected(self, token: Token, what: str) -> NoReturn:
+        raise self._fail(f"expected {what}, found {token.text[:40]}", token)
+
+    def _word(self, token: Token) -> Step:
+        self._refuse_lacking(token)
+        if token.text in ("True", "False"):
+            return Constant(np.array(token.text == "True"))
+        if token.text == "fn":
+            self._enter()
+            function = yield self._function(token)
+            self._depth -= 1
+            return function
+        if token.text == "if":
+            return (yield from self._if())
+        if token.text == "meta":
+            value = self._meta(token)
+            if not isinstance(value, Constant):
+                raise self._fail("expected an expression, found another kind of object", token)
+            return value
+        if token.text in self._operators:
+            raise self._fail(f"the operator {token.text} is not called", token)
+        raise self._fail(f"no Relay operator is called {token.text[:60]}", token)
+
+    def _if(self) -> Step:
+        self._expect("(")
+        self._enter()
+        cond = yield self._expr()
+        self._depth -= 1
+        self._expect(")")
+        then = yield self._block()
+        self._expect("else")
+        other = yield self._block()
+        return If(cond, then, other)
+
+    def _parenthesis(self) -> Step:
+        fields: list[Expr] = []
+        comma = False
+        self._enter()
+        while not self._accept(")"):
+            fields.append(self._simple() or (yield self._expr()))
+            if not self._next_is(")"):
+                self._expect(",")
+                comma = True
+        self._depth -= 1
+        return fields[0] if len(fields) == 1 and not comma else Tuple(fields)
+
+    def _simple(self) -> Expr | None:
+        """Read an argument that is one name, if that is what comes next."""
+        token = self._lexer.peek()
+        if token.kind not in ("local", "graph") or self._lexer.peek(1).text not in (",", ")"):
+            return None
+        return self._lookup(self._lexer.take())
+
+    # Literals and metadata.
+
+    def _number(self, token: Token) -> tuple[int | float, str]:
+        negative = False
+        while token.kind == "punct" and token.text == "-":
+            negative = not negative
+            token = self._lexer.take()
+        if token.kind == "ident" and token.text in _NUMERIC:
+            value, dtype = _NUMERIC[token.text]
+            return (-value if negative else value), dtype
+        if token.kind != "number":
+            self._unexpected(token, "a number")
+        try:
+            number, dtype = number_value(token.text)
+        except ValueError as error:
+            raise self._fail(str(error), token) from None
+        number = -number if negative else number
+        if number == -(2**31) and token.text.isdecimal():
+            dtype = "int32"
+        if isinstance(number, int):
+            bound = np.iinfo(dtype)
+            if not bound.min <= number <= bound.max:
+                raise self._fail(f"{token.text[:40]} does not fit {dtype}", token)
+        return number, dtype
+
+    def _literal(self, token: Token) -> Constant:
+        value, dtype = self._number(token)
+        with np.errstate(over="ignore"):
+            return Constant(np.array(value, dtype=numpy_dtype(dtype)))
+
+    def _meta(self, token: Token) -> AnyValue:
+        self._expect("[")
+        key = self._expect_kind("ident", "a type key")
+        self._expect("]")
+        self._expect("[")
+        index = self._expect_kind("number", "an index")
+        self._expect("]")
+        if not index.text.isdecimal() or len(index.text) > 9:
+            self._unexpected(index, "an index")
+        try:
+            return self._metadata.get(key.text, int(index.text))
+        except (ValueError, TypeError, RelayError) as error:
+            raise self._fail(str(error), token) from None
+
+    # Calls and attributes.
+
+    def _named_call(self) -> Step:
+        token = self._lexer.take()
+        self._refuse_lacking(token)
+        definition = self._operators.get(token.text)
+        if definition is None:
+            if token.text in ("meta",):
+                raise self._fail("expected [ after meta")
+            raise self._fail(f"no Relay operator is called {token.text[:60]}", token)
+        args, attrs = yield from self._arguments()
+        return self._operator_call(definition, token, args, attrs)
+
+    def _arguments(self) -> Generator[AnyValue, AnyValue, tuple[list[Expr], dict[str, AnyValue]]]:
+        args: list[Expr] = []
+        attrs: dict[str, AnyValue] = {}
+        self._expect("(")
+        self._enter()
+        while not self._accept(")"):
+            simple = self._simple()
+            token = self._lexer.peek()
+            if simple is not None:
+                args.append(simple)
+            elif token.kind == "ident" and self._next_is("=", 1):
+                yield self._key_value(attrs)
+            elif token.kind == "ident" and token.text == "meta" and self._next_is("[", 1):
+                value = self._meta(self._lexer.take())
+                if isinstance(value, AttributeObject):
+                    attrs.update(value.values)
+                elif isinstance(value, Constant):
+                    args.append(value)
+                else:
+                    raise self._fail("expected a constant or attributes", token)
+            else:
+                args.append((yield self._expr()))
+            if not self._next_is(")"):
+                self._expect(",")
+        self._depth -= 1
+        return args, attrs
+
+    def _operator_call(
+        self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
+    ) -> Call:
+        attrs.pop("attrs_type_key", None)
+        self._drop_repeated(definition, token, args, attrs)
+        while len(args) < len(definition.operands) and definition.operands[len(args)].optional:
+            args.append(Tuple(()))
+        if len(args) != len(definition.operands):
+            raise self._fail(
+                f"{definition.name}: expected {len(definition.operands)} operands, "
+                f"found {len(args)}",
+                token,
+            )
+        try:
+            if attrs:
+                bound = definition.bind(attrs)
+            else:
+                known = self._plain.get(definition)
+                bound = self._plain[definition] = known or definition.bind({})
+        except TypeInferenceError as error:
+            raise self._fail(str(error), token) from None
+        call = Call(definition, args, bound)
+        self._places[call] = token.position
+        return call
+
+    def _drop_repeated(
+        self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
+    ) -> None:
+        """Take away attributes that repeat an operand, once they are seen to do so."""
+        names = [operand.name for operand in definition.operands]
+        for name in OPERAND_ATTRIBUTES.get(definition.name, ()):
+            if name not in attrs or name in definition.attributes:
+                continue
+            index = names.index(name)
+            value = attrs.pop(name)
+            same = isinstance(value, Expr) and index < len(args)
+            if not same or not structural_equal(value, args[index]):
+                raise self._fail(
+                    f"{definition.name}: {name} differs from the operand {name}", token
+                )
+
+    def _key_value(self, values: dict[str, AnyValue]) -> Step:
+        token = self._expect_kind("ident", "an attribute's name")
+        self._expect("=")
+        if token.text in values:
+            raise self._fail(f"the attribute {token.text} is given twice", token)
+        start = self._lexer.peek()
+        if start.kind in ("local", "graph", "global") or self._next_is("fn"):
+            values[token.text] = yield self._expr()
+        else:
+            values[token.text] = self._value(0)
+        return None
+
+    def _value(self, depth: int) -> AnyValue:
+        """Read an attribute's value: a literal, a list, a dimension or metadata."""
+        token = self._lexer.peek()
+        if depth > MAX_NESTING // 2:
+            raise self._fail("an attribute is nested too deeply")
+        if self._accept("["):
+            return tuple(self._values("]", depth))
+        if self._accept("("):
+            items = self._values(")", depth)
+            return items[0] if len(items) == 1 else tuple(items)
+        if token.kind == "string":
+            after = self._lexer.peek(1).text
+            return self.dim() if after in ("*", "+", "-") else self._text()
+        if token.kind == "ident" and token.text in _WORDS:
+            return _WORDS[self._lexer.take().text]
+        if token.kind == "ident" and token.text == "meta":
+            return self._meta(self._lexer.take())
+        if self._is_number():
+            return self._number(self._lexer.take())[0]
+        if token.text in ("?", "-", "floordiv") or token.kind == "number":
+            return self.dim()
+        if token.kind == "ident" and is_symbol(token.text):
+            return self.dim()
+        raise self._expected("an attribute's value")
+
+    def _values(self, end: str, depth: int) -> list[AnyValue]:
+        items: list[AnyValue] = []
+        while not self._accept(end):
+            items.append(self._value(depth + 1))
+            if not self._next_is(end):
+                self._expect(",")
+        return items
+
+    def _text(self) -> str:
+        return self._unescaped(self._lexer.take())
+
+    def _is_number(self) -> bool:
+        """Whether a number comes next that no dimension begins with."""
+        offset = 0
+        while self._next_is("-", offset) and offset < MAX_NESTING:
+            offset += 1
+        token = self._lexer.peek(offset)
+        if token.kind == "ident":
+            return token.text in _NUMERIC
+        after = self._lexer.peek(offset + 1)
+        symbolic = after.kind == "punct" and after.text in ("*", "+", "-")
+        return token.kind == "number" and not symbolic
+
+
+def _function_type(function: Function) -> FuncType | None:
+    arguments = [param.type for param in function.params]
+    result = function.ret_type
+    if result is None or any(type_ is None for type_ in arguments):
+        return None
+    return FuncType([type_ for type_ in arguments if type_ is not None], result)
+
+
+def _run(step: Step) -> AnyValue:
+    """Run a generator and those it hands over, without recursion."""
+    stack = [step]
+    answer: AnyValue = None
+    while True:
+        try:
+            stack.append(stack[-1].send(answer))
+            answer = None
+        except StopIteration as done:
+            stack.pop()
+            answer = done.value
+            if not stack:
+                return answer

@@ -1,0 +1,408 @@
+"""Relay text from modules and expressions, in TVM's layout.
+
+What is not a variable, a constant or a function's name becomes a numbered
+temporary on a line of its own, operands first; only the last expression of a
+scope stays in place, if it is used once. Printing keeps its own stack: each
+node's text is made by a generator that asks for the texts it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import Any as AnyValue
+from typing import Final, Union
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.dims import Any, SymDim
+from serde.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef
+from serde.relay.text import composite
+from serde.relay.text.attribute_classes import FIELDS, class_key
+from serde.relay.text.literals import constant_text, escape, float_text
+from serde.relay.text.metadata import MetadataWriter
+from serde.relay.text.names import (
+    NAMES_KEY,
+    TYPES_KEY,
+    NameTable,
+    encode_pairs,
+    is_attribute_key,
+)
+from serde.relay.text.type_text import dim_text, has_symbols, type_text
+from serde.relay.types import FuncType, Type
+from serde.relay.visit import use_counts
+
+__all__ = ["HEADER", "OPERAND_ATTRIBUTES", "attribute_text", "print_expr", "print_module"]
+
+HEADER: Final = '#[version = "0.0.5"]\n'
+OPERAND_ATTRIBUTES: Final = {"arange": ("start", "stop", "step")}
+"""Operators whose operands TVM's attribute class repeats."""
+
+Step = Generator["Step", str, str]
+Texts = Union[str, Step]
+
+
+def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
+    """Return the text of a module.
+
+    Args:
+        mod: The module; types are shown where it is checked.
+        show_meta_data: Whether the header and the metadata section are there; without them
+            the text is for reading only.
+        strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+
+    Raises:
+        RelayError: A value has no form in text.
+    """
+    printer = _Printer(typed=mod.checked, strict=strict, readable=not show_meta_data)
+    ordered = sorted(mod.functions, key=lambda variable: variable.name_hint)
+    for variable in sorted(ordered, key=lambda variable: variable.name_hint != "main"):
+        printer.name_global(variable)
+    texts = [printer.definition(variable, mod.functions[variable]) for variable in ordered]
+    body = "\n".join(texts)
+    return printer.finish(body) if show_meta_data else body
+
+
+def print_expr(expr: Expr, *, strict: bool = False) -> str:
+    """Return the text of an expression, its free variables announced.
+
+    Names that have to change are kept only where `expr` is a function, which
+    can carry them.
+
+    Raises:
+        RelayError: A value has no form in text.
+    """
+    printer = _Printer(typed=False, strict=strict, readable=False)
+    return printer.finish(f"{printer.expression(expr)}\n")
+
+
+def attribute_text(value: AnyValue, *, strict: bool) -> str:
+    """Return an attribute's value as text.
+
+    Raises:
+        RelayError: It has no form in text.
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return "True" if value else "False"
+    if isinstance(value, str):
+        return escape(value)
+    if value is None:
+        return "None"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return float_text(float(value), strict=strict)
+    if isinstance(value, np.dtype):
+        return f'"{value.name}"'
+    if isinstance(value, (tuple, list)):
+        return f"[{', '.join([attribute_text(item, strict=strict) for item in value])}]"
+    if isinstance(value, (SymDim, Any)):
+        if strict and isinstance(value, SymDim):
+            raise RelayError(f"TVM's text cannot hold the dimension {value} as an attribute")
+        return dim_text(value)
+    raise RelayError(f"an attribute that is a {type(value).__name__} has no form in text")
+
+
+def _same_value(a: AnyValue, b: AnyValue) -> bool:
+    return type(a) is type(b) and (a is b or repr(a) == repr(b))
+
+
+class _Printer:
+    def __init__(self, *, typed: bool, strict: bool, readable: bool) -> None:
+        self._typed = typed
+        self._strict = strict
+        self._readable = readable
+        self._metadata = MetadataWriter()
+        self._globals: dict[str, str] = {}
+        self._global_names = NameTable()
+        self._temporaries = 0
+        self._type_texts: dict[Type, str] = {}
+        self._start()
+
+    def _start(self) -> None:
+        self._names = NameTable()
+        self._memo: dict[Expr, str] = {}
+        self._counts: dict[Expr, int] = {}
+        self._types: dict[str, str] = {}
+        self._headers = 0
+        self._scopes: list[list[str]] = [[]]
+        self._indent = ""
+
+    def finish(self, body: str) -> str:
+        """Return the whole text: header, `body`, metadata."""
+        section = self._metadata.text()
+        return f"{HEADER}{body}\n{section}" if section else f"{HEADER}{body}"
+
+    def name_global(self, variable: GlobalVar) -> None:
+        """Fix how a function of the module is called."""
+        self._globals[variable.name_hint] = self._global_names.take(variable.name_hint)
+
+    def _global(self, name: str) -> str:
+        if name not in self._globals:
+            self._globals[name] = self._global_names.take(name)
+        return self._globals[name]
+
+    def definition(self, variable: GlobalVar, function: Function) -> str:
+        """Return the definition of a function of the module."""
+        self._start()
+        self._counts = use_counts(function)
+        printed = self._global(variable.name_hint)
+        if printed != variable.name_hint:
+            self._names.originals[f"@{printed}"] = variable.name_hint
+        return f"{_run(self._function(function, f'def @{printed}', outer=True))}\n"
+
+    def expression(self, expr: Expr) -> str:
+        """Return an expression, free variables announced before it."""
+        self._counts = use_counts(expr)
+        if isinstance(expr, Function):
+            text = _run(self._function(expr, "fn ", outer=True))
+            return "\n".join([*self._scopes[0], text])
+        return _run(self._scope(expr))
+
+    def _type(self, type_: Type) -> str:
+        text = self._type_texts.get(type_)
+        if text is None:
+            text = self._type_texts[type_] = type_text(type_, strict=self._strict)
+        return text
+
+    def _comment(self, type_: Type | None) -> str:
+        if not self._typed or type_ is None:
+            return ""
+        return f" /* ty={self._type(type_)} */"
+
+    def _line(self, text: str) -> None:
+        self._scopes[-1].append(f"{self._indent}{text}")
+
+    def _declare(self, variable: Var) -> str:
+        """Name a variable and return its definition: name, type, comment."""
+        printed = self._names.take(variable.name_hint)
+        self._memo[variable] = f"%{printed}"
+        declared = variable.type_annotation
+        if declared is None and self._typed:
+            declared = variable.type
+        if declared is None:
+            return f"%{printed}"
+        if self._strict and has_symbols(declared):
+            self._types[printed] = type_text(declared)
+        return f"%{printed}: {self._type(declared)}{self._comment(variable.type)}"
+
+    def _visit(self, node: Expr, *, inline: bool) -> Step:
+        known = self._memo.get(node)
+        if known is not None:
+            return known
+        if isinstance(node, Var):
+            self._line(f"free_var {self._declare(node)};")
+            return self._memo[node]
+        atom = self._atom(node)
+        if atom is not None:
+            self._memo[node] = atom
+            return atom
+        text = yield self._compound(node)
+        if inline and self._counts.get(node, 0) <= 1:
+            return text
+        name = f"%{self._temporaries}"
+        self._temporaries += 1
+        self._memo[node] = name
+        self._line(f"{name} = {text};")
+        return name
+
+    def _atom(self, node: Expr) -> str | None:
+        if isinstance(node, Constant):
+            text = constant_text(node.data, strict=self._strict)
+            if text is None:
+                text = self._metadata.constant(node, typed=self._typed)
+            return text + self._comment(node.type)
+        if isinstance(node, GlobalVar):
+            return f"@{self._global(node.name_hint)}"
+        if isinstance(node, Op):
+            return node.name
+        return None
+
+    def _compound(self, node: Expr) -> Step:
+        if isinstance(node, Call):
+            return self._call(node)
+        if isinstance(node, Tuple):
+            return self._tuple(node)
+        if isinstance(node, TupleGetItem):
+            return self._field(node)
+        if isinstance(node, Function):
+            return self._function(node, "fn ")
+        if isinstance(node, If):
+            return self._if(node)
+        if isinstance(node, Let):
+            return self._braces(node)
+        raise RelayError(f"{node!r} has no form in text")
+
+    def _scope(self, node: Expr) -> Step:
+        """Print a body; lets at its head are lines of this scope."""
+        lines: list[str] = []
+        self._scopes.append(lines)
+        while isinstance(node, Let) and node not in self._memo and self._counts[node] <= 1:
+            definition = self._declare(node.var)
+            value = yield self._visit(node.value, inline=True)
+            self._line(f"let {definition} = {value};")
+            node = node.body
+        text = yield self._visit(node, inline=True)
+        self._line(text)
+        self._scopes.pop()
+        return "\n".join(lines)
+
+    def _indented(self, node: Expr) -> Step:
+        outer = self._indent
+        self._indent = f"{outer}  "
+        body = yield self._scope(node)
+        self._indent = outer
+        return f"{{\n{body}\n{outer}}}"
+
+    def _braces(self, node: Expr) -> Step:
+        # A let that is no line of a scope; the braces keep the text legal, where TVM's is not.
+        if self._counts.get(node, 0) > 1:
+            self._counts[node] = 1
+            text = yield self._indented(node)
+            self._counts[node] = 2
+            return text
+        text = yield self._indented(node)
+        return text
+
+    def _operands(self, nodes: tuple[Expr, ...]) -> Generator[Step, str, list[str]]:
+        texts = []
+        for node in nodes:
+            known = self._memo.get(node)
+            texts.append(known if known is not None else (yield self._visit(node, inline=False)))
+        return texts
+
+    def _tuple(self, node: Tuple) -> Step:
+        texts = yield from self._operands(node.fields)
+        inner = f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+        return inner + self._comment(node.type)
+
+    def _field(self, node: TupleGetItem) -> Step:
+        texts = yield from self._operands((node.tuple_value,))
+        return f"{texts[0]}.{node.index}{self._comment(node.type)}"
+
+    def _if(self, node: If) -> Step:
+        (cond,) = yield from self._operands((node.cond,))
+        then = yield self._indented(node.true_branch)
+        other = yield self._indented(node.false_branch)
+        return f"if ({cond}) {then} else {other}"
+
+    def _call(self, node: Call) -> Step:
+        operation = node.op
+        if self._strict and isinstance(operation, OpDef) and operation.name.startswith("serde."):
+            return (yield from self._extension_call(node))
+        parts = yield from self._operands(node.args)
+        if isinstance(operation, OpDef):
+            callee = operation.name
+            if operation.attributes or node.attrs:
+                parts = parts + (yield from self._attributes(node, operation))
+        elif node.attrs:
+            raise RelayError(f"{node!r}: only calls of operators have attributes")
+        else:
+            (callee,) = yield from self._operands((operation,))
+        return f"{callee}({', '.join(parts)}){self._comment(node.type)}"
+
+    def _extension_call(self, node: Call) -> Step:
+        function, arguments = composite.as_function(node)
+        texts = yield from self._operands(arguments)
+        self._counts.update(use_counts(function))
+        callee = yield self._visit(function, inline=False)
+        return f"{callee}({', '.join(texts)}){self._comment(node.type)}"
+
+    def _attributes(self, node: Call, operation: OpDef) -> Generator[Step, str, list[str]]:
+        if self._strict and not self._readable and operation.meta_class is not None:
+            if class_key(operation.meta_class) not in FIELDS:
+                raise RelayError(f"the attribute class {operation.meta_class} is not known")
+            return [self._metadata.attributes(operation.meta_class, node.attrs)]
+        parts = self._repeated_operands(node, operation)
+        for name, value in node.attrs.items():
+            declared = operation.attributes.get(name)
+            if declared is not None and _same_value(value, declared.default):
+                continue
+            if isinstance(value, Function):
+                self._counts.update(use_counts(value))
+                text = yield self._visit(value, inline=False)
+            elif name == "indices_or_sections" and operation.name == "split":
+                text = self._sections(value)
+            else:
+                text = attribute_text(value, strict=self._strict)
+            parts.append(f"{name}={text}")
+        return parts
+
+    def _sections(self, value: AnyValue) -> str:
+        if not self._strict or self._readable:
+            return attribute_text(value, strict=self._strict)
+        if isinstance(value, int):
+            return self._metadata.boxed(value)
+        return f"[{', '.join([self._metadata.boxed(item) for item in value])}]"
+
+    def _repeated_operands(self, node: Call, operation: OpDef) -> list[str]:
+        names = OPERAND_ATTRIBUTES.get(operation.name, ())
+        if not self._strict or self._readable:
+            return []
+        operands = {o.name: arg for o, arg in zip(operation.operands, node.args, strict=True)}
+        parts = []
+        for name in names:
+            operand = operands[name]
+            if isinstance(operand, Constant):
+                text = self._metadata.constant(operand, typed=False)
+            else:
+                text = self._memo[operand]
+            parts.append(f"{name}={text}")
+        return parts
+
+    def _function(self, node: Function, start: str, *, outer: bool = False) -> Step:
+        params = [self._declare(param) for param in node.params]
+        number = self._headers
+        self._headers += 1
+        result = node.ret_type
+        if result is None and self._typed and isinstance(node.type, FuncType):
+            result = node.type.ret_type
+        if self._strict and has_symbols(result) and result is not None:
+            self._types[f"->{number}"] = type_text(result)
+        body = yield self._indented(node.body)
+        for key, value in node.attrs.items():
+            if not is_attribute_key(key):
+                raise RelayError(f"the function attribute {key!r} has no form in text")
+            params.append(f"{key}={attribute_text(value, strict=self._strict)}")
+        if outer:
+            params += self._carried()
+        arrow = "" if result is None else f" -> {self._type(result)}"
+        comment = "" if outer else self._comment(node.type)
+        return f"{start}({', '.join(params)}){arrow} {body}{comment}"
+
+    def _carried(self) -> Iterator[str]:
+        """Yield the attributes that carry what the text itself cannot."""
+        if self._names.originals:
+            yield f"{NAMES_KEY}={escape(encode_pairs(self._names.originals))}"
+        if self._types:
+            yield f"{TYPES_KEY}={escape(encode_pairs(self._types))}"
+
+
+def _run(step: Step) -> str:
+    """Run a generator and those it asks for, without recursion."""
+    stack = [step]
+    answer: AnyValue = None
+    while True:
+        resume: Callable[[AnyValue], Step] = stack[-1].send
+        try:
+            stack.append(resume(answer))
+            answer = None
+        except StopIteration as done:
+            stack.pop()
+            answer = done.value
+            if not stack:
+                return str(answer)

@@ -1,0 +1,336 @@
+"""Evaluation of shape arithmetic, symbols included, and static forms of what reads it.
+
+A small integer tensor is followed as an array of dimensions. Where all of them
+are integers the tensor becomes a constant; where they are symbols, an
+operator that reads a shape takes them as its attribute instead.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any as AnyValue
+from typing import ClassVar
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.dims import Any, Dim, SymDim
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.interpreter import apply_kernel
+from serde.relay.registry import OpDef, call, get
+from serde.relay.transform.base import FunctionPass
+from serde.relay.types import TensorType, TupleType, Type, accepts
+from serde.relay.visit import rewrite
+from serde.weights import numpy_dtype
+
+__all__ = ["MAX_VALUES", "FoldShape", "shape_value"]
+
+MAX_VALUES = 1024
+"""A tensor of more elements is not taken for shape arithmetic."""
+
+DimArray = np.ndarray[AnyValue, np.dtype[AnyValue]]
+Values = dict[Expr, DimArray]
+
+_MOVES = frozenset([
+    "broadcast_to", "concatenate", "copy", "expand_dims", "gather", "repeat", "reshape",
+    "reverse", "squeeze", "stack", "strided_slice", "take", "tile", "transpose",
+])  # fmt: skip
+"""Operators that only move elements; operands after the first are positions."""
+
+_FIXED: dict[str, Callable[[AnyValue, AnyValue], AnyValue]] = {
+    "floor_mod": operator.mod,
+    "maximum": max,
+    "minimum": min,
+    "mod": lambda a, b: int(np.fmod(a, b)),
+}
+"""Operators followed on integers alone."""
+
+_STATIC: dict[str, tuple[str, dict[str, str]]] = {
+    "dyn.broadcast_to": ("broadcast_to", {"shape": "shape"}),
+    "dyn.expand_dims": ("expand_dims", {"axis": "axis"}),
+    "dyn.full": ("full", {"shape": "shape"}),
+    "dyn.image.resize2d": ("image.resize2d", {"size": "size", "roi": "roi"}),
+    "dyn.nn.pad": ("nn.pad", {"pad_width": "pad_width"}),
+    "dyn.nn.upsampling": ("nn.upsampling", {"scale_h": "scale_h", "scale_w": "scale_w"}),
+    "dyn.nn.upsampling3d": (
+        "nn.upsampling3d",
+        {"scale_d": "scale_d", "scale_h": "scale_h", "scale_w": "scale_w"},
+    ),
+    "dyn.one_hot": ("one_hot", {"depth": "depth"}),
+    "dyn.ones": ("ones", {"shape": "shape"}),
+    "dyn.reshape": ("reshape", {"newshape": "newshape"}),
+    "dyn.squeeze": ("squeeze", {"axes": "axis"}),
+    "dyn.strided_slice": (
+        "strided_slice",
+        {"begin": "begin", "end": "end", "strides": "strides"},
+    ),
+    "dyn.tile": ("tile", {"reps": "reps"}),
+    "dyn.topk": ("topk", {"k": "k"}),
+    "dyn.zeros": ("zeros", {"shape": "shape"}),
+}
+"""For each dynamic operator its static form, and the attribute that each operand becomes."""
+
+
+@dataclass(frozen=True)
+class FoldShape(FunctionPass):
+    """Make shape arithmetic constants, and operators that read shapes static.
+
+    ``reshape_like``, ``broadcast_to_like`` and ``slice_like`` take their result's shape as an
+    attribute where it is known by integers and symbols; so does every ``dyn.`` operator whose
+    shape operand is known.
+    """
+
+    name: ClassVar[str] = "FoldShape"
+
+    def transform(self, function: Function) -> Function:
+        """Follow shapes bottom-up."""
+        values: Values = {}
+
+        def replace(_node: Expr, new: Expr) -> Expr:
+            new = _static(new, values)
+            known = _value(new, values)
+            if known is None:
+                return new
+            constant = _as_constant(new, known)
+            values[new] = values[constant] = known
+            return constant
+
+        result = rewrite(function, replace)
+        if not isinstance(result, Function) or result is function:
+            return function
+        if result.body.type in (None, result.ret_type) or result.ret_type is None:
+            return result
+        return Function(result.params, result.body, result.body.type, result.attrs, result.span)
+
+
+def shape_value(expr: Expr) -> tuple[Dim, ...] | None:
+    """Return the elements of an integer vector as dimensions, or None where they are unknown.
+
+    One element that is not known is an anonymous dimension.
+    """
+    values: Values = {}
+
+    def note(_node: Expr, new: Expr) -> Expr:
+        known = _value(new, values)
+        if known is not None:
+            values[new] = known
+        return new
+
+    result = values.get(rewrite(expr, note))
+    return None if result is None else tuple(result.reshape(-1))
+
+
+def _as_constant(node: Expr, known: DimArray) -> Expr:
+    if isinstance(node, Constant) or not all(type(item) is int for item in known.flat):
+        return node
+    if not isinstance(node.type, TensorType):
+        return node
+    data = np.array(known.tolist(), dtype=numpy_dtype(node.type.dtype)).reshape(known.shape)
+    return Constant(data, node.span)
+
+
+def _value(node: Expr, values: Values) -> DimArray | None:
+    """Return the dimensions that an integer tensor holds, given those below it."""
+    if not _is_small_integer(node.type):
+        return None
+    if node in values or isinstance(node, Constant):
+        return _known(node, values)
+    if isinstance(node, TupleGetItem):
+        return _split_field(node, values)
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return None
+    try:
+        result = _call_value(node, node.op, values)
+    except (ArithmeticError, ValueError, IndexError, TypeError, RelayError):
+        return None
+    if result is None or not isinstance(node.type, TensorType):
+        return None
+    limits = np.iinfo(numpy_dtype(node.type.dtype))
+    whole = [item for item in result.flat if type(item) is int]
+    return result if all(limits.min <= item <= limits.max for item in whole) else None
+
+
+def _known(node: Expr, values: Values) -> DimArray | None:
+    """Return what was found for `node` already."""
+    if isinstance(node, Constant) and node not in values and _is_small_integer(node.type):
+        values[node] = _objects(node.data)
+    return values.get(node)
+
+
+def _is_small_integer(type_: Type | None) -> bool:
+    if not isinstance(type_, TensorType) or not type_.dtype.startswith(("int", "uint")):
+        return False
+    return type_.concrete_shape is not None and type(type_.size) is int and type_.size <= MAX_VALUES
+
+
+def _objects(items: AnyValue) -> DimArray:
+    data = np.asarray(items)
+    result = np.empty(data.shape, object)
+    result.reshape(-1)[:] = [int(item) for item in data.reshape(-1)]
+    return result
+
+
+def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | None:
+    name = definition.name
+    if name in ("shape_of", "ndarray_size"):
+        source = node.args[0].type
+        if not isinstance(source, TensorType):
+            return None
+        return _dims(source.shape) if name == "shape_of" else _dims([source.size]).reshape(())
+    if name in _MOVES:
+        return _moved(node, definition, values)
+    operands = [_known(argument, values) for argument in node.args]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) != len(operands) or not known:
+        return None
+    if name == "cast":
+        return known[0]
+    if name in ("add", "subtract", "multiply"):
+        ufunc = getattr(np, name)
+        return _array(ufunc(known[0], known[1]))
+    if name in ("floor_divide", "divide"):
+        return _quotient(known[0], known[1], floor=name == "floor_divide")
+    if name in _FIXED and all(type(item) is int for value in known for item in value.flat):
+        return _array(np.frompyfunc(_FIXED[name], 2, 1)(known[0], known[1]))
+    if name in ("prod", "sum") and node.attrs["axis"] is None and not node.attrs["exclude"]:
+        fold = operator.mul if name == "prod" else operator.add
+        total = reduce(fold, known[0].reshape(-1), int(name == "prod"))
+        return _dims([total]).reshape((1,) * known[0].ndim if node.attrs["keepdims"] else ())
+    return None
+
+
+def _dims(items: Sequence[Dim]) -> DimArray:
+    result = np.empty(len(items), object)
+    result[:] = list(items)
+    return result
+
+
+def _array(value: AnyValue) -> DimArray:
+    """Return what a NumPy function of objects gave; a single one comes without its array."""
+    return value if isinstance(value, np.ndarray) else _dims([value]).reshape(())
+
+
+def _quotient(left: DimArray, right: DimArray, *, floor: bool) -> DimArray | None:
+    """Return quotients; one rounded towards zero only where no part can be negative."""
+    parts = [*left.flat, *right.flat]
+    if any(type(item) is int and item == 0 for item in right.flat):
+        return None
+    if not floor and any(_may_be_negative(part) for part in parts):
+        return None
+    return _array(np.floor_divide(left, right))
+
+
+def _may_be_negative(dim: Dim) -> bool:
+    if isinstance(dim, SymDim):
+        return any(coefficient < 0 for _, coefficient in dim.terms)
+    return not isinstance(dim, Any) and dim < 0
+
+
+def _moved(node: Call, definition: OpDef, values: Values) -> DimArray | None:
+    """Run the kernel on positions of elements in place of the elements."""
+    pool: list[Dim] = []
+    first = node.args[0]
+    parts = first.fields if isinstance(first, Tuple) else (first,)
+    numbered = []
+    for part in parts:
+        known = _known(part, values)
+        if known is None:
+            return None
+        start = len(pool)
+        pool.extend(known.reshape(-1))
+        numbered.append(np.arange(start, len(pool)).reshape(known.shape))
+    args: list[AnyValue] = [tuple(numbered) if isinstance(first, Tuple) else numbered[0]]
+    for argument in node.args[1:]:
+        where = _known(argument, values)
+        if where is None:
+            return None
+        args.append(where.astype(np.int64))
+    moved = apply_kernel(definition, args, node.attrs)
+    return _dims([pool[int(number)] for number in moved.reshape(-1)]).reshape(moved.shape)
+
+
+def _split_field(node: TupleGetItem, values: Values) -> DimArray | None:
+    split = node.tuple_value
+    if not isinstance(split, Call) or not isinstance(split.op, OpDef) or split.op.name != "split":
+        return None
+    known = _known(split.args[0], values)
+    if known is None or not isinstance(split.type, TupleType):
+        return None
+    numbers = np.arange(known.size).reshape(known.shape)
+    field = apply_kernel(split.op, [numbers], split.attrs)[node.index]
+    flat = known.reshape(-1)
+    return _dims([flat[int(number)] for number in field.reshape(-1)]).reshape(field.shape)
+
+
+def _static(node: Expr, values: Values) -> Expr:
+    """Return the static form of a call that reads a shape, or the node as it is."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return node
+    try:
+        found = _like(node, node.op.name) or _undynamic(node, node.op, values)
+    except RelayError:
+        return node
+    if found is None or found.type is None or node.type is None:
+        return node
+    return found if accepts(node.type, found.type) else node
+
+
+def _like(node: Call, name: str) -> Call | None:
+    type_ = node.type
+    if not isinstance(type_, TensorType) or any(isinstance(dim, Any) for dim in type_.shape):
+        return None
+    data = node.args[0] if node.args else None
+    if name == "reshape_like" and 0 not in type_.shape:
+        return call("reshape", data, newshape=type_.shape, span=node.span)
+    if name == "broadcast_to_like":
+        return call("broadcast_to", data, shape=type_.shape, span=node.span)
+    if name == "slice_like" and type_.concrete_shape is not None:
+        count = type_.rank
+        return call(
+            "strided_slice",
+            data,
+            begin=(0,) * count,
+            end=type_.concrete_shape,
+            strides=(1,) * count,
+            axes=None,
+            span=node.span,
+        )
+    return None
+
+
+def _undynamic(node: Call, definition: OpDef, values: Values) -> Call | None:
+    found = _STATIC.get(definition.name)
+    if found is None:
+        return None
+    name, becomes = found
+    static = get(name)
+    attrs: dict[str, AnyValue] = {
+        key: value for key, value in node.attrs.items() if key in static.attributes
+    }
+    operands: list[Expr] = []
+    for operand, argument in zip(definition.operands, node.args, strict=True):
+        if operand.name not in becomes:
+            operands.append(argument)
+            continue
+        value = _attribute(argument, values)
+        if value is None:
+            return None
+        attrs[becomes[operand.name]] = value
+    return call(name, *operands, span=node.span, **attrs)
+
+
+def _attribute(argument: Expr, values: Values) -> AnyValue:
+    """Return an operand's value in the form of an attribute: a number or nested tuples."""
+    if isinstance(argument, Constant) and argument.data.dtype.kind == "f":
+        return _tuples(argument.data.tolist())
+    known = _known(argument, values)
+    if known is None or any(isinstance(item, Any) for item in known.flat):
+        return None
+    return _tuples(known.tolist())
+
+
+def _tuples(value: AnyValue) -> AnyValue:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

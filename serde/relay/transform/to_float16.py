@@ -1,0 +1,253 @@
+"""float32 arithmetic in float16."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+from typing import ClassVar
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef, call, infer_call
+from serde.relay.transform.base import FunctionPass
+from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.visit import post_order, rebuild, rewrite
+from serde.weights import Weight
+
+__all__ = ["KEEP_FLOAT32", "ToFloat16", "float16_overflows"]
+
+KEEP_FLOAT32 = frozenset([
+    "arange", "cumprod", "cumsum", "dyn.image.resize2d", "dyn.nn.upsampling",
+    "image.affine_grid", "image.crop_and_resize", "image.grid_sample", "image.resize1d",
+    "image.resize2d", "image.resize3d", "mean", "nn.batch_norm", "nn.group_norm",
+    "nn.instance_norm", "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn",
+    "nn.upsampling", "nn.upsampling3d", "prod", "sum", "topk", "variance",
+    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
+    "vision.multibox_prior", "vision.multibox_transform_loc", "vision.non_max_suppression",
+    "vision.proposal", "vision.roi_align", "vision.roi_pool",
+])  # fmt: skip
+"""Operators that stay in float32 unless asked otherwise.
+
+Sums over many elements and squares (normalisations, reductions) leave the range
+or precision of float16; coordinates and indices (resizing, boxes, ranges) need
+more than its eleven bits.
+"""
+
+_OVERFLOW = 65520.0
+"""The smallest magnitude that rounds to infinity in float16."""
+
+
+@dataclass(frozen=True)
+class ToFloat16(FunctionPass):
+    """Compute in float16 what is computed in float32, with casts only at the borders.
+
+    Weights stay float32 parameters with a cast, which ``fold_weights`` takes into the weight.
+    Functions inside and what passes through lets and branches stays float32.
+
+    Args:
+        keep: Names of operators, or of nodes (the source name of their span), that stay float32.
+        keep_io: Whether parameters and results keep their types.
+        weights: Names of the parameters that are weights; they keep their types in any case.
+    """
+
+    name: ClassVar[str] = "ToFloat16"
+
+    keep: frozenset[str] = KEEP_FLOAT32
+    keep_io: bool = True
+    weights: frozenset[str] = frozenset()
+
+    def transform(self, function: Function) -> Function:
+        """Convert one function."""
+        return self._convert(function)[0]
+
+    def _convert(self, function: Function) -> tuple[Function, _Converter]:
+        params, body = list(function.params), function.body
+        if not self.keep_io:
+            params, body = self._narrow_params(params, body)
+        converter = _Converter(self.keep)
+        result = converter.run(body)
+        wanted = body.type
+        if not self.keep_io and wanted is not None:
+            wanted = _narrow(wanted)
+        result = converter.as_type(result, wanted)
+        if result is function.body:
+            return function, converter
+        return Function(params, result, result.type, function.attrs, function.span), converter
+
+    def _narrow_params(self, params: list[Var], body: Expr) -> tuple[list[Var], Expr]:
+        memo: dict[Expr, Expr] = {}
+        for index, param in enumerate(params):
+            if param.name_hint in self.weights or param.type != _float32(param.type):
+                continue
+            narrow = Var(param.name_hint, _narrow(param.type), param.span)
+            memo[param] = call("cast", narrow, dtype="float32")
+            params[index] = narrow
+        return params, rewrite(body, lambda _node, new: new, memo) if memo else body
+
+
+def _float32(type_: Type | None) -> TensorType | None:
+    """Return `type_` itself where it is a float32 tensor."""
+    return type_ if isinstance(type_, TensorType) and type_.dtype == "float32" else None
+
+
+def _narrow(type_: AnyValue) -> AnyValue:
+    if isinstance(type_, TensorType) and type_.dtype == "float32":
+        return TensorType(type_.shape, "float16")
+    if isinstance(type_, TupleType):
+        return TupleType(_narrow(field) for field in type_.fields)
+    return type_
+
+
+@dataclass
+class _Converter:
+    """Builds the float16 form of one function's body, node by node."""
+
+    keep: Collection[str]
+    done: dict[Expr, Expr] = field(default_factory=dict)
+    casts: dict[tuple[Expr, str], Expr] = field(default_factory=dict)
+    overflowed: list[Constant] = field(default_factory=list)
+
+    def run(self, body: Expr) -> Expr:
+        """Return the form of `body`; results of single operators may have become float16."""
+        inside = _inside_functions(body)
+        for node in post_order(body):
+            self.done[node] = node if node in inside else self._node(node)
+        return self.done[body]
+
+    def _node(self, node: Expr) -> Expr:
+        if isinstance(node, Tuple):
+            return rebuild(node, [self.done[child] for child in node.fields])
+        if isinstance(node, TupleGetItem):
+            return rebuild(node, [self.done[node.tuple_value]])
+        if isinstance(node, Call) and isinstance(node.op, OpDef):
+            return self._call(node, node.op)
+        if isinstance(node, Call):
+            callee = (node.op,) if node.op in self.done else ()
+            return self._as_before(node, (*node.args, *callee))
+        if isinstance(node, Let):
+            return self._as_before(node, (node.var, node.value, node.body))
+        if isinstance(node, If):
+            return self._as_before(node, (node.cond, node.true_branch, node.false_branch))
+        return node
+
+    def _as_before(self, node: Expr, parts: tuple[Expr, ...]) -> Expr:
+        return rebuild(node, [self.as_type(self.done[part], part.type) for part in parts])
+
+    def _call(self, node: Call, definition: OpDef) -> Expr:
+        name = "" if node.span is None else node.span.source_name
+        if definition.name not in self.keep and name not in self.keep:
+            args = [self.as_type(self.done[arg], _narrow(arg.type)) for arg in node.args]
+            attrs = {key: _narrow_dtype(value) for key, value in node.attrs.items()}
+            new = Call(definition, args, definition.bind(attrs), node.span)
+            try:
+                new.type = infer_call(new)
+            except TypeInferenceError:
+                new.type = None
+            if new.type in (node.type, _narrow(node.type)) and new.type is not None:
+                unchanged = new.type == node.type and all(map(_is, args, node.args))
+                return node if unchanged else new
+        return self._as_before(node, node.args)
+
+    def as_type(self, node: Expr, wanted: Type | None) -> Expr:
+        """Return `node`, cast where its dtype is not the wanted one."""
+        if wanted is None or node.type == wanted or node.type is None:
+            return node
+        if isinstance(wanted, TupleType) and isinstance(node.type, TupleType):
+            fields = node.fields if isinstance(node, Tuple) else _fields_of(node, node.type)
+            return Tuple(
+                [self.as_type(item, want) for item, want in zip(fields, wanted.fields, strict=True)]
+            )
+        if not isinstance(wanted, TensorType) or not isinstance(node.type, TensorType):
+            return node
+        if node.type.dtype == wanted.dtype:
+            return node
+        key = (node, wanted.dtype)
+        if key not in self.casts:
+            self.casts[key] = self._cast(node, wanted.dtype)
+        return self.casts[key]
+
+    def _cast(self, node: Expr, dtype: str) -> Expr:
+        if isinstance(node, Constant):
+            if dtype == "float16" and _overflows(node.data):
+                self.overflowed.append(node)
+            with np.errstate(over="ignore"):
+                return Constant(node.data.astype(dtype), node.span)
+        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == "cast":
+            source = node.args[0]
+            widened = isinstance(source.type, TensorType) and source.type.dtype == dtype
+            if widened and dtype == "float16":
+                return source
+        return call("cast", node, dtype=dtype, span=node.span)
+
+
+def _is(left: Expr, right: Expr) -> bool:
+    return left is right
+
+
+def _fields_of(node: Expr, type_: TupleType) -> tuple[Expr, ...]:
+    return tuple(TupleGetItem(node, index) for index in range(len(type_.fields)))
+
+
+def _narrow_dtype(value: AnyValue) -> AnyValue:
+    is_float32 = isinstance(value, np.dtype) and value == np.float32
+    return np.dtype(np.float16) if is_float32 else value
+
+
+def _inside_functions(body: Expr) -> set[Expr]:
+    """Return the nodes that function literals hold; their bodies stay as they are."""
+    inside: set[Expr] = set()
+    for node in post_order(body):
+        if isinstance(node, Function) and node not in inside:
+            inside.update(post_order(node))
+    return inside
+
+
+def _overflows(data: np.ndarray[AnyValue, np.dtype[AnyValue]]) -> bool:
+    if data.dtype != np.float32:
+        return False
+    magnitude = np.abs(data)
+    return bool(np.any(np.isfinite(magnitude) & (magnitude >= _OVERFLOW)))
+
+
+def float16_overflows(
+    model: RelayModel, *, keep: frozenset[str] = KEEP_FLOAT32, keep_io: bool = True
+) -> list[str]:
+    """Return what becomes infinite when `model` is converted, one line each.
+
+    Args:
+        model: A model with inferred types, not yet converted.
+        keep: As for :class:`ToFloat16`.
+        keep_io: As for :class:`ToFloat16`.
+    """
+    to_float16 = ToFloat16(keep, keep_io, frozenset(model.params))
+    function, converter = to_float16._convert(model.main)
+    found = [
+        f"constant {'' if node.span is None else node.span.source_name}".rstrip()
+        for node in converter.overflowed
+    ]
+    for node in post_order(function):
+        weight = model.params.get(_narrowed(node))
+        if weight is not None and _weight_overflows(weight):
+            found.append(f"weight {_narrowed(node)}")
+    return found
+
+
+def _narrowed(node: Expr) -> str:
+    """Return the name of the variable that `node` casts to float16, or nothing."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "cast":
+        return ""
+    source = node.args[0]
+    narrows = isinstance(source, Var) and node.attrs["dtype"] == np.float16
+    return source.name_hint if narrows and isinstance(source, Var) else ""
+
+
+def _weight_overflows(weight: Weight) -> bool:
+    if weight.dtype != "float32":
+        return False
+    return any(
+        _overflows(np.frombuffer(chunk, np.float32)) for chunk in weight.chunks() if len(chunk)
+    )

@@ -1,0 +1,211 @@
+"""What a report looks like to people: tables, the same for a terminal and for Markdown."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any as AnyValue
+
+from serde.report import OutputVerdict, Report
+
+__all__ = [
+    "Table",
+    "as_json",
+    "as_markdown",
+    "printable",
+    "shape_text",
+    "size_text",
+    "tables",
+    "verdict_line",
+]
+
+_SHOWN_FACTS_APART = ("path", "bytes", "parameters", "source", "target")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under column names.
+
+    Attributes:
+        columns: Names of the columns.
+        rows: Texts, as many in each row as there are columns.
+        right: Positions of the columns that hold numbers.
+        header: Whether the names of the columns are shown.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+    header: bool = True
+
+
+def tables(report: Report, *, ticks: tuple[str, str]) -> Iterator[Table]:
+    """Yield the tables of a report that have rows: operators, figures, verdicts.
+
+    Args:
+        report: The report.
+        ticks: What stands for an output that passed and for one that did not.
+    """
+    if report.before or report.after:
+        yield operator_table(report)
+    figures = figure_table(report)
+    if figures.rows:
+        yield figures
+    if report.verdicts:
+        yield verdict_table(report.verdicts, ticks)
+
+
+def operator_table(report: Report) -> Table:
+    """Return the operators of source and target side by side, the most frequent first."""
+    source = str(report.facts.get("source", "before"))
+    target = str(report.facts.get("target", "after"))
+    blank = ("", "")
+    rows = [
+        (*left, *right)
+        for left, right in zip_longest(
+            _by_count(report.before), _by_count(report.after), fillvalue=blank
+        )
+    ]
+    totals = (str(report.before.total()), str(report.after.total()))
+    rows.append(("total", totals[0], "total", totals[1]))
+    return Table((source, "before", target, "after"), tuple(rows), frozenset({1, 3}))
+
+
+def _by_count(counts: Counter[str]) -> list[tuple[str, str]]:
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [(name, str(count)) for name, count in ordered]
+
+
+def figure_table(report: Report) -> Table:
+    """Return parameters, size and what else is known of the result."""
+    facts = report.facts
+    rows = []
+    if "parameters" in facts:
+        rows.append(("parameters", f"{facts['parameters']:,}"))
+    if "bytes" in facts:
+        rows.append(("size", size_text(facts["bytes"])))
+    rows += [
+        (name.replace("_", " "), str(value))
+        for name, value in facts.items()
+        if name not in _SHOWN_FACTS_APART
+    ]
+    rows += [("allowed", f"{i.op} {i.node}: {i.reason}") for i in sorted(report.allowed)]
+    rows += [("note", note) for note in report.notes]
+    return Table(("", ""), tuple(rows), header=False)
+
+
+def verdict_table(verdicts: Sequence[OutputVerdict], ticks: tuple[str, str]) -> Table:
+    """Return one row an output."""
+    rows = tuple(
+        (
+            verdict.output,
+            _pair(*map(shape_text, verdict.shapes)),
+            _pair(*verdict.dtypes),
+            f"{verdict.max_abs:.2e}",
+            f"{verdict.max_rel:.2e}",
+            f"{verdict.cosine:.6f}",
+            f"{verdict.atol:.1e}",
+            f"{verdict.rtol:.1e}",
+            ticks[0] if verdict.passed else ticks[1],
+        )
+        for verdict in verdicts
+    )
+    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", "atol", "rtol", "")
+    return Table(columns, rows, frozenset({3, 4, 5, 6, 7}))
+
+
+def verdict_line(report: Report) -> str:
+    """Return one sentence on the outcome of a check, empty if there was none."""
+    if not report.verdicts or report.engines is None:
+        return ""
+    failed = sum(not verdict.passed for verdict in report.verdicts)
+    total = len(report.verdicts)
+    outcome = f"{failed} of {total} outputs differ" if failed else _all(total)
+    return f"checked {report.engines[0]} against {report.engines[1]}: {outcome}"
+
+
+def _all(total: int) -> str:
+    return "the output agrees" if total == 1 else f"all {total} outputs agree"
+
+
+def _pair(left: str, right: str) -> str:
+    return left if left == right else f"{left} != {right}"
+
+
+def shape_text(shape: Sequence[object] | None) -> str:
+    """Return a shape as ``1x3x224x224``; ``scalar`` for rank 0, ``unknown`` for None."""
+    if shape is None:
+        return "unknown"
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes in decimal units, as ``102.5 MB``."""
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def printable(text: str) -> str:
+    """Return text whose control characters, which a file may bring, are spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
+
+
+def as_json(value: Mapping[str, AnyValue]) -> str:
+    """Return JSON; numbers that are not finite become the texts ``inf``, ``-inf`` and ``nan``."""
+    return json.dumps(_jsonable(value), indent=2, allow_nan=False)
+
+
+def _jsonable(value: AnyValue) -> AnyValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value) if isinstance(value, (set, frozenset)) else value
+        return [_jsonable(item) for item in items]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return str(value)
+
+
+def as_markdown(report: Report, *, outcome: str, error: str | None) -> str:
+    """Return a report as a Markdown document.
+
+    Args:
+        report: The report.
+        outcome: One word for how it ended.
+        error: Message of the error that ended it.
+    """
+    parts = [f"# serde: {outcome}"]
+    if error is not None:
+        parts.append(f"```\n{printable(error)}\n```")
+    if report.stages:
+        rows = tuple((stage.name, f"{stage.seconds:.2f}") for stage in report.stages)
+        parts.append(_markdown_table(Table(("stage", "seconds"), rows, frozenset({1}))))
+    parts += [_markdown_table(table) for table in tables(report, ticks=("✓", "✗"))]
+    line = verdict_line(report)
+    if line:
+        parts.append(line)
+    if "path" in report.facts and error is None:
+        parts.append(f"`{printable(str(report.facts['path']))}`")
+    return "\n\n".join(parts) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    rule = ["--:" if i in table.right else "---" for i in range(len(table.columns))]
+    lines = [table.columns, rule, *table.rows]
+    return "\n".join("| " + " | ".join(map(_cell, line)) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return printable(text).replace("\n", " ").replace("|", "\\|")

@@ -1,0 +1,152 @@
+"""Formats by name, by content, by suffix; formats of other packages, sound and broken."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.toy_format import BRIDGE, MODEL, TOY, ToyEntryPoint, ToyExportOptions
+
+import serde.bridge
+from serde.api import to_relay
+from serde.bridge import bind_options, format_names, get_bridge, source_bridge, target_bridge
+from serde.errors import OptionError
+
+BROKEN = ToyEntryPoint("broken", "elsewhere:BRIDGE", ImportError("no module named gizmo"))
+
+
+@pytest.fixture
+def plugins(monkeypatch: pytest.MonkeyPatch) -> list[ToyEntryPoint]:
+    """The entry points that are installed; no format of the package itself."""
+    installed = [TOY]
+    monkeypatch.setattr(serde.bridge, "FORMATS", {})
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: list(installed))
+    return installed
+
+
+@pytest.fixture
+def toy_file(tmp_path: Path) -> Path:
+    path = tmp_path / "model.any"
+    path.write_text(json.dumps(MODEL))
+    return path
+
+
+def test_a_format_of_another_package_is_found_by_name(plugins: list[ToyEntryPoint]) -> None:
+    assert format_names() == ["toy"]
+    assert get_bridge("toy") is BRIDGE
+
+
+def test_a_source_is_recognised_by_content(plugins: list[ToyEntryPoint], toy_file: Path) -> None:
+    assert source_bridge(toy_file) is BRIDGE
+    assert source_bridge([toy_file]) is BRIDGE
+
+
+def test_a_target_is_recognised_by_suffix(plugins: list[ToyEntryPoint]) -> None:
+    assert target_bridge("somewhere/m.toy") is BRIDGE
+
+
+def test_a_broken_plug_in_is_no_obstacle_for_others(
+    plugins: list[ToyEntryPoint], toy_file: Path
+) -> None:
+    plugins.insert(0, BROKEN)
+    assert source_bridge(toy_file) is BRIDGE
+    assert target_bridge("m.toy") is BRIDGE
+
+
+def test_a_broken_plug_in_says_so_when_it_is_asked_for(plugins: list[ToyEntryPoint]) -> None:
+    plugins.append(BROKEN)
+    with pytest.raises(OptionError, match=r"broken: elsewhere:BRIDGE .*no module named gizmo"):
+        get_bridge("broken")
+
+
+def test_a_broken_plug_in_is_named_where_nothing_fits(
+    plugins: list[ToyEntryPoint], tmp_path: Path
+) -> None:
+    plugins.append(BROKEN)
+    path = tmp_path / "unknown.bin"
+    path.write_bytes(b"\x00\x01")
+    with pytest.raises(OptionError, match=r"no format recognises it.*no module named gizmo"):
+        source_bridge(path)
+
+
+def test_an_entry_point_that_is_no_bridge_is_refused(plugins: list[ToyEntryPoint]) -> None:
+    plugins.append(ToyEntryPoint("odd", "elsewhere:odd", object()))
+    with pytest.raises(OptionError, match="odd: expected a Bridge"):
+        get_bridge("odd")
+
+
+def test_two_packages_with_one_name_are_an_error(plugins: list[ToyEntryPoint]) -> None:
+    plugins.append(ToyEntryPoint("toy", "elsewhere:BRIDGE", BRIDGE))
+    with pytest.raises(OptionError, match=r"toy is claimed by support\S+ and elsewhere:BRIDGE"):
+        get_bridge("toy")
+
+
+def test_a_package_may_not_take_the_name_of_an_own_format(
+    plugins: list[ToyEntryPoint], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serde.bridge, "FORMATS", {"toy": "support.toy_format"})
+    with pytest.raises(OptionError, match="toy is also claimed by support"):
+        get_bridge("toy")
+
+
+def test_an_own_format_is_imported_when_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serde.bridge, "FORMATS", {"toy": "support.toy_format"})
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    assert get_bridge("toy") is BRIDGE
+
+
+def test_an_unknown_name_lists_those_there_are(plugins: list[ToyEntryPoint]) -> None:
+    with pytest.raises(OptionError, match="unknown format 'tyo'; known: toy"):
+        get_bridge("tyo")
+
+
+def test_a_missing_file_is_called_so(plugins: list[ToyEntryPoint], tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="there is no such file or model"):
+        source_bridge(tmp_path / "absent.toy")
+
+
+def test_an_object_that_no_format_takes(plugins: list[ToyEntryPoint]) -> None:
+    with pytest.raises(OptionError, match=r"no format accepts float; name one \(toy\)"):
+        source_bridge(1.5)
+
+
+def test_an_unknown_suffix(plugins: list[ToyEntryPoint]) -> None:
+    with pytest.raises(OptionError, match=r"m.xyz: no format is known by this suffix.*toy"):
+        target_bridge("m.xyz")
+
+
+def test_an_unknown_option_lists_those_there_are(
+    plugins: list[ToyEntryPoint], toy_file: Path
+) -> None:
+    with pytest.raises(OptionError, match=r"unknown option opset; known: allow, .*strict_names"):
+        to_relay(toy_file, opset=17)
+
+
+def test_options_are_split_from_the_rest() -> None:
+    own, rest = bind_options(ToyExportOptions, {"indent": 2, "opset": 17})
+    assert own == ToyExportOptions(indent=2)
+    assert rest == {"opset": 17}
+
+
+def test_importing_serde_loads_no_plug_in(tmp_path: Path) -> None:
+    info = tmp_path / "gizmo-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gizmo\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[serde.formats]\nbroken = gizmo_module:BRIDGE\n")
+    (tmp_path / "gizmo_module.py").write_text("raise RuntimeError('loaded')\n")
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import serde, serde.bridge\n"
+        "assert 'gizmo_module' not in sys.modules\n"
+        "assert 'broken' in serde.bridge.format_names()\n"
+        "try:\n    serde.bridge.get_bridge('broken')\n"
+        "except serde.OptionError as error:\n    print(error)\n"
+    )
+    root = Path(serde.bridge.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "format broken: gizmo_module:BRIDGE does not load: loaded\n"

@@ -1,0 +1,99 @@
+"""Every sample of every operator that ONNX can say: our kernel against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+from support.gaps import case, unknown_gaps
+from support.samples import build
+
+from serde.errors import UnsupportedModelError
+from serde.onnx.lower import from_relay
+from serde.onnx.ops import TABLE
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import Sample, all_ops
+from serde.relay.transform import Legalize
+from serde.relay.types import TupleType
+from serde.report import Report
+
+OPSETS = (11, 13, 17, 21, 26)
+
+TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
+
+
+def exportable(name: str, opset: int) -> bool:
+    """Whether an operator has an exporter, or decomposes into some that have."""
+    definition = all_ops()[name]
+    return TABLE.exporter(name, opset) is not None or definition.decompose is not None
+
+
+def samples() -> list[Any]:
+    """One parameter set for each operator, sample and target version."""
+    return [
+        case("onnx-sample", f"{name}-{index}-{opset}", name, given, opset)
+        for name, definition in all_ops().items()
+        for index, given in enumerate(definition.samples)
+        for opset in OPSETS
+        if exportable(name, opset)
+    ]
+
+
+def test_gaps_name_cases() -> None:
+    assert unknown_gaps("onnx-sample", {each.id for each in samples()}) == []
+
+
+@pytest.mark.parametrize(("name", "given", "opset"), samples())
+def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> None:
+    built = build(all_ops()[name], given)
+    function = built.function
+    results = len(built.call.type.fields) if isinstance(built.call.type, TupleType) else 1
+    outputs = tuple(f"out{i}" for i in range(results))
+    inputs = tuple(variable.name_hint for variable in built.variables)
+    model = RelayModel(IRModule({"main": function}), {}, ModelMeta(inputs, outputs))
+    proto = from_relay(model, opset, True, Report()).complete()
+    onnx.checker.check_model(proto, full_check=True)
+    feeds = dict(zip(inputs, built.arrays, strict=True))
+    found = run(proto, feeds, outputs)
+    for expected, actual in zip(built.run(), found, strict=True):
+        assert actual.dtype == expected.dtype
+        assert actual.shape == expected.shape
+        tolerance = TOLERANCE.get(expected.dtype.name, 0)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def run(
+    proto: onnx.ModelProto, feeds: dict[str, np.ndarray], outputs: tuple[str, ...]
+) -> list[np.ndarray]:
+    """Run a model in ONNX Runtime, or where that has no kernel in ONNX's reference."""
+    runtime = pytest.importorskip("onnxruntime")
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = runtime.InferenceSession(
+            proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except runtime.capi.onnxruntime_pybind11_state.NotImplemented:
+        return ReferenceEvaluator(proto).run(list(outputs), feeds)
+    return session.run(list(outputs), feeds)
+
+
+def test_legalize_leaves_what_is_written() -> None:
+    kept = Legalize(supported=lambda node: True)
+    built = build(all_ops()["nn.relu"], all_ops()["nn.relu"].samples[0])
+    mod = IRModule({"main": built.function})
+    assert kept.run(mod) == (mod, False)
+
+
+def test_what_onnx_lacks_is_refused() -> None:
+    missing = [name for name in all_ops() if not exportable(name, 26)]
+    assert "adv_index" in missing
+    built = build(all_ops()["adv_index"], all_ops()["adv_index"].samples[0])
+    inputs = tuple(variable.name_hint for variable in built.variables)
+    model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, ("out",)))
+    with pytest.raises(UnsupportedModelError, match="no exporter"):
+        from_relay(model, 26, False, Report())

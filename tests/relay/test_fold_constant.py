@@ -1,0 +1,67 @@
+"""Evaluation of constants."""
+
+import numpy as np
+
+from serde import relay
+from serde.relay.interpreter import run
+from serde.relay.transform import FoldConstant
+from serde.relay.verify import verify
+from serde.relay.visit import post_order
+
+MATRIX = relay.TensorType((2, 3))
+DATA = np.random.default_rng(1).normal(size=(2, 3)).astype("float32")
+
+
+def _calls(function: relay.Function) -> list[str]:
+    return [node.op.name for node in post_order(function) if isinstance(node, relay.Call)]
+
+
+def test_what_depends_on_constants_is_evaluated() -> None:
+    x = relay.var("x", MATRIX)
+    table = relay.reshape(relay.const(np.arange(6, dtype="float32")), newshape=(2, 3))
+    joined = relay.concatenate([relay.exp(table), table], axis=0)
+    function = relay.Function([x], relay.add(x, relay.split(joined, 2)[0]))
+    mod, changed = FoldConstant().run(relay.IRModule.from_expr(function))
+    verify(mod)
+    assert changed
+    assert _calls(mod["main"]) == ["add"]
+    value = mod["main"].body.args[1]
+    assert value.type == MATRIX
+    np.testing.assert_allclose(value.data, np.exp(np.arange(6.0)).reshape(2, 3), rtol=1e-6)
+
+
+def test_a_constant_condition_chooses() -> None:
+    x = relay.var("x", MATRIX)
+    condition = relay.less(relay.const(1), relay.const(2))
+    function = relay.Function([x], relay.If(condition, relay.exp(x), relay.log(x)))
+    assert _calls(FoldConstant().transform(function)) == ["exp"]
+
+
+def test_large_results_are_left() -> None:
+    wide = relay.broadcast_to(relay.const(1.0), shape=(100, 100))
+    function = relay.Function([], wide)
+    assert FoldConstant(max_bytes=39_999).transform(function) is function
+    assert isinstance(FoldConstant(max_bytes=40_000).transform(function).body, relay.Constant)
+
+
+def test_unknown_lengths_and_failing_kernels_are_left() -> None:
+    x = relay.var("x", MATRIX)
+    function = relay.Function([x], relay.exp(x))
+    assert FoldConstant().transform(function) is function
+
+
+def test_integer_kinds_keep_their_dtype() -> None:
+    total = relay.add(relay.const(np.int8(100)), relay.const(np.int8(27)))
+    result = FoldConstant().transform(relay.Function([], total))
+    assert result.body.data == 127
+    assert result.body.data.dtype == np.int8
+
+
+def test_a_constant_chain_of_100000() -> None:
+    total: relay.Expr = relay.const(np.int32(0))
+    one = relay.const(np.int32(1))
+    for _ in range(100_000):
+        total = relay.add(total, one)
+    result = FoldConstant().transform(relay.Function([], total))
+    assert run(result, []) == 100_000
+    assert isinstance(result.body, relay.Constant)

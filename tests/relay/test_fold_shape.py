@@ -1,0 +1,146 @@
+"""Shape arithmetic over symbols."""
+
+import numpy as np
+import pytest
+
+from serde import relay
+from serde.relay.dims import Any
+from serde.relay.interpreter import run
+from serde.relay.transform import FoldShape, InferType
+from serde.relay.transform.fold_shape import shape_value
+from serde.relay.verify import verify
+from serde.relay.visit import post_order
+
+N = relay.symbol("N")
+
+
+def _x(*shape: object) -> relay.Var:
+    return relay.var("x", relay.TensorType(shape))
+
+
+def _shape(x: relay.Expr) -> relay.Expr:
+    return relay.shape_of(x, dtype="int64")
+
+
+def _c(*values: int) -> relay.Expr:
+    return relay.const(np.array(values, "int64"))
+
+
+def _calls(function: relay.Function) -> list[str]:
+    return [node.op.name for node in post_order(function) if isinstance(node, relay.Call)]
+
+
+def test_the_shape_of_a_known_tensor_is_a_constant() -> None:
+    x = _x(2, 3, 4)
+    mod, changed = FoldShape().run(relay.IRModule.from_expr(_shape(x)))
+    assert changed
+    assert isinstance(mod["main"].body, relay.Constant)
+    np.testing.assert_array_equal(mod["main"].body.data, [2, 3, 4])
+    assert mod["main"].body.data.dtype == np.int64
+
+
+VALUES = {
+    "shape": (lambda x: _shape(x), (N, 3, 4)),
+    "size": (lambda x: relay.reshape(relay.ndarray_size(x), (1,)), (N * 12,)),
+    "sum and product": (
+        lambda x: relay.multiply(relay.add(_shape(x), _c(1, 1, 1)), _c(2, 2, 2)),
+        (N * 2 + 2, 8, 10),
+    ),
+    "difference": (lambda x: relay.subtract(_shape(x), _c(1, 1, 1)), (N - 1, 2, 3)),
+    "quotient": (lambda x: relay.floor_divide(_shape(x), _c(2, 2, 2)), (N // 2, 1, 2)),
+    "truncated quotient of lengths": (
+        lambda x: relay.divide(relay.multiply(_shape(x), _c(4, 1, 1)), _c(2, 2, 2)),
+        (N * 2, 1, 2),
+    ),
+    "slice": (lambda x: relay.strided_slice(_shape(x), [1], [3], [1]), (3, 4)),
+    "take": (lambda x: relay.take(_shape(x), _c(2, 0), axis=0), (4, N)),
+    "concatenate": (
+        lambda x: relay.concatenate(
+            [relay.strided_slice(_shape(x), [0], [1], [1]), _c(-1)], axis=0
+        ),
+        (N, -1),
+    ),
+    "stack of scalars": (
+        lambda x: relay.stack([relay.take(_shape(x), relay.const(0), axis=0)] * 2, axis=0),
+        (N, N),
+    ),
+    "cast": (lambda x: relay.cast(_shape(x), "int32"), (N, 3, 4)),
+    "product of all": (lambda x: relay.prod(_shape(x), keepdims=True), (N * 12,)),
+    "split": (lambda x: relay.split(_shape(x), 3)[0], (N,)),
+    "reversed": (lambda x: relay.reverse(_shape(x), axis=0), (4, 3, N)),
+}
+
+
+@pytest.mark.parametrize("case", VALUES)
+def test_a_shape_tensor_is_followed(case: str) -> None:
+    """Symbolic values, and the same with a number for the symbol as the kernels give it."""
+    build, want = VALUES[case]
+    expr = build(_x("N", 3, 4))
+    assert shape_value(expr) == want
+    concrete = relay.Function([(x := _x(5, 3, 4))], build(x))
+    computed = run(concrete, [np.zeros((5, 3, 4), "float32")])
+    replaced = [relay.dims.substitute(d, {"N": 5}) for d in want]
+    np.testing.assert_array_equal(computed, replaced)
+
+
+def test_what_cannot_be_followed_is_anonymous_or_unknown() -> None:
+    x = _x("?", 3)
+    assert shape_value(_shape(x)) == (Any(), 3)
+    i = relay.var("i", relay.TensorType((2,), "int64"))
+    assert shape_value(relay.add(i, _shape(x))) is None
+    negative = relay.subtract(_shape(_x("N", 3)), _c(7, 7))
+    assert shape_value(relay.divide(negative, _c(2, 2))) is None
+    assert shape_value(relay.floor_divide(negative, _c(0, 1))) is None
+
+
+def test_wrapping_arithmetic_is_not_followed() -> None:
+    big = relay.const(np.array([2**30], "int32"))
+    assert shape_value(relay.multiply(big, big)) is None
+
+
+def test_reshape_like_takes_symbols_as_its_shape() -> None:
+    x = relay.var("x", relay.TensorType(("N", 12)))
+    y = relay.var("y", relay.TensorType(("N", 3, 4)))
+    mod = InferType()(relay.IRModule.from_expr(relay.Function([x, y], relay.reshape_like(x, y))))
+    result = FoldShape()(mod)
+    verify(result)
+    assert _calls(result["main"]) == ["reshape"]
+    a = np.arange(60, dtype="float32").reshape(5, 12)
+    got = run(result["main"], [a, np.zeros((5, 3, 4), "float32")])
+    np.testing.assert_array_equal(got, a.reshape(5, 3, 4))
+
+
+def test_broadcast_to_like_becomes_static() -> None:
+    x = relay.var("x", relay.TensorType((1, 4)))
+    y = relay.var("y", relay.TensorType((3, 4)))
+    function = relay.Function([x, y], relay.broadcast_to_like(x, y))
+    result = FoldShape().transform(function)
+    assert _calls(result) == ["broadcast_to"]
+    a = np.arange(4, dtype="float32").reshape(1, 4)
+    got = run(result, [a, np.zeros((3, 4), "float32")])
+    np.testing.assert_array_equal(got, np.tile(a, (3, 1)))
+
+
+def test_slice_like_becomes_static() -> None:
+    x = relay.var("x", relay.TensorType((5, 4)))
+    y = relay.var("y", relay.TensorType((3, 2)))
+    function = relay.Function([x, y], relay.slice_like(x, y, axes=(0,)))
+    result = FoldShape().transform(function)
+    assert _calls(result) == ["strided_slice"]
+    a = np.arange(20, dtype="float32").reshape(5, 4)
+    np.testing.assert_array_equal(run(result, [a, np.zeros((3, 2), "float32")]), a[:3])
+
+
+def test_an_unknown_length_keeps_reshape_like() -> None:
+    x = relay.var("x", relay.TensorType(("?", 12)))
+    y = relay.var("y", relay.TensorType(("?", 3, 4)))
+    function = relay.Function([x, y], relay.reshape_like(x, y))
+    assert FoldShape().transform(function) is function
+
+
+def test_a_long_chain_of_arithmetic() -> None:
+    x = _x("N", 3)
+    value = _shape(x)
+    for _ in range(20_000):
+        value = relay.add(value, _c(1, 1))
+    assert shape_value(value) == (N + 20_000, 20_003)

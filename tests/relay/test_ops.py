@@ -1,0 +1,121 @@
+"""What holds for every operator, derived from its declaration and samples."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+from support.golden import tvm_ops
+from support.samples import Symbols, all_samples, as_tensor_types, build
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any as AnyDim
+from serde.relay.dims import Dim
+from serde.relay.registry import OpDef, Sample, all_ops
+from serde.relay.types import TensorType, substitute_type
+
+DECLARED = {name: op for name, op in all_ops().items() if not name.startswith("serde.")}
+
+KEPT = {
+    "gather_nd": frozenset({(1, 0)}),
+    "scatter_nd": frozenset({(1, 0)}),
+}
+"""Axes of variables whose length makes the rank of the result."""
+
+NEEDS_LENGTHS = [("squeeze", None)]
+"""(operator, axis) of samples whose rank depends on which lengths are 1."""
+
+REPEATED = {"arange": {"start", "stop", "step"}, "collapse_sum_to": {"shape"}}
+"""Attributes of TVM that say again what an operand says; ours have the operand alone."""
+
+
+@pytest.mark.parametrize(("definition", "given"), all_samples())
+def test_inference_equals_kernel(definition: OpDef, given: Sample) -> None:
+    built = build(definition, given)
+    types = as_tensor_types(built.call.type)
+    results = built.run()
+    assert len(types) == len(results)
+    for type_, result in zip(types, results, strict=True):
+        assert type_.dtype == result.dtype.name
+        assert type_.rank == result.ndim
+        for dim, length in zip(type_.shape, result.shape, strict=True):
+            assert dim in (length, AnyDim())
+
+
+@pytest.mark.parametrize(("definition", "given"), all_samples())
+def test_kernel_leaves_operands_alone(definition: OpDef, given: Sample) -> None:
+    built = build(definition, given)
+    before = [array.copy() for array in built.arrays]
+    built.run()
+    for array, kept in zip(built.arrays, before, strict=True):
+        np.testing.assert_array_equal(array, kept)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["axes", "lengths"])
+@pytest.mark.parametrize(("definition", "given"), all_samples())
+def test_symbolic_inference_equals_concrete(definition: OpDef, given: Sample, shared: bool) -> None:
+    symbols = Symbols(shared=shared, kept=KEPT.get(definition.name, frozenset()))
+    if (definition.name, given.attrs.get("axis")) in NEEDS_LENGTHS:
+        with pytest.raises(TypeInferenceError):
+            build(definition, given, symbols)
+        return
+    concrete = as_tensor_types(build(definition, given).call.type)
+    symbolic = as_tensor_types(build(definition, given, symbols).call.type)
+    assert len(symbolic) == len(concrete)
+    for found, expected in zip(symbolic, concrete, strict=True):
+        back = substitute_type(found, symbols.values)
+        assert isinstance(back, TensorType)
+        assert back.dtype == expected.dtype
+        assert back.rank == expected.rank
+        assert all(map(_same_or_anonymous, back.shape, expected.shape))
+
+
+def _same_or_anonymous(found: Dim, expected: Dim) -> bool:
+    return isinstance(found, AnyDim) or found == expected
+
+
+@pytest.mark.parametrize("name", list(DECLARED))
+def test_operator_is_tvms(name: str) -> None:
+    assert name in tvm_ops()
+
+
+@pytest.mark.parametrize("name", list(DECLARED))
+def test_operands_are_tvms(name: str) -> None:
+    operands = [f"({o.name} tuple)" if o.variadic else o.name for o in DECLARED[name].operands]
+    assert operands == tvm_ops()[name]["inputs"]
+
+
+@pytest.mark.parametrize("name", list(DECLARED))
+def test_attribute_order_is_tvms(name: str) -> None:
+    theirs = [a for a in tvm_ops()[name]["attrs"] if a not in REPEATED.get(name, ())]
+    assert list(DECLARED[name].attributes) == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute"),
+    [(name, attribute) for name, op in DECLARED.items() for attribute in op.attributes],
+)
+def test_attribute_default_is_tvms(name: str, attribute: str) -> None:
+    ours = DECLARED[name].attributes[attribute]
+    text = tvm_ops()[name]["attrs"][attribute]
+    if text.endswith(" required"):
+        assert ours.required
+        return
+    default: Any = ast.literal_eval(text.split("=", 1)[1])
+    assert ours.default == ours.convert(default)
+
+
+@pytest.mark.parametrize("name", list(DECLARED))
+def test_metadata_class_is_tvms(name: str) -> None:
+    facts = tvm_ops()[name]
+    expected = facts["attrs_key"] if facts.get("attrs_type_declared") is False else None
+    assert DECLARED[name].meta_class == expected
+
+
+@pytest.mark.parametrize("name", list(all_ops()))
+def test_operator_is_documented_and_sampled(name: str) -> None:
+    definition = all_ops()[name]
+    assert definition.doc
+    assert definition.samples

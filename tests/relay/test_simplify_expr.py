@@ -1,0 +1,89 @@
+"""Identities that hold bit for bit."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from serde import relay
+from serde.relay.interpreter import run
+from serde.relay.transform import SimplifyExpr
+from serde.relay.verify import verify
+from serde.relay.visit import post_order
+
+DATA = np.random.default_rng(1).normal(size=(2, 3, 4)).astype("float32")
+CUBE = relay.TensorType((2, 3, 4))
+
+VANISHING: dict[str, Callable[[relay.Expr], relay.Expr]] = {
+    "copy": relay.copy,
+    "cast to the same dtype": lambda x: relay.cast(x, "float32"),
+    "reshape to the same shape": lambda x: relay.reshape(x, newshape=(2, -1, 4)),
+    "broadcast_to the same shape": lambda x: relay.broadcast_to(x, shape=(2, 3, 4)),
+    "transpose in order": lambda x: relay.transpose(x, axes=(0, 1, -1)),
+    "two transposes": lambda x: relay.transpose(relay.transpose(x, (2, 0, 1)), (1, 2, 0)),
+    "two default transposes": lambda x: relay.transpose(relay.transpose(x)),
+    "slice of everything": lambda x: relay.strided_slice(x, [0, 0, 0], [2, 9, 4]),
+    "concatenate of one": lambda x: relay.concatenate([x], axis=1),
+    "expand and squeeze": lambda x: relay.squeeze(relay.expand_dims(x, axis=1), axis=[1]),
+    "reshape there and back": lambda x: relay.reshape(relay.reshape(x, (6, 4)), (2, 3, 4)),
+    "field of a tuple": lambda x: relay.TupleGetItem(relay.Tuple([relay.exp(x), x]), 1),
+}
+
+
+@pytest.mark.parametrize("case", VANISHING)
+def test_an_identity_vanishes(case: str) -> None:
+    x = relay.var("x", CUBE)
+    mod, changed = SimplifyExpr().run(relay.IRModule.from_expr(VANISHING[case](x)))
+    verify(mod)
+    assert changed
+    assert mod["main"].body is x
+
+
+KEPT: dict[str, tuple[Callable[[relay.Expr], relay.Expr], Callable[[np.ndarray], np.ndarray]]] = {
+    "reversing slice": (
+        lambda x: relay.strided_slice(x, [-1], [-9], [-1]),
+        lambda a: a[::-1],
+    ),
+    "cast through a narrow type": (
+        lambda x: relay.cast(relay.cast(x, "float16"), "float32"),
+        lambda a: a.astype("float16").astype("float32"),
+    ),
+    "one transpose": (lambda x: relay.transpose(x, (0, 2, 1)), lambda a: a.transpose(0, 2, 1)),
+}
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_what_changes_values_stays(case: str) -> None:
+    build, want = KEPT[case]
+    x = relay.var("x", CUBE)
+    function = relay.Function([x], build(x))
+    assert SimplifyExpr().transform(function) is function
+    np.testing.assert_array_equal(run(function, [DATA]), want(DATA))
+
+
+def test_two_reshapes_and_two_transposes_become_one() -> None:
+    x = relay.var("x", CUBE)
+    turned = relay.transpose(relay.transpose(x, (1, 0, 2)), (2, 1, 0))
+    function = relay.Function([x], relay.reshape(relay.reshape(turned, (4, 6)), (8, 3)))
+    result = SimplifyExpr().transform(function)
+    names = [node.op.name for node in post_order(result) if isinstance(node, relay.Call)]
+    assert names == ["transpose", "reshape"]
+    want = DATA.transpose(1, 0, 2).transpose(2, 1, 0).reshape(8, 3)
+    np.testing.assert_array_equal(run(result, [DATA]), want)
+
+
+def test_an_anonymous_length_keeps_a_reshape_and_a_symbol_does_not() -> None:
+    anonymous = relay.var("x", relay.TensorType(("?", 3)))
+    kept = relay.Function([anonymous], relay.reshape(anonymous, newshape=(-1, 3)))
+    assert SimplifyExpr().transform(kept) is kept
+    named = relay.var("x", relay.TensorType(("N", 3)))
+    same = relay.Function([named], relay.reshape(named, newshape=(relay.symbol("N"), 3)))
+    assert SimplifyExpr().transform(same).body is named
+
+
+def test_100000_copies() -> None:
+    x = relay.var("x", CUBE)
+    body = x
+    for _ in range(100_000):
+        body = relay.copy(body)
+    assert SimplifyExpr().transform(relay.Function([x], body)).body is x

@@ -1,0 +1,58 @@
+"""ONNX Runtime as the engine of converted models."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+
+LOG_ERRORS_ONLY = 3
+
+
+@functools.cache
+def newest_runtime_opset() -> int:
+    """The newest operator set that the installed onnx knows and ONNX Runtime takes as released."""
+    for opset in range(onnx.defs.onnx_opset_version(), 17, -1):
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in "xy"]
+        graph = helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["y"])], "probe", ends[:1], ends[1:]
+        )
+        opsets = [helper.make_opsetid("", opset)]
+        model = helper.make_model(graph, opset_imports=opsets)
+        model.ir_version = helper.find_min_ir_version_for(opsets)
+        try:
+            open_session(model.SerializeToString())
+        except Exception:  # ONNX Runtime has an error class a cause, all of its own
+            continue
+        return opset
+    return 17
+
+
+def open_session(source: Path | bytes) -> onnxruntime.InferenceSession:
+    """A session on the CPU."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = LOG_ERRORS_ONLY
+    options.intra_op_num_threads = 2
+    model = source if isinstance(source, bytes) else str(source)
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run_onnx(
+    source: Path | bytes, inputs: Mapping[str, np.ndarray]
+) -> tuple[list[str], list[np.ndarray]]:
+    """Names and values of a model's outputs.
+
+    Raises:
+        AssertionError: The model has not just the inputs given, in their order.
+    """
+    session = open_session(source)
+    names = [each.name for each in session.get_inputs()]
+    if names != list(inputs):
+        raise AssertionError(f"inputs are {names}, not {list(inputs)}")
+    outputs = [each.name for each in session.get_outputs()]
+    return outputs, session.run(None, dict(inputs))

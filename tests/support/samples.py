@@ -1,0 +1,129 @@
+"""Samples of operators as expressions with arrays, and with symbols in place of lengths."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from serde.relay import Function, Var
+from serde.relay.dims import Dim, symbol
+from serde.relay.expr import Call, Constant, Expr, Tuple
+from serde.relay.registry import OpDef, Sample, TensorSpec, all_ops, infer_call
+from serde.relay.types import TensorType, TupleType, Type
+
+Array = np.ndarray
+Naming = Callable[[int, int, int], Dim]
+"""Gives the dimension for a variable's number, an axis, and its length."""
+
+
+@dataclass(frozen=True)
+class BuiltSample:
+    """A sample as a call.
+
+    Attributes:
+        call: The call, with its inferred type.
+        variables: Its variables.
+        arrays: A value for each variable.
+        operands: What the kernel gets: an array, a tuple of arrays or None for each operand.
+    """
+
+    call: Call
+    variables: tuple[Var, ...]
+    arrays: tuple[Array, ...]
+    operands: tuple[Any, ...]
+
+    @property
+    def function(self) -> Function:
+        """The call as a function of its variables."""
+        return Function(self.variables, self.call)
+
+    def run(self) -> tuple[Array, ...]:
+        """Return what the kernel computes, one array for each result."""
+        op = self.call.op
+        assert isinstance(op, OpDef)
+        return as_arrays(op.kernel(*self.operands, **self.call.attrs))
+
+
+def all_samples() -> list[Any]:
+    """Return a pytest parameter set for each sample of each operator, extensions included."""
+    return [
+        pytest.param(definition, given, id=f"{name}-{index}")
+        for name, definition in all_ops().items()
+        for index, given in enumerate(definition.samples)
+    ]
+
+
+def as_arrays(result: Any) -> tuple[Array, ...]:
+    """Return a kernel's result as a tuple."""
+    return tuple(result) if isinstance(result, tuple) else (result,)
+
+
+def as_tensor_types(type_: Type | None) -> tuple[TensorType, ...]:
+    """Return a call's type as a tuple of tensor types."""
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    assert all(isinstance(field, TensorType) for field in fields)
+    return fields  # type: ignore[return-value]
+
+
+def build(definition: OpDef, given: Sample, name_dim: Naming | None = None) -> BuiltSample:
+    """Return `given` as a call; its random values depend on the operator's name alone.
+
+    Args:
+        definition: The operator.
+        given: One of its samples.
+        name_dim: Dimensions of the variables' types; the lengths themselves if left out.
+    """
+    generator = np.random.default_rng(zlib.crc32(definition.name.encode()))
+    variables: list[Var] = []
+    arrays: list[Array] = []
+
+    def operand(value: Any) -> tuple[Expr, Any]:
+        if value is None:
+            return Tuple(()), None
+        if isinstance(value, list):
+            parts = [operand(item) for item in value]
+            return Tuple([expr for expr, _ in parts]), tuple(array for _, array in parts)
+        if not isinstance(value, TensorSpec):
+            return Constant(value), np.asarray(value)
+        array = value.array(generator)
+        number = len(variables)
+        shape = [
+            name_dim(number, axis, length) if name_dim else length
+            for axis, length in enumerate(value.shape)
+        ]
+        variables.append(Var(f"x{number}", TensorType(shape, value.dtype)))
+        arrays.append(array)
+        return variables[-1], array
+
+    absent = len(definition.operands) - len(given.operands)
+    parts = [operand(value) for value in (*given.operands, *[None] * absent)]
+    call = Call(definition, [expr for expr, _ in parts], definition.bind(given.attrs))
+    call.type = infer_call(call)
+    return BuiltSample(call, tuple(variables), tuple(arrays), tuple(value for _, value in parts))
+
+
+class Symbols:
+    """Gives symbols and remembers their values.
+
+    Args:
+        shared: Whether equal lengths are one symbol; length 1 then stays as it is.
+        kept: (variable, axis) pairs that stay integers.
+    """
+
+    def __init__(self, *, shared: bool, kept: frozenset[tuple[int, int]] = frozenset()) -> None:
+        self.shared = shared
+        self.kept = kept
+        self.values: dict[str, Dim] = {}
+
+    def __call__(self, number: int, axis: int, length: int) -> Dim:
+        """Return the dimension for one axis of a variable."""
+        if (number, axis) in self.kept or (self.shared and length == 1):
+            return length
+        name = f"n{length}" if self.shared else f"x{number}_{axis}"
+        self.values[name] = length
+        return symbol(name)
