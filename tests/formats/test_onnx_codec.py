@@ -633,7 +633,7 @@ def test_writing_512_megabytes_takes_little_memory(tmp_path: Path, kind: str) ->
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 150
+    assert int(done.stdout) < 150, done.stdout
 
 
 @pytest.mark.parametrize(
