@@ -152,7 +152,7 @@ def _relation(rank: int) -> Callable[..., TensorType]:
     def infer(
         data: TensorType,
         *,
-        size: tuple[int, ...] | None,
+        size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
         layout: str,
         method: str,
@@ -161,7 +161,11 @@ def _relation(rank: int) -> Callable[..., TensorType]:
         out_dtype: np.dtype[AnyValue] | None,
         **_: AnyValue,
     ) -> TensorType:
-        if size is None or len(size) != rank or any(length < 1 for length in size):
+        if (
+            size is None
+            or len(size) != rank
+            or any(isinstance(length, int) and length < 1 for length in size)
+        ):
             raise TypeInferenceError(f"size: expected {rank} positive numbers, found {size}")
         cropped = coordinate_transformation_mode == "tf_crop_and_resize"
         if roi is not None and len(roi) != 2 * rank:
@@ -200,7 +204,7 @@ def _with_lengths(data: TensorType, layout: str, lengths: Sequence[Dim]) -> list
 def resize1d(
     data: Array,
     *,
-    size: tuple[int, ...] | None = None,
+    size: tuple[Dim, ...] | None = None,
     roi: tuple[float, ...] | None = None,
     layout: str = "NCW",
     method: Method = "linear",
@@ -236,7 +240,7 @@ def resize1d(
 def resize2d(
     data: Array,
     *,
-    size: tuple[int, ...] | None = None,
+    size: tuple[Dim, ...] | None = None,
     roi: tuple[float, ...] | None = None,
     layout: str = "NCHW",
     method: Method = "linear",
@@ -269,7 +273,7 @@ def resize2d(
 def resize3d(
     data: Array,
     *,
-    size: tuple[int, ...] | None = None,
+    size: tuple[Dim, ...] | None = None,
     roi: tuple[float, ...] | None = None,
     layout: str = "NCDHW",
     method: Method = "linear",
@@ -474,7 +478,7 @@ def _crop_type(
     boxes: TensorType,
     box_indices: TensorType,
     *,
-    crop_size: tuple[int, ...] | None,
+    crop_size: tuple[Dim, ...] | None,
     layout: str,
     method: str,
     extrapolation_value: float,
@@ -511,7 +515,7 @@ def crop_and_resize(
     boxes: Array,
     box_indices: Array,
     *,
-    crop_size: tuple[int, ...] | None = None,
+    crop_size: tuple[Dim, ...] | None = None,
     layout: str = "NCHW",
     method: Literal["bilinear", "nearest_neighbor"] = "bilinear",
     extrapolation_value: float = 0.0,
