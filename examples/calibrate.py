@@ -20,6 +20,11 @@ from serde.compat import import_mxnet
 MATRIX_OPS = {"Convolution", "Deconvolution", "FullyConnected"}
 BATCH_NORMS = {"BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"}
 SCALED_NORMS = {"LayerNorm", "InstanceNorm", "GroupNorm", *BATCH_NORMS}
+SUMS = {"elemwise_add", "broadcast_add", "_Plus", "_plus", "add_n", "ElementWiseSum"}
+SCALE = (0.5, 1.5)
+BRANCH_SCALE = (0.1, 0.4)
+"""A branch adds little to what it branches from, as in trained nets: with branches as
+strong as the trunk, rounding errors grow from block to block and drown the comparison."""
 LOSS_HEADS = {
     "SoftmaxOutput",
     "LinearRegressionOutput",
@@ -29,6 +34,7 @@ LOSS_HEADS = {
 }
 CALIBRATION_BATCH = 4
 FEW_SAMPLES = 64
+PATCH = 32
 
 
 def calibrate(
@@ -51,6 +57,8 @@ def calibrate(
     symbol, constants = as_symbol(mx, net_or_symbol, input_shapes)
     nodes = json.loads(symbol.tojson())["nodes"]
     consumers = first_consumers(nodes)
+    branches = branch_ends(nodes)
+    centred = not any(node["op"] in BATCH_NORMS for node in nodes)
     labels = {name for name, (node, at) in consumers.items() if is_label(node, at)}
 
     arg_shapes, _, aux_shapes = symbol.infer_shape(**input_shapes)
@@ -58,7 +66,9 @@ def calibrate(
     for name, shape in zip(symbol.list_arguments(), arg_shapes, strict=True):
         if name not in input_shapes and name not in labels:
             values = constants.get(name)
-            args[name] = draw(rng, shape, *consumers[name]) if values is None else values
+            args[name] = (
+                draw(rng, shape, *consumers[name], branches, centred) if values is None else values
+            )
     aux = {}
     for name, shape in zip(symbol.list_auxiliary_states(), aux_shapes, strict=True):
         _, position = consumers[name]
@@ -95,23 +105,41 @@ def first_consumers(nodes: list[dict[str, Any]]) -> dict[str, tuple[dict[str, An
     return found
 
 
+def branch_ends(nodes: list[dict[str, Any]]) -> set[str]:
+    """The layers whose result is added to what comes from no layer, but past it."""
+    found = set()
+    for node in nodes:
+        sources = [nodes[source] for source, *_ in node["inputs"]]
+        ends = [s["name"] for s in sources if s["op"] in BATCH_NORMS | MATRIX_OPS]
+        if node["op"] in SUMS and len(ends) < len(sources):
+            found.update(ends)
+    return found
+
+
 def is_label(node: dict[str, Any], position: int) -> bool:
     """Whether a variable at `position` of `node` only serves training."""
     return node["op"] in LOSS_HEADS and position == 1
 
 
 def draw(
-    rng: np.random.Generator, shape: tuple[int, ...], node: dict[str, Any], position: int
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    node: dict[str, Any],
+    position: int,
+    branches: set[str],
+    centred: bool,
 ) -> np.ndarray:
     """Values for the parameter at `position` of `node`."""
     op, attrs = node["op"], node.get("attrs", {})
     if op in MATRIX_OPS and position == 1:
         values = rng.standard_normal(shape, dtype=np.float32)
         values *= np.float32(np.sqrt(2.0 / fan_in(op, attrs, shape)))
-        if shape[1] > 1:  # a constant offset of the input cancels, what varies passes
+        if node["name"] in branches:
+            values *= np.float32(np.mean(BRANCH_SCALE))
+        if centred and shape[1] > 1:  # a constant offset of the input cancels
             values -= values.mean(axis=tuple(range(1, len(shape))), keepdims=True)
     elif op in SCALED_NORMS and position == 1:
-        values = rng.uniform(0.5, 1.5, shape)
+        values = rng.uniform(*(BRANCH_SCALE if node["name"] in branches else SCALE), shape)
     elif op == "LeakyReLU":
         values = rng.uniform(0.05, 0.45, shape)
     elif op in MATRIX_OPS or op in SCALED_NORMS:
@@ -209,17 +237,26 @@ def larger_batch(
 def data(
     rng: np.random.Generator, shape: tuple[int, ...], name: str, nodes: list[dict[str, Any]]
 ) -> np.ndarray:
-    """Values for an input: indices where an Embedding reads it, else of two kinds.
-
-    Every other sample is normal, as a whitened image is; the rest are uniform in 0 to 1.
-    """
+    """Values for an input: indices where an Embedding reads it, else like images."""
     consumer = first_consumers(nodes).get(name)
     if consumer is not None and consumer[0]["op"] == "Embedding" and consumer[1] == 0:
         rows = int(consumer[0]["attrs"]["input_dim"])
         return rng.integers(0, rows, shape).astype(np.float32)
-    values = rng.standard_normal(shape)
-    values[1::2] = rng.uniform(0, 1, values[1::2].shape)
-    return values.astype(np.float32)
+    return images(rng, shape)
+
+
+def images(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Normal values with patches as well as grain along the axes behind the second.
+
+    White noise alone averages out within a few poolings; what is left of it drowns in
+    the rounding of the layers that follow.
+    """
+    coarse = tuple(-(-length // PATCH) for length in shape[2:])
+    patches = rng.standard_normal((*shape[:2], *coarse))
+    for axis, length in enumerate(shape[2:], 2):
+        patches = np.repeat(patches, PATCH, axis).take(range(length), axis)
+    grain = rng.standard_normal(shape)
+    return (0.9 * patches + 0.45 * grain).astype(np.float32)
 
 
 def statistics(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.shapes import split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -33,12 +34,10 @@ def pads(padding: Sequence[Dim], ndim: int) -> list[int]:
     """Return explicit pads, all before the axes first, as ONNX and Relay order them.
 
     Raises:
-        Unsupported: There are not two for each axis, or one is symbolic.
+        Unsupported: One is symbolic.
     """
-    fixed = [each for each in padding if isinstance(each, int)]
-    if len(fixed) != 2 * ndim or len(padding) != 2 * ndim:
-        raise Unsupported(f"padding: expected {2 * ndim} integers, found {list(padding)}")
-    return fixed
+    before, after = split_padding(fixed(padding, "padding"), ndim)
+    return [*before, *after]
 
 
 def fixed(values: Sequence[Dim], name: str) -> list[int]:
