@@ -101,8 +101,9 @@ def convert_and_compare(
     inputs = case.inputs(SEED)
     prefix, target = directory / "net", directory / "net.onnx"
     paths = save(mx, prefix, symbol, args, aux)
+    batch = ["N"] if source == "any batch" else []
     options = {
-        "input_shapes": dict(case.shapes),
+        "input_shapes": {k: (*batch, *v[len(batch) :]) for k, v in case.shapes.items()},
         "input_dtypes": dict(case.dtypes),
         "opset": opset,
     }
@@ -119,7 +120,7 @@ def convert_and_compare(
         assert_close(names, found, run_mxnet(symbol, args | aux, inputs), case.tolerance)
 
 
-@pytest.mark.parametrize("source", ["files", "live"])
+@pytest.mark.parametrize("source", ["files", "live", "any batch"])
 @pytest.mark.parametrize("case", TOYS, ids=lambda case: case.name)
 def test_toy_graph(
     mx: Any, plain_mxnet: PlainMxnet, case: Toy, source: str, tmp_path: Path

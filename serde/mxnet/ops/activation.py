@@ -178,7 +178,7 @@ def import_softmax_output(
 def import_softmax_activation(
     ctx: Ctx, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
 ) -> Expr:
-    """``instance`` takes the last axis, whatever MXNet's documentation says of all but the batch."""
+    """``instance`` takes the last axis, not all but the batch as MXNet's documentation says."""
     return relay.nn.softmax(data, axis=1 if mode == "channel" else -1)
 
 
