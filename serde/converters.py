@@ -140,6 +140,19 @@ class ImportContext:
             raise Unsupported(f"needs a fixed shape, found {type_!r}")
         return shape
 
+    def static_lengths(self, x: Expr, axes: Iterable[int]) -> tuple[int, ...]:
+        """Return the lengths of some axes of a tensor, the others being as they may.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        type_ = self.type(x)
+        lengths = [type_.shape[axis] for axis in axes]
+        fixed = tuple(length for length in lengths if isinstance(length, int))
+        if len(fixed) < len(lengths):
+            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
+        return fixed
+
     def constant(self, x: Expr) -> Array:
         """Return the value of a constant.
 

@@ -29,6 +29,8 @@ __all__ = ["atomic_group", "atomic_write", "copy_range", "write_all"]
 PathLike = str | os.PathLike[str]
 
 _STEP = 64 * 2**20
+# Small enough to stay in the processor's cache between reading and writing.
+_BUFFER = 2**20
 # What a kernel or file system answers that cannot copy between these two files.
 _CANNOT_COPY = frozenset(
     {
@@ -185,8 +187,8 @@ def write_all(fd: int, data: bytes | bytearray | memoryview) -> None:
 def copy_range(source: FileRange, fd: int) -> None:
     """Append the bytes of a file range at the position of `fd`.
 
-    The kernel copies them where it can, else they pass through a buffer of
-    ``CHUNK_BYTES``.
+    The kernel copies them where it can, else they pass through a small
+    buffer.
 
     Raises:
         FormatError: The file changed or shrank.
@@ -235,7 +237,7 @@ def _by_kernel(copy: Callable[[int, int], int], offset: int, length: int) -> int
 
 
 def _copy_buffered(opened: OpenFile, fd: int, offset: int, length: int) -> None:
-    buffer = memoryview(bytearray(min(CHUNK_BYTES, length)))
+    buffer = memoryview(bytearray(min(_BUFFER, length)))
     done = 0
     while done < length:
         part = buffer[: min(len(buffer), length - done)]

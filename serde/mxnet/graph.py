@@ -27,11 +27,12 @@ __all__ = ["to_relay"]
 NUMBERED = frozenset({"SliceChannel", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
 
-SECOND_OUTPUTS = {
+OUTPUT_NAMES = {
     "BatchNorm": ("output", "mean", "var"),
     "BatchNorm_v1": ("output", "mean", "var"),
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
+    "make_loss": ("loss",),
 }
 """Operators whose outputs have names of their own."""
 
@@ -178,8 +179,8 @@ class _Walk:
         if node.op == "null":
             return node.name
         op = canonical_name(node.op)
-        if op in SECOND_OUTPUTS:
-            return f"{node.name}_{SECOND_OUTPUTS[op][entry.index]}"
+        if op in OUTPUT_NAMES:
+            return f"{node.name}_{OUTPUT_NAMES[op][entry.index]}"
         if len(self.results[entry.node]) > 1 or op in NUMBERED:
             return f"{node.name}_output{entry.index}"
         return f"{node.name}_output"

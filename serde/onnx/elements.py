@@ -120,9 +120,6 @@ class PackedWeight(Weight):
         data = self.packed.rows(skipped * group_bytes, end)
         value = _unpack(data, last - skipped * per_group, self._bits)
         value = value[first - skipped * per_group :]
-        if self.dtype.startswith("int"):
-            sign = np.uint8(1 << (self._bits - 1))
-            value = (value ^ sign) - sign
         return value.view(numpy_dtype(self.dtype)).reshape(shape)
 
 

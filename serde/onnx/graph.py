@@ -232,6 +232,18 @@ class ExportContext:
             raise Unsupported(f"needs a fixed shape, found {self.type(x)!r}")
         return shape
 
+    def static_lengths(self, x: Value, axes: Iterable[int]) -> tuple[int, ...]:
+        """Return the lengths of some axes of a value, the others being as they may.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        lengths = [self.type(x).shape[axis] for axis in axes]
+        fixed = tuple(length for length in lengths if isinstance(length, int))
+        if len(fixed) < len(lengths):
+            raise Unsupported(f"needs fixed lengths of axes, found {self.type(x)!r}")
+        return fixed
+
     def constant(self, x: Value) -> Array:
         """Return the value of a constant.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any as AnyValue
-from typing import Final, Union
+from typing import Final
 
 import numpy as np
 
@@ -38,7 +38,7 @@ __all__ = [
     "structural_equal",
 ]
 
-Comparable = Union[IRModule, Expr, TensorType, TupleType, FuncType]
+Comparable = IRModule | Expr | TensorType | TupleType | FuncType
 _SHOWN_STEPS: Final = 12
 
 
@@ -127,6 +127,7 @@ class _Comparer:
         self._forward: dict[Expr, Expr] = {}
         self._backward: dict[Expr, Expr] = {}
         self._seen: set[tuple[int, int]] = set()
+        self._results: list[tuple[Type | None, Type | None, _Path]] = []
 
     def modules(self, a: IRModule, b: IRModule) -> None:
         """Compare all functions, in order of their names."""
@@ -147,6 +148,10 @@ class _Comparer:
             if not self._known(left, right, place):
                 below = list(self._node(left, right, place))
                 pending.extend(reversed(below))
+        # Last, since a difference of results mostly follows from one in the bodies.
+        for left_type, right_type, place in self._results:
+            self._types(left_type, right_type, place)
+        self._results.clear()
 
     def _known(self, a: Expr, b: Expr, path: _Path) -> bool:
         """Whether the pair needs no look: it was compared before, or is two variables."""
@@ -245,7 +250,7 @@ class _Comparer:
             if left in self._forward or right in self._backward:
                 raise _Difference(f"{place}: {left!r} or {right!r} is bound twice")
             self._bind(left, right)
-        self._types(_result(a), _result(b), _Path(".ret_type", path))
+        self._results.append((_result(a), _result(b), _Path(".ret_type", path)))
         below: list[Pair] = []
         self._mappings(a.attrs, b.attrs, _Path(".attrs", path), below)
         yield from below

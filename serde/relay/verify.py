@@ -139,9 +139,9 @@ class _Verifier:
         if self._checked and variable.type is None:
             raise self._fail(variable, "the variable has no type though the module is checked")
         declared = variable.type_annotation
-        if declared is not None and variable.type is not None:
-            if not accepts(declared, variable.type):
-                raise self._fail(variable, f"declared {declared!r} but is {variable.type!r}")
+        found = variable.type
+        if declared is not None and found is not None and not accepts(declared, found):
+            raise self._fail(variable, f"declared {declared!r} but is {found!r}")
         self._bound.add(variable)
         self._position[variable] = len(self._open)
         self._open.append(variable)
@@ -152,6 +152,7 @@ class _Verifier:
             yield from node.args
             if not isinstance(node.op, Op):
                 yield node.op
+            yield from (value for value in node.attrs.values() if isinstance(value, Function))
         elif isinstance(node, Tuple):
             yield from node.fields
         elif isinstance(node, TupleGetItem):
@@ -202,11 +203,13 @@ class _Verifier:
             self._check_call(node)
         elif isinstance(node, TupleGetItem):
             self._check_field(node)
-        elif isinstance(node, GlobalVar) and self._mod is not None:
-            if node not in self._mod.functions:
-                raise self._fail(node, "the module has no such function")
+        elif isinstance(node, GlobalVar) and not self._is_defined(node):
+            raise self._fail(node, "the module has no such function")
         if self._checked and not isinstance(node, GlobalVar):
             self._check_type(node)
+
+    def _is_defined(self, variable: GlobalVar) -> bool:
+        return self._mod is None or variable in self._mod.functions
 
     def _check_field(self, node: TupleGetItem) -> None:
         value = node.tuple_value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.errors import RelayError
 from serde.limits import CHUNK_BYTES
 from serde.relay.computed import ComputedWeight

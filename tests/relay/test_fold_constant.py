@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.interpreter import run
 from serde.relay.transform import FoldConstant
 from serde.relay.verify import verify

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.dims import Any
 from serde.relay.interpreter import run
 from serde.relay.transform import FoldShape, InferType

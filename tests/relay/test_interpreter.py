@@ -1,12 +1,14 @@
 """The interpreter against NumPy written out here."""
 
 import gc
+import json
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.errors import RelayError
 from serde.relay.interpreter import evaluate, run
 from serde.relay.transform import InferType
@@ -233,3 +235,38 @@ def test_a_kernel_that_refuses_names_operator_and_source() -> None:
     variables = list(node.args)
     with pytest.raises(RelayError, match=r"add \(layer_7\)"):
         run(relay.Function(variables, node), [_values(2, 3), _values(5, 3)])
+
+
+def _program(name: str) -> relay.IRModule:
+    path = Path(__file__).parents[1] / "golden" / "tvm" / "relay_golden.json"
+    return relay.fromtext(json.loads(path.read_text())["programs"][name]["text"])
+
+
+PROGRAMS = {
+    "let_recursion": lambda a: (np.int32(10), 10 * a),
+    "closure": lambda a: np.exp(a) + a,
+    "global_call": lambda a: 4 * a,
+    "composite": lambda a: np.maximum(np.exp(a), 0),
+    "primitive": lambda a: np.exp(a) + 1,
+    "let_chain": lambda a: np.exp(a) * a,
+    "tuple_nested": lambda a: ((a, a), a),
+    "tuple_empty": lambda a: (),
+    "split_use": lambda a: a.T.reshape(6, 1),
+    "dropout_use": lambda a: a + a,
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_that_tvm_printed(name: str) -> None:
+    data = _values(2, 3)
+    got = relay.create_executor(mod=_program(name)).evaluate()(data)
+    _assert_close(got, PROGRAMS[name](data))
+
+
+def _assert_close(got: object, want: object) -> None:
+    if not isinstance(want, tuple):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+        return
+    assert len(got) == len(want)
+    for each, wanted in zip(got, want, strict=True):
+        _assert_close(each, wanted)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from serde import relay
+import serde.relay as relay
 from serde.relay.interpreter import run
 from serde.relay.transform import SimplifyExpr
 from serde.relay.verify import verify

@@ -178,9 +178,8 @@ def import_softmax_output(
 def import_softmax_activation(
     ctx: Ctx, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
 ) -> Expr:
-    if mode == "channel":
-        return relay.nn.softmax(data, axis=1)
-    return _over_all_but_batch(ctx, data)
+    """``instance`` takes the last axis, whatever MXNet's documentation says of all but the batch."""
+    return relay.nn.softmax(data, axis=1 if mode == "channel" else -1)
 
 
 @OPS.imports("LogisticRegressionOutput", uses=1, ignored=("grad_scale",))

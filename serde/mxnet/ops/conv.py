@@ -118,7 +118,7 @@ def import_deconvolution(
     padding = per_axis(pad, ndim, 0, "pad")
     extra = per_axis(adj, ndim, 0, "adj")
     if target_shape and any(target_shape):
-        lengths = ctx.static_shape(data)[2:]
+        lengths = ctx.static_lengths(data, range(2, ndim + 2))
         surplus = [
             (length - 1) * s + (k - 1) * d + 1 - target
             for length, s, k, d, target in zip(

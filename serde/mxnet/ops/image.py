@@ -30,10 +30,10 @@ def import_up_sampling(
         return _bilinear(ctx, data[0], data[1], scale, num_filter)
     if len(data) == 1:
         return relay.nn.upsampling(data[0], float(scale), float(scale))
-    lengths = [length * scale for length in ctx.static_shape(data[0])[2:]]
+    lengths = [length * scale for length in ctx.static_lengths(data[0], (2, 3))]
     parts = []
     for each in data:
-        own = ctx.static_shape(each)[2:]
+        own = ctx.static_lengths(each, (2, 3))
         if any(wanted % length for wanted, length in zip(lengths, own, strict=True)):
             raise Unsupported(f"{own} is no whole fraction of {lengths}")
         parts.append(relay.nn.upsampling(each, lengths[0] / own[0], lengths[1] / own[1]))

@@ -108,7 +108,7 @@ def import_group_norm(
     if ctx.type(data).shape[1] != channels:
         if channels != num_groups:
             raise Unsupported(f"{channels} values of gamma for {num_groups} groups")
-        times = ctx.static_shape(data)[1] // num_groups
+        times = ctx.static_lengths(data, (1,))[0] // num_groups
         gamma, beta = (relay.repeat(each, times, 0) for each in (gamma, beta))
     return relay.nn.group_norm(data, gamma, beta, num_groups=num_groups, axis=1, epsilon=eps)
 

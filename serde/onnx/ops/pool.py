@@ -160,8 +160,7 @@ def export_adaptive_avg_pool(
 ) -> Value:
     """Windows of one size are a pooling; others are means as two products with fixed matrices."""
     moved = arranged(ctx, x, layout, "NCHW")
-    shape = ctx.static_shape(x)
-    lengths = [shape[layout.index(letter)] for letter in "HW"]
+    lengths = ctx.static_lengths(x, [layout.index(letter) for letter in "HW"])
     wanted = fixed(
         [ctx.result_type().shape[(out_layout or layout).index(letter)] for letter in "HW"],
         "output_size",

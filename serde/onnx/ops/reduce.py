@@ -80,7 +80,7 @@ def export_variance(
     result = reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, keepdims)
     if not unbiased:
         return result
-    count = int(np.prod([ctx.static_shape(x)[each] for each in axes]))
+    count = int(np.prod(ctx.static_lengths(x, axes)))
     if count < 2:
         raise Unsupported("the unbiased variance of a single value")
     return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))

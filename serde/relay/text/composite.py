@@ -130,7 +130,7 @@ def _raised(node: Call, function: Function, read: ReadAttributes) -> Call | None
         return None
     try:
         pairs = decode_pairs(str(function.attrs[ATTRS_KEY])) if function.attrs[ATTRS_KEY] else {}
-        values = {name: next(iter(read(f"v={text}").values())) for name, text in pairs.items()}
+        values = {name: read(f"v={text}")["v"] for name, text in pairs.items()}
         attrs = definition.bind(values)
         absent = {int(item) for item in str(function.attrs.get(ABSENT_KEY, "")).split()}
         present = [i for i in range(len(definition.operands)) if i not in absent]

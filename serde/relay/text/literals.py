@@ -84,16 +84,19 @@ def number_value(text: str) -> tuple[int | float, str]:
         dtype = f"float{bits or 32}"
         if dtype not in _FLOAT_SUFFIX:
             raise ValueError(f"{text}: there is no {dtype}")
-        return float(text[: len(text) - len(suffix)]), dtype
+        value = float(text[: len(text) - len(suffix)])
+        if math.isinf(value):
+            raise ValueError(f"{text} is beyond the range of floats")
+        return value, dtype
     if match["fraction"] or match["exponent"]:
         raise ValueError(f"{text}: a float needs a suffix, as in {text}f")
-    value = int(match["digits"])
+    whole = int(match["digits"])
     if not suffix:
-        return value, "int32" if value < 2**31 else "int64"
+        return whole, "int32" if whole < 2**31 else "int64"
     dtype = f"int{bits or 32}"
     if dtype not in _INT_SUFFIX:
         raise ValueError(f"{text}: there is no literal of {dtype}")
-    return value, dtype
+    return whole, dtype
 
 
 def escape(text: str) -> str:

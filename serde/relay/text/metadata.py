@@ -191,7 +191,7 @@ class _GraphWriter:
             return self._text(str(value), key)
         index = self._reserve()
         kinds = FIELDS[class_key(key)]
-        fields = {name: self._field(kind, value[name]) for name, kind in kinds.items()}
+        fields = {name: self._field(kind, value.get(name)) for name, kind in kinds.items()}
         return self._object(index, key, fields)
 
     def _constant(self, node: Constant, typed: bool) -> int:

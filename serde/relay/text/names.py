@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 __all__ = [
     "KEYWORDS",
+    "MODULE_KEY",
     "NAMES_KEY",
     "TYPES_KEY",
     "NameTable",
@@ -26,10 +27,14 @@ __all__ = [
 ]
 
 KEYWORDS: Final = frozenset(
-    "let fn def if else type match extern free_var ref ref_read ref_write".split()
+    {"def", "else", "extern", "fn", "free_var", "if", "let", "match", "type"}
+    | {"ref", "ref_read", "ref_write"}
 )
 NAMES_KEY: Final = "serde.names"
 """Function attribute: printed name to original name; a global's begins with ``@``."""
+
+MODULE_KEY: Final = "serde.module"
+"""Attribute of a module's first function: attributes of the module."""
 
 TYPES_KEY: Final = "serde.types"
 """Function attribute of strict text: types whose dimensions have names."""

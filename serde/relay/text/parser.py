@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Any as AnyValue
-from typing import Final, NoReturn
+from typing import Final
 
 import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.limits import MAX_NESTING
-from serde.relay.compare import structural_equal
 from serde.relay.expr import (
     Attrs,
     Call,
@@ -33,15 +32,12 @@ from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, all_ops, infer_call
 from serde.relay.text.composite import raise_composites
 from serde.relay.text.lexer import Lexer, Token
-from serde.relay.text.literals import number_value
-from serde.relay.text.metadata import AttributeObject, Metadata
-from serde.relay.text.names import NAMES_KEY, TYPES_KEY, decode_pairs, is_symbol
-from serde.relay.text.printer import OPERAND_ATTRIBUTES
-from serde.relay.text.type_parser import TypeParser
+from serde.relay.text.metadata import AttributeObject
+from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
+from serde.relay.text.value_parser import NUMERIC, WORDS, ValueParser
 from serde.relay.transform.infer_type import InferType, infer_function
 from serde.relay.types import FuncType, Type, accepts
 from serde.relay.visit import free_vars, post_order
-from serde.weights import numpy_dtype
 
 __all__ = ["fromtext", "parse_attributes", "parse_expr"]
 
@@ -67,14 +63,8 @@ _LACKING: Final = {
     "type": "algebraic data types",
     "extern": "algebraic data types",
 }
-_WORDS: Final = {"True": True, "False": False, "None": None, "nullptr": None}
-_NUMERIC: Final = {
-    f"{word}{suffix}": (float(word), dtype)
-    for word in ("inf", "nan")
-    for suffix, dtype in {
-        "f": "float32", "f16": "float16", "f32": "float32", "f64": "float64"
-    }.items()
-}  # fmt: skip
+_OBJECT: Final = "meta[...]"
+"""Key under which attributes that came as one object wait for their operator."""
 
 
 def fromtext(text: str, *, name: str = "<text>") -> IRModule:
@@ -121,7 +111,7 @@ def parse_attributes(text: str) -> dict[str, AnyValue]:
     return _Parser(text, "attributes").attribute_list()
 
 
-class _Parser(TypeParser):
+class _Parser(ValueParser):
     def __init__(self, text: str, name: str) -> None:
         super().__init__(Lexer(text, name))
         self._name = name
@@ -135,10 +125,7 @@ class _Parser(TypeParser):
         self._plain: dict[OpDef, Attrs] = {}
         self._operators = all_ops()
         self._depth = 0
-        try:
-            self._metadata = Metadata(self._lexer.metadata)
-        except (ValueError, TypeError) as error:
-            raise self._lexer.error(str(error), self._lexer.metadata_position) from None
+        self._module: dict[str, AnyValue] = {}
 
     # What a text is as a whole.
 
@@ -162,7 +149,7 @@ class _Parser(TypeParser):
                 raise self._fail(f"{token.text} is not defined", token)
         if len(known) != len(functions):
             raise self._fail("two functions have the same name")
-        return IRModule(functions)
+        return IRModule(functions, self._module)
 
     def single_expression(self) -> Expr:
         """Read one expression to the end of the text."""
@@ -216,12 +203,14 @@ class _Parser(TypeParser):
             types = decode_pairs(str(function.attrs.pop(TYPES_KEY, "=")))
         except ValueError as error:
             raise self._fail(str(error), token) from None
-        if variable is not None and names.get(token.text):
+        if variable is not None and MODULE_KEY in function.attrs:
+            self._module.update(self._module_attributes(function, token))
+        if variable is not None and token.text in names:
             variable.name_hint = names[token.text]
         for printed, declared in self._declared:
-            if names.get(printed):
+            if printed in names:
                 declared.name_hint = names[printed]
-            if types.get(printed):
+            if printed in types:
                 type_ = self._carried_type(types[printed], declared.type_annotation, token)
                 declared.type_annotation = declared.type = type_
         for number, each in enumerate(self._functions):
@@ -230,6 +219,13 @@ class _Parser(TypeParser):
                 each.ret_type = self._carried_type(carried, each.ret_type, token)
             if each is not None and types != {"": ""}:
                 each.type = _function_type(each)
+
+    def _module_attributes(self, function: Function, token: Token) -> dict[str, AnyValue]:
+        try:
+            texts = decode_pairs(str(function.attrs.pop(MODULE_KEY)))
+            return {name: parse_attributes(f"v={text}")["v"] for name, text in texts.items()}
+        except (ValueError, RelayError) as error:
+            raise self._fail(f"{MODULE_KEY}: {error}", token) from None
 
     def _carried_type(self, text: str, shown: Type | None, token: Token) -> Type:
         inner = _Parser(text, f"{self._name}: type {text[:60]!r}")
@@ -382,7 +378,7 @@ class _Parser(TypeParser):
     def _postfix(self) -> Step:
         """Read an atom, one projection, and calls."""
         token = self._lexer.peek()
-        if token.kind == "ident" and token.text not in _WORDS and token.text not in _NUMERIC:
+        if token.kind == "ident" and token.text not in WORDS and token.text not in NUMERIC:
             if self._next_is("(", 1) and token.text not in ("if", "fn", "match"):
                 value = yield from self._named_call()
             else:
@@ -413,7 +409,7 @@ class _Parser(TypeParser):
         token = self._lexer.take()
         if token.kind in ("local", "graph", "global"):
             return self._lookup(token)
-        if token.kind == "number" or token.text == "-" or token.text in _NUMERIC:
+        if token.kind == "number" or token.text == "-" or token.text in NUMERIC:
             return self._literal(token)
         if token.kind == "ident":
             return (yield from self._word(token))
@@ -428,9 +424,6 @@ class _Parser(TypeParser):
             self._expect("}")
             return value
         self._unexpected(token, "an expression")
-
-    def _unexpected(self, token: Token, what: str) -> NoReturn:
-        raise self._fail(f"expected {what}, found {token.text[:40]}", token)
 
     def _word(self, token: Token) -> Step:
         self._refuse_lacking(token)
@@ -482,50 +475,6 @@ class _Parser(TypeParser):
             return None
         return self._lookup(self._lexer.take())
 
-    # Literals and metadata.
-
-    def _number(self, token: Token) -> tuple[int | float, str]:
-        negative = False
-        while token.kind == "punct" and token.text == "-":
-            negative = not negative
-            token = self._lexer.take()
-        if token.kind == "ident" and token.text in _NUMERIC:
-            value, dtype = _NUMERIC[token.text]
-            return (-value if negative else value), dtype
-        if token.kind != "number":
-            self._unexpected(token, "a number")
-        try:
-            number, dtype = number_value(token.text)
-        except ValueError as error:
-            raise self._fail(str(error), token) from None
-        number = -number if negative else number
-        if number == -(2**31) and token.text.isdecimal():
-            dtype = "int32"
-        if isinstance(number, int):
-            bound = np.iinfo(dtype)
-            if not bound.min <= number <= bound.max:
-                raise self._fail(f"{token.text[:40]} does not fit {dtype}", token)
-        return number, dtype
-
-    def _literal(self, token: Token) -> Constant:
-        value, dtype = self._number(token)
-        with np.errstate(over="ignore"):
-            return Constant(np.array(value, dtype=numpy_dtype(dtype)))
-
-    def _meta(self, token: Token) -> AnyValue:
-        self._expect("[")
-        key = self._expect_kind("ident", "a type key")
-        self._expect("]")
-        self._expect("[")
-        index = self._expect_kind("number", "an index")
-        self._expect("]")
-        if not index.text.isdecimal() or len(index.text) > 9:
-            self._unexpected(index, "an index")
-        try:
-            return self._metadata.get(key.text, int(index.text))
-        except (ValueError, TypeError, RelayError) as error:
-            raise self._fail(str(error), token) from None
-
     # Calls and attributes.
 
     def _named_call(self) -> Step:
@@ -554,7 +503,7 @@ class _Parser(TypeParser):
             elif token.kind == "ident" and token.text == "meta" and self._next_is("[", 1):
                 value = self._meta(self._lexer.take())
                 if isinstance(value, AttributeObject):
-                    attrs.update(value.values)
+                    attrs[_OBJECT] = value
                 elif isinstance(value, Constant):
                     args.append(value)
                 else:
@@ -570,6 +519,8 @@ class _Parser(TypeParser):
         self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
     ) -> Call:
         attrs.pop("attrs_type_key", None)
+        if _OBJECT in attrs:
+            attrs.update(self._unpacked(definition, token, attrs.pop(_OBJECT)))
         self._drop_repeated(definition, token, args, attrs)
         while len(args) < len(definition.operands) and definition.operands[len(args)].optional:
             args.append(Tuple(()))
@@ -581,6 +532,9 @@ class _Parser(TypeParser):
             )
         try:
             if attrs:
+                for value in attrs.values():
+                    if isinstance(value, Function):
+                        infer_function(value)
                 bound = definition.bind(attrs)
             else:
                 known = self._plain.get(definition)
@@ -590,22 +544,6 @@ class _Parser(TypeParser):
         call = Call(definition, args, bound)
         self._places[call] = token.position
         return call
-
-    def _drop_repeated(
-        self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
-    ) -> None:
-        """Take away attributes that repeat an operand, once they are seen to do so."""
-        names = [operand.name for operand in definition.operands]
-        for name in OPERAND_ATTRIBUTES.get(definition.name, ()):
-            if name not in attrs or name in definition.attributes:
-                continue
-            index = names.index(name)
-            value = attrs.pop(name)
-            same = isinstance(value, Expr) and index < len(args)
-            if not same or not structural_equal(value, args[index]):
-                raise self._fail(
-                    f"{definition.name}: {name} differs from the operand {name}", token
-                )
 
     def _key_value(self, values: dict[str, AnyValue]) -> Step:
         token = self._expect_kind("ident", "an attribute's name")
@@ -618,54 +556,6 @@ class _Parser(TypeParser):
         else:
             values[token.text] = self._value(0)
         return None
-
-    def _value(self, depth: int) -> AnyValue:
-        """Read an attribute's value: a literal, a list, a dimension or metadata."""
-        token = self._lexer.peek()
-        if depth > MAX_NESTING // 2:
-            raise self._fail("an attribute is nested too deeply")
-        if self._accept("["):
-            return tuple(self._values("]", depth))
-        if self._accept("("):
-            items = self._values(")", depth)
-            return items[0] if len(items) == 1 else tuple(items)
-        if token.kind == "string":
-            after = self._lexer.peek(1).text
-            return self.dim() if after in ("*", "+", "-") else self._text()
-        if token.kind == "ident" and token.text in _WORDS:
-            return _WORDS[self._lexer.take().text]
-        if token.kind == "ident" and token.text == "meta":
-            return self._meta(self._lexer.take())
-        if self._is_number():
-            return self._number(self._lexer.take())[0]
-        if token.text in ("?", "-", "floordiv") or token.kind == "number":
-            return self.dim()
-        if token.kind == "ident" and is_symbol(token.text):
-            return self.dim()
-        raise self._expected("an attribute's value")
-
-    def _values(self, end: str, depth: int) -> list[AnyValue]:
-        items: list[AnyValue] = []
-        while not self._accept(end):
-            items.append(self._value(depth + 1))
-            if not self._next_is(end):
-                self._expect(",")
-        return items
-
-    def _text(self) -> str:
-        return self._unescaped(self._lexer.take())
-
-    def _is_number(self) -> bool:
-        """Whether a number comes next that no dimension begins with."""
-        offset = 0
-        while self._next_is("-", offset) and offset < MAX_NESTING:
-            offset += 1
-        token = self._lexer.peek(offset)
-        if token.kind == "ident":
-            return token.text in _NUMERIC
-        after = self._lexer.peek(offset + 1)
-        symbolic = after.kind == "punct" and after.text in ("*", "+", "-")
-        return token.kind == "number" and not symbolic
 
 
 def _function_type(function: Function) -> FuncType | None:

@@ -8,9 +8,9 @@ node's text is made by a generator that asks for the texts it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any as AnyValue
-from typing import Final, Union
+from typing import Final
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from serde.relay.text.attribute_classes import FIELDS, class_key
 from serde.relay.text.literals import constant_text, escape, float_text
 from serde.relay.text.metadata import MetadataWriter
 from serde.relay.text.names import (
+    MODULE_KEY,
     NAMES_KEY,
     TYPES_KEY,
     NameTable,
@@ -49,11 +50,10 @@ from serde.relay.visit import use_counts
 __all__ = ["HEADER", "OPERAND_ATTRIBUTES", "attribute_text", "print_expr", "print_module"]
 
 HEADER: Final = '#[version = "0.0.5"]\n'
-OPERAND_ATTRIBUTES: Final = {"arange": ("start", "stop", "step")}
-"""Operators whose operands TVM's attribute class repeats."""
+OPERAND_ATTRIBUTES: Final = {"arange": {"start": 0, "stop": 1, "step": 2}}
+"""Attributes of TVM that say an operand again, and which."""
 
 Step = Generator["Step", str, str]
-Texts = Union[str, Step]
 
 
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
@@ -72,6 +72,7 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
     ordered = sorted(mod.functions, key=lambda variable: variable.name_hint)
     for variable in sorted(ordered, key=lambda variable: variable.name_hint != "main"):
         printer.name_global(variable)
+    printer.note_module(mod.attrs)
     texts = [printer.definition(variable, mod.functions[variable]) for variable in ordered]
     body = "\n".join(texts)
     return printer.finish(body) if show_meta_data else body
@@ -130,6 +131,7 @@ class _Printer:
         self._globals: dict[str, str] = {}
         self._global_names = NameTable()
         self._temporaries = 0
+        self._module = ""
         self._type_texts: dict[Type, str] = {}
         self._start()
 
@@ -150,6 +152,11 @@ class _Printer:
     def name_global(self, variable: GlobalVar) -> None:
         """Fix how a function of the module is called."""
         self._globals[variable.name_hint] = self._global_names.take(variable.name_hint)
+
+    def note_module(self, attrs: Mapping[str, AnyValue]) -> None:
+        """Let the next definition carry the attributes of the module."""
+        texts = {name: attribute_text(value, strict=False) for name, value in attrs.items()}
+        self._module = encode_pairs(texts) if texts else ""
 
     def _global(self, name: str) -> str:
         if name not in self._globals:
@@ -350,13 +357,11 @@ class _Printer:
         return f"[{', '.join([self._metadata.boxed(item) for item in value])}]"
 
     def _repeated_operands(self, node: Call, operation: OpDef) -> list[str]:
-        names = OPERAND_ATTRIBUTES.get(operation.name, ())
         if not self._strict or self._readable:
             return []
-        operands = {o.name: arg for o, arg in zip(operation.operands, node.args, strict=True)}
         parts = []
-        for name in names:
-            operand = operands[name]
+        for name, index in OPERAND_ATTRIBUTES.get(operation.name, {}).items():
+            operand = node.args[index]
             if isinstance(operand, Constant):
                 text = self._metadata.constant(operand, typed=False)
             else:
@@ -386,6 +391,9 @@ class _Printer:
 
     def _carried(self) -> Iterator[str]:
         """Yield the attributes that carry what the text itself cannot."""
+        if self._module:
+            yield f"{MODULE_KEY}={escape(self._module)}"
+            self._module = ""
         if self._names.originals:
             yield f"{NAMES_KEY}={escape(encode_pairs(self._names.originals))}"
         if self._types:
@@ -397,9 +405,8 @@ def _run(step: Step) -> str:
     stack = [step]
     answer: AnyValue = None
     while True:
-        resume: Callable[[AnyValue], Step] = stack[-1].send
         try:
-            stack.append(resume(answer))
+            stack.append(stack[-1].send(answer))
             answer = None
         except StopIteration as done:
             stack.pop()

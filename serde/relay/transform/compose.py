@@ -278,8 +278,8 @@ def _variables(definition: OpDef, each: Sample) -> list[Expr] | None:
     return result
 
 
-_Slot = tuple[str, Expr, str | None]
-"""An attribute, the node of the template it shows in, and there the attribute it became."""
+_Slot = tuple[str, Expr, str | None, int]
+"""An attribute, the node of the template it shows in, the attribute it became there, its sign."""
 
 
 def _slots(
@@ -287,14 +287,15 @@ def _slots(
 ) -> tuple[list[_Slot], frozenset[Expr]]:
     slots: list[_Slot] = []
     captures: set[Expr] = set()
+    signed = [(name, sign * value, sign) for name, value in markers.items() for sign in (1, -1)]
     for node in graph:
-        for name, marker in markers.items():
+        for name, marker, sign in signed:
             if isinstance(node, Constant) and node.data.size == 1 and node.data.dtype.kind == "f":
                 if float(node.data.reshape(())) == float(np.array(marker, node.data.dtype)):
-                    slots.append((name, node, None))
+                    slots.append((name, node, None, sign))
                     captures.add(node)
             elif isinstance(node, Call):
-                slots += [(name, node, key) for key, v in node.attrs.items() if v == marker]
+                slots += [(name, node, key, sign) for key, v in node.attrs.items() if v == marker]
     return slots, frozenset(captures)
 
 
@@ -306,12 +307,12 @@ def _raised(
     match: Match,
 ) -> Expr | None:
     values = dict(attrs)
-    for name, template, key in slots:
+    for name, template, key, sign in slots:
         node = match.nodes[template]
         if key is None and isinstance(node, Constant):
-            values[name] = float(node.data.reshape(()))
+            values[name] = _exact(definition.attributes[name].default, node, sign)
         elif key is not None and isinstance(node, Call):
-            values[name] = node.attrs[key]
+            values[name] = sign * node.attrs[key]
     args = [match.nodes.get(operand, operand) for operand in operands]
     try:
         result = Call(definition, args, definition.bind(values), match.root.span)
@@ -320,6 +321,18 @@ def _raised(
     except RelayError:
         return None
     return result if _same(again, match.root) else None
+
+
+def _exact(default: AnyValue, node: Constant, sign: int) -> float:
+    """Return the attribute that a constant was rounded from.
+
+    That is the default if it rounds to the constant, else the shortest decimal that does:
+    0.2, not 0.200000003.
+    """
+    value = node.data.reshape(())
+    if isinstance(default, float) and np.array(sign * default, value.dtype) == value:
+        return default
+    return sign * float(str(value))
 
 
 def _plain_over(node: Call) -> Expr:

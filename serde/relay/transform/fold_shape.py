@@ -8,7 +8,7 @@ operator that reads a shape takes them as its attribute instead.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any as AnyValue

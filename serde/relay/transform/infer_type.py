@@ -125,6 +125,9 @@ def _known(node: Expr) -> Type:
 
 
 def _infer_call(node: Call) -> Type | None:
+    for value in node.attrs.values():
+        if isinstance(value, Function):
+            infer_function(value)
     if isinstance(node.op, OpDef) and any(argument.type is None for argument in node.args):
         _complete(node, node.op)
     type_ = infer_call(node)

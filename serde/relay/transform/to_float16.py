@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
+from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call, infer_call
 from serde.relay.transform.base import FunctionPass
 from serde.relay.types import TensorType, TupleType, Type
@@ -63,6 +64,17 @@ class ToFloat16(FunctionPass):
     def transform(self, function: Function) -> Function:
         """Convert one function."""
         return self._convert(function)[0]
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Convert every function; those that others call keep their types."""
+        inner = replace(self, keep_io=True)
+        functions = {
+            variable: (self if variable.name_hint == "main" else inner).transform(function)
+            for variable, function in mod.functions.items()
+        }
+        if all(functions[v] is f for v, f in mod.functions.items()):
+            return mod, False
+        return mod.with_functions(functions), True
 
     def _convert(self, function: Function) -> tuple[Function, _Converter]:
         params, body = list(function.params), function.body
@@ -148,6 +160,8 @@ class _Converter:
             except TypeInferenceError:
                 new.type = None
             if new.type in (node.type, _narrow(node.type)) and new.type is not None:
+                if definition.name == "cast" and new.type == args[0].type:
+                    return args[0]
                 unchanged = new.type == node.type and all(map(_is, args, node.args))
                 return node if unchanged else new
         return self._as_before(node, node.args)

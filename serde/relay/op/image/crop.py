@@ -8,8 +8,14 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
+from serde.relay.op.image.interpolation import (
+    Interpolation,
+    require_lengths,
+    with_lengths,
+    working,
+)
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import is_float, layout_axes
 from serde.relay.types import TensorType
@@ -23,14 +29,13 @@ def _crop_type(
     boxes: TensorType,
     box_indices: TensorType,
     *,
-    crop_size: tuple[int, ...] | None,
+    crop_size: tuple[Dim, ...] | None,
     layout: str,
     method: str,
     extrapolation_value: float,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> TensorType:
-    if crop_size is None or len(crop_size) != 2 or any(length < 1 for length in crop_size):
-        raise TypeInferenceError(f"crop_size: expected 2 positive numbers, found {crop_size}")
+    lengths = require_lengths("crop_size", crop_size, 2)
     if (
         boxes.rank != 2
         or (type(boxes.shape[1]) is int and boxes.shape[1] != 4)
@@ -39,7 +44,7 @@ def _crop_type(
         raise TypeInferenceError(f"expected boxes of shape (n, 4), found {boxes!r}")
     if box_indices.rank != 1 or not box_indices.dtype.startswith("int"):
         raise TypeInferenceError(f"expected one image number a box, found {box_indices!r}")
-    shape = with_lengths(data, layout, crop_size)
+    shape = with_lengths(data, layout, lengths)
     shape[layout.index("N")] = boxes.shape[0]
     dtype = data.dtype if out_dtype is None else dtype_name(out_dtype)
     return TensorType(shape, dtype)
@@ -60,7 +65,7 @@ def crop_and_resize(
     boxes: Array,
     box_indices: Array,
     *,
-    crop_size: tuple[int, ...] | None = None,
+    crop_size: tuple[Dim, ...] | None = None,
     layout: str = "NCHW",
     method: Literal["bilinear", "nearest_neighbor"] = "bilinear",
     extrapolation_value: float = 0.0,
@@ -73,7 +78,7 @@ def crop_and_resize(
     """
     images = data.transpose(layout_axes(layout, "NCHW"))
     how = Interpolation(method.removeprefix("bi"), "tf_crop_and_resize", "round")
-    height, width = crop_size or (0, 0)
+    height, width = (length for length in crop_size or () if isinstance(length, int))
     dtype = np.dtype(out_dtype or data.dtype)
     out = np.empty((len(boxes), images.shape[1], height, width), dtype)
     for (top, left, bottom, right), index, cut in zip(

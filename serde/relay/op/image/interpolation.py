@@ -13,7 +13,14 @@ from serde.relay.registry import Array
 from serde.relay.shapes import layout_axes
 from serde.relay.types import TensorType
 
-__all__ = ["SPATIAL", "Interpolation", "cubic_weights", "with_lengths", "working"]
+__all__ = [
+    "SPATIAL",
+    "Interpolation",
+    "cubic_weights",
+    "require_lengths",
+    "with_lengths",
+    "working",
+]
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """Letters of the spatial axes for each number of them."""
@@ -110,6 +117,18 @@ def working(data: Array, method: str) -> Array:
     if method == "nearest_neighbor" or data.dtype == np.float64:
         return data
     return data.astype(np.float32)
+
+
+def require_lengths(name: str, lengths: Sequence[Dim] | None, rank: int) -> tuple[Dim, ...]:
+    """Return the lengths that an attribute gives for `rank` axes.
+
+    Raises:
+        TypeInferenceError: There is another number of them, or one is not positive.
+    """
+    given = tuple(lengths or ())
+    if len(given) != rank or any(type(length) is int and length < 1 for length in given):
+        raise TypeInferenceError(f"{name}: expected {rank} positive numbers, found {lengths}")
+    return given
 
 
 def with_lengths(data: TensorType, layout: str, lengths: Sequence[Dim]) -> list[Dim]:

@@ -9,8 +9,15 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.op.image.interpolation import SPATIAL, Interpolation, with_lengths, working
+from serde.relay.op.image.interpolation import (
+    SPATIAL,
+    Interpolation,
+    require_lengths,
+    with_lengths,
+    working,
+)
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import layout_axes
 from serde.relay.types import TensorType
@@ -58,7 +65,7 @@ def _relation(rank: int) -> Callable[..., TensorType]:
     def infer(
         data: TensorType,
         *,
-        size: tuple[int, ...] | None,
+        size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
         layout: str,
         method: str,
@@ -67,14 +74,13 @@ def _relation(rank: int) -> Callable[..., TensorType]:
         out_dtype: np.dtype[AnyValue] | None,
         **_: AnyValue,
     ) -> TensorType:
-        if size is None or len(size) != rank or any(length < 1 for length in size):
-            raise TypeInferenceError(f"size: expected {rank} positive numbers, found {size}")
+        lengths = require_lengths("size", size, rank)
         cropped = coordinate_transformation_mode == "tf_crop_and_resize"
         if roi is not None and len(roi) != 2 * rank:
             raise TypeInferenceError(f"roi: expected {2 * rank} numbers, found {list(roi)}")
         if cropped and roi is None:
             raise TypeInferenceError("tf_crop_and_resize needs a roi")
-        shape = with_lengths(data, layout, size)
+        shape = with_lengths(data, layout, lengths)
         dtype = data.dtype if out_dtype is None else dtype_name(out_dtype)
         return TensorType(shape, dtype)
 
@@ -94,7 +100,7 @@ def _relation(rank: int) -> Callable[..., TensorType]:
 def resize1d(
     data: Array,
     *,
-    size: tuple[int, ...] | None = None,
+    size: tuple[Dim, ...] | None = None,
     roi: tuple[float, ...] | None = None,
     layout: str = "NCW",
     method: Method = "linear",
@@ -130,7 +136,7 @@ def resize1d(
 def resize2d(
     data: Array,
     *,
-    size: tuple[int, ...] | None = None,
+    size: tuple[Dim, ...] | None = None,
     roi: tuple[float, ...] | None = None,
     layout: str = "NCHW",
     method: Method = "linear",
@@ -163,7 +169,7 @@ def resize2d(
 def resize3d(
     data: Array,
     *,
-    size: tuple[int, ...] | None = None,
+    size: tuple[Dim, ...] | None = None,
     roi: tuple[float, ...] | None = None,
     layout: str = "NCDHW",
     method: Method = "linear",

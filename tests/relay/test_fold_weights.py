@@ -1,0 +1,156 @@
+"""Closed expressions become weights."""
+
+from pathlib import Path
+
+import numpy as np
+
+import serde.relay as relay
+from serde.relay.computed import ComputedWeight
+from serde.relay.interpreter import run
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.transform import fold_weights
+from serde.relay.verify import verify
+from serde.relay.visit import post_order
+from serde.report import Report
+from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight
+
+RNG = np.random.default_rng(2)
+X = RNG.normal(size=(2, 3)).astype("float32")
+W = RNG.normal(size=(4, 3)).astype("float32")
+S = RNG.uniform(1, 2, size=4).astype("float32")
+
+
+def _model(function: relay.Function, **params: np.ndarray | Weight) -> RelayModel:
+    weights = {
+        name: value if isinstance(value, Weight) else ArrayWeight(value)
+        for name, value in params.items()
+    }
+    meta = ModelMeta(inputs=("x",), description="kept")
+    return RelayModel(relay.IRModule.from_expr(function), weights, meta)
+
+
+def _run(model: RelayModel, *inputs: np.ndarray) -> np.ndarray:
+    given = iter(inputs)
+    values = [
+        model.params[p.name_hint].array() if p.name_hint in model.params else next(given)
+        for p in model.main.params
+    ]
+    return run(model.main, values)
+
+
+def _calls(model: RelayModel) -> list[str]:
+    return [n.op.name for n in post_order(model.main) if isinstance(n, relay.Call)]
+
+
+def _vars() -> tuple[relay.Var, relay.Var, relay.Var]:
+    return relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3)), relay.var("s", shape=(4,))
+
+
+def test_a_scaled_weight_takes_the_name_of_the_weight() -> None:
+    x, w, s = _vars()
+    scaled = relay.multiply(w, relay.expand_dims(relay.sqrt(s), axis=1))
+    model = _model(relay.Function([x, w, s], relay.add(x, relay.sum(scaled, axis=0))), w=W, s=S)
+    result = fold_weights(model)
+    verify(result.mod)
+    assert _calls(result) == ["add"]
+    assert [p.name_hint for p in result.main.params] == ["x", "w"]
+    assert list(result.params) == ["w"]
+    assert result.meta is model.meta
+    want = X + (W * np.sqrt(S)[:, None]).sum(0)
+    np.testing.assert_allclose(_run(result, X), want, rtol=1e-5)
+
+
+def test_a_weight_used_elsewhere_keeps_its_name() -> None:
+    x, w, s = _vars()
+    negated = relay.transpose(relay.negative(w), axes=(1, 0))
+    product = relay.multiply(relay.sum(x), relay.sum(negated))
+    both = relay.Tuple([product, relay.multiply(relay.expand_dims(relay.sum(x), 0), s), w])
+    result = fold_weights(_model(relay.Function([x, w, s], both), w=W, s=S))
+    assert [p.name_hint for p in result.main.params] == ["x", "w", "w_folded", "s"]
+    assert sorted(result.params) == ["s", "w", "w_folded"]
+
+
+def test_two_expressions_of_one_weight_get_two_names() -> None:
+    x, w, _ = _vars()
+    left = relay.add(x, relay.max(w, axis=0))
+    right = relay.add(left, relay.min(w, axis=0))
+    result = fold_weights(_model(relay.Function([x, w], right), w=W))
+    names = [p.name_hint for p in result.main.params]
+    assert names == ["x", "w_folded", "w_folded2"]
+    np.testing.assert_allclose(_run(result, X), X + W.max(0) + W.min(0), rtol=1e-6)
+
+
+def test_constants_alone_become_constants_and_unused_weights_go() -> None:
+    x, w, s = _vars()
+    table = relay.exp(relay.const(np.arange(3, dtype="float32")))
+    result = fold_weights(_model(relay.Function([x, w, s], relay.add(x, table)), w=W, s=S))
+    assert [p.name_hint for p in result.main.params] == ["x"]
+    assert dict(result.params) == {}
+    np.testing.assert_allclose(_run(result, X), X + np.exp(np.arange(3.0)), rtol=1e-6)
+
+
+def test_a_reshaped_weight_of_a_file_stays_a_range(tmp_path: Path) -> None:
+    path = tmp_path / "weights.bin"
+    path.write_bytes(b"head" + W.tobytes())
+    opened = OpenFile.open(path)
+    weight = FileWeight(opened.range(4, W.nbytes), (4, 3), "float32")
+    opened.close()
+    x, w, _ = _vars()
+    view = relay.squeeze(relay.expand_dims(relay.reshape(w, newshape=(2, 6)), 0), axis=[0])
+    body = relay.add(relay.sum(x), view)
+    result = fold_weights(_model(relay.Function([x, w], body), w=weight))
+    folded = result.params["w"]
+    assert isinstance(folded, FileWeight)
+    assert folded.source == weight.source
+    assert folded.shape == (2, 6)
+    np.testing.assert_array_equal(folded.array(), W.reshape(2, 6))
+
+
+def test_fields_of_a_split_weight_are_weights() -> None:
+    x, w, _ = _vars()
+    parts = relay.split(w, 2, axis=0)
+    body = relay.Tuple([relay.add(x, parts[1]), relay.add(x, parts[0])])
+    result = fold_weights(_model(relay.Function([x, w], body), w=W))
+    assert _calls(result) == ["add", "add"]
+    first, second = _run(result, X)
+    np.testing.assert_array_equal(first, X + W[2:])
+    np.testing.assert_array_equal(second, X + W[:2])
+
+
+def test_weights_of_a_tuple_operand_fold_one_by_one() -> None:
+    x, w, _ = _vars()
+    body = relay.concatenate([x, relay.negative(w)], axis=0)
+    result = fold_weights(_model(relay.Function([x, w], body), w=W))
+    assert _calls(result) == ["concatenate"]
+    np.testing.assert_array_equal(_run(result, X), np.concatenate([X, -W]))
+
+
+def test_an_output_that_is_a_weight_expression() -> None:
+    x, w, _ = _vars()
+    body = relay.Tuple([relay.exp(x), relay.negative(w)])
+    result = fold_weights(_model(relay.Function([x, w], body), w=W))
+    np.testing.assert_array_equal(_run(result, X)[1], -W)
+
+
+def test_a_large_weight_evaluated_as_one_is_noted() -> None:
+    large = np.zeros((2048, 2560), "float32")
+    x, w = relay.var("x", shape=(2048,)), relay.var("w", shape=large.shape)
+    body = relay.add(x, relay.transpose(w, axes=(1, 0)))
+    report = Report()
+    result = fold_weights(_model(relay.Function([x, w], body), w=large), report=report)
+    assert isinstance(result.params["w"], ComputedWeight)
+    assert report.notes == ["w: computed as one tensor of 20971520 bytes"]
+
+
+def test_nothing_to_fold_is_the_model_itself() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(2, 3))
+    model = _model(relay.Function([x, w], relay.add(x, w)), w=W[:2])
+    assert fold_weights(model) is model
+
+
+def test_folding_twice_is_folding_once() -> None:
+    x, w, s = _vars()
+    scaled = relay.multiply(w, relay.expand_dims(s, axis=1))
+    model = _model(relay.Function([x, w, s], relay.add(x, relay.sum(scaled, axis=0))), w=W, s=S)
+    once = fold_weights(model)
+    assert fold_weights(once) is once

@@ -1,0 +1,74 @@
+"""Decomposition of what a target lacks."""
+
+import numpy as np
+import pytest
+
+import serde.relay as relay
+from serde.errors import TypeInferenceError
+from serde.relay.interpreter import run
+from serde.relay.registry import call
+from serde.relay.transform import Legalize
+from serde.relay.transform.legalize import decompose
+from serde.relay.verify import verify
+from serde.relay.visit import post_order
+
+X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
+MATRIX = relay.TensorType((2, 3))
+
+
+def _calls(function: relay.Function) -> list[str]:
+    return [node.op.name for node in post_order(function) if isinstance(node, relay.Call)]
+
+
+def _silu_and_mish() -> relay.Function:
+    x = relay.var("x", MATRIX)
+    return relay.Function([x], call("serde.mish", call("serde.silu", x)))
+
+
+def test_only_what_is_lacking_is_decomposed() -> None:
+    mod, changed = Legalize(frozenset({"serde.mish"})).run(
+        relay.IRModule.from_expr(_silu_and_mish())
+    )
+    verify(mod)
+    assert changed
+    assert _calls(mod["main"]) == ["sigmoid", "multiply", "serde.mish"]
+    silu = X / (1 + np.exp(-X))
+    want = silu * np.tanh(np.log1p(np.exp(silu)))
+    np.testing.assert_allclose(run(mod["main"], [X]), want, rtol=1e-5)
+
+
+def test_a_predicate_may_look_at_the_call() -> None:
+    x = relay.var("x", MATRIX)
+    body = call("serde.elu", call("serde.elu", x, alpha=1.0), alpha=0.5)
+    result = Legalize(lambda node: node.attrs["alpha"] == 1.0).transform(relay.Function([x], body))
+    assert _calls(result).count("serde.elu") == 1
+    inner = np.where(X > 0, X, np.expm1(X))
+    want = np.where(inner > 0, inner, 0.5 * np.expm1(inner))
+    np.testing.assert_allclose(run(result, [X]), want, rtol=1e-5, atol=1e-6)
+
+
+def test_a_target_that_has_all_changes_nothing() -> None:
+    function = _silu_and_mish()
+    assert Legalize(lambda _node: True).transform(function) is function
+
+
+def test_what_comes_out_names_its_source() -> None:
+    x = relay.var("x", MATRIX)
+    node = call("serde.silu", relay.exp(x), span=relay.Span("act_1"))
+    result = Legalize(frozenset()).transform(relay.Function([x], node))
+    names = [n.span.source_name if n.span else "" for n in post_order(result.body)]
+    assert names == ["", "", "act_1", "act_1"]
+
+
+def test_an_operator_of_relay_has_no_decomposition() -> None:
+    with pytest.raises(TypeInferenceError, match="no decomposition"):
+        decompose(relay.exp(relay.var("x", MATRIX)))
+
+
+def test_10000_calls_in_a_row() -> None:
+    x = relay.var("x", MATRIX)
+    body = x
+    for _ in range(10_000):
+        body = call("serde.silu", body)
+    result = Legalize(frozenset()).transform(relay.Function([x], body))
+    assert _calls(result).count("sigmoid") == 10_000
