@@ -27,6 +27,8 @@ def test_values(call: GoldenCall) -> None:
     for ours, theirs in zip(found, call.outputs, strict=True):
         assert ours.dtype == theirs.dtype
         if np.issubdtype(theirs.dtype, np.floating):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+            # Where terms cancel, the float32 sums of TVM are off by as much as those terms allow.
+            scale = max(1.0, float(np.abs(theirs[np.isfinite(theirs)]).max(initial=0)))
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6 * scale)
         else:
             np.testing.assert_array_equal(ours, theirs)
