@@ -33,6 +33,7 @@ LOSS_HEADS = {
 }
 CALIBRATION_BATCH = 4
 FEW_SAMPLES = 64
+PATCH = 32
 
 
 def calibrate(
@@ -114,9 +115,7 @@ def draw(
         values *= np.float32(np.sqrt(2.0 / fan_in(op, attrs, shape)))
         if shape[1] > 1:  # a constant offset of the input cancels, what varies passes
             values -= values.mean(axis=tuple(range(1, len(shape))), keepdims=True)
-    elif op in SCALED_NORMS and position == 1:
-        values = rng.uniform(0.5, 1.5, shape)
-    elif (op in MATRIX_OPS or op in SCALED_NORMS) and position == 2:
+    elif op in MATRIX_OPS or op in SCALED_NORMS:
         values = rng.uniform(0.5, 1.5, shape)
     elif op == "LeakyReLU":
         values = rng.uniform(0.05, 0.45, shape)
@@ -213,17 +212,26 @@ def larger_batch(
 def data(
     rng: np.random.Generator, shape: tuple[int, ...], name: str, nodes: list[dict[str, Any]]
 ) -> np.ndarray:
-    """Values for an input: indices where an Embedding reads it, else of two kinds.
-
-    Every other sample is normal, as a whitened image is; the rest are uniform in 0 to 1.
-    """
+    """Values for an input: indices where an Embedding reads it, else like images."""
     consumer = first_consumers(nodes).get(name)
     if consumer is not None and consumer[0]["op"] == "Embedding" and consumer[1] == 0:
         rows = int(consumer[0]["attrs"]["input_dim"])
         return rng.integers(0, rows, shape).astype(np.float32)
-    values = rng.standard_normal(shape)
-    values[1::2] = rng.uniform(0, 1, values[1::2].shape)
-    return values.astype(np.float32)
+    return images(rng, shape)
+
+
+def images(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Normal values with patches as well as grain along the axes behind the second.
+
+    White noise alone averages out within a few poolings; what is left of it drowns in
+    the rounding of the layers that follow.
+    """
+    coarse = tuple(-(-length // PATCH) for length in shape[2:])
+    patches = rng.standard_normal((*shape[:2], *coarse))
+    for axis, length in enumerate(shape[2:], 2):
+        patches = np.repeat(patches, PATCH, axis).take(range(length), axis)
+    grain = rng.standard_normal(shape)
+    return (0.9 * patches + 0.45 * grain).astype(np.float32)
 
 
 def statistics(values: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:

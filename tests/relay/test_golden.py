@@ -10,6 +10,9 @@ from support.golden import GoldenCall, evaluate, golden_calls
 SUITE = "tvm-call"
 CALLS = golden_calls()
 
+CANCELLING = {"conv3d": 3e-6, "deformable_conv2d": 5e-6}
+"""Sums of which terms of about 10 cancel: TVM's own values are this far from float64's."""
+
 
 def test_gaps_name_cases() -> None:
     assert unknown_gaps(SUITE, {call.name for call in CALLS}) == []
@@ -27,6 +30,7 @@ def test_values(call: GoldenCall) -> None:
     for ours, theirs in zip(found, call.outputs, strict=True):
         assert ours.dtype == theirs.dtype
         if np.issubdtype(theirs.dtype, np.floating):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+            atol = CANCELLING.get(call.name, 1e-6)
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=atol)
         else:
             np.testing.assert_array_equal(ours, theirs)

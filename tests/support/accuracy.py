@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from calibrate import calibrate
+from calibrate import calibrate, images
 from support.nets import PIXEL_MEAN, PIXEL_SCALE, arcface, mobilefacenet, retinaface
 from support.oracle import PlainMxnet, run_mxnet
 from support.runtime import run_onnx
@@ -56,10 +56,10 @@ class Net:
 
     def inputs(self, seed: int) -> dict[str, np.ndarray]:
         """A random image."""
-        image = np.random.default_rng(seed).standard_normal(self.shape)
+        image = images(np.random.default_rng(seed), self.shape)
         if self.pixels:
-            image = np.clip(image / PIXEL_SCALE / 2 + PIXEL_MEAN, 0, 255)
-        return {"data": image.astype(np.float32)}
+            image = np.clip(image / np.float32(2 * PIXEL_SCALE) + np.float32(PIXEL_MEAN), 0, 255)
+        return {"data": image}
 
     def save(self, mx: Any, prefix: Path) -> tuple[Path, Path]:
         """Write the two files of a checkpoint and return their paths."""

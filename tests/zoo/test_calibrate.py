@@ -4,7 +4,7 @@ import types
 
 import numpy as np
 import pytest
-from calibrate import calibrate
+from calibrate import calibrate, images
 
 from serde.compat import import_mxnet
 
@@ -25,7 +25,8 @@ def run(mx, symbol, args, aux, **inputs):
 
 def check_dependence(mx, symbol, args, aux, shape):
     """Another input changes the outputs by more than a tenth of their deviation."""
-    one, other = np.random.default_rng(3).standard_normal((2, *shape)).astype(np.float32)
+    rng = np.random.default_rng(3)
+    one, other = images(rng, shape), images(rng, shape)
     first = run(mx, symbol, args, aux, data=one)
     second = run(mx, symbol, args, aux, data=other)
     assert np.isfinite(first).all()
@@ -90,11 +91,10 @@ def test_a_symbol_gets_telling_parameters(mx: types.ModuleType) -> None:
 
 
 def test_statistics_are_those_of_the_normalised_tensor(mx: types.ModuleType) -> None:
-    symbol, args, aux = calibrate(face_head(mx), {"data": (1, 3, 16, 16)}, seed=2)
+    symbol, args, aux = calibrate(face_head(mx), {"data": (1, 3, 128, 128)}, seed=2)
     normalised = symbol.get_internals()["bn_output"]
     rng = np.random.default_rng(5)
-    data = rng.standard_normal((64, 3, 16, 16)).astype(np.float32)
-    data[1::2] = rng.uniform(0, 1, data[1::2].shape)
+    data = images(rng, (32, 3, 128, 128))
     values = run(
         mx,
         normalised,
@@ -102,9 +102,10 @@ def test_statistics_are_those_of_the_normalised_tensor(mx: types.ModuleType) -> 
         {k: aux[k] for k in ("bn_moving_mean", "bn_moving_var")},
         data=data,
     )
-    # gamma counts as one here, so each channel has beta as mean and about unit deviation.
-    np.testing.assert_allclose(values.mean((0, 2, 3)), args["bn_beta"].asnumpy(), atol=0.1)
-    np.testing.assert_allclose(values.std((0, 2, 3)), 1.0, atol=0.1)
+    # gamma counts as one here, so each channel has beta as mean and about unit deviation;
+    # about, since 64 patches of calibration data estimate both.
+    np.testing.assert_allclose(values.mean((0, 2, 3)), args["bn_beta"].asnumpy(), atol=0.4)
+    np.testing.assert_allclose(values.std((0, 2, 3)), 1.0, atol=0.3)
 
 
 def test_a_seed_fixes_the_parameters(mx: types.ModuleType) -> None:

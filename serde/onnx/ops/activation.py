@@ -9,11 +9,16 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
+from serde.relay.shapes import is_float
 
 
 @OPS.exports("nn.relu")
 def export_relu(ctx: Ctx, x: Value) -> Value:
-    return ctx.emit("Relu", x)
+    """Before 14 Relu takes floats only."""
+    if ctx.version >= 14 or is_float(ctx.type(x).dtype):
+        return ctx.emit("Relu", x)
+    zero = ctx.scalar_like(x, 0)
+    return ctx.emit("Where", ctx.emit("Less", x, zero), zero, x)
 
 
 @OPS.exports("nn.leaky_relu")

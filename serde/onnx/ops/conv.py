@@ -10,35 +10,22 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.shapes import split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-
-
-def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
-    """Return `x`, whose axes are `layout`, with its axes in the order `wanted`.
-
-    Raises:
-        Unsupported: The layout does not have these axes.
-    """
-    if layout == wanted:
-        return x
-    if sorted(layout) != sorted(wanted):
-        raise Unsupported(f"layout {layout!r} has no counterpart", hint=f"use {wanted}")
-    return ctx.emit("Transpose", x, perm=[layout.index(letter) for letter in wanted])
 
 
 def pads(padding: Sequence[Dim], ndim: int) -> list[int]:
     """Return explicit pads, all before the axes first, as ONNX and Relay order them.
 
     Raises:
-        Unsupported: There are not two for each axis, or one is symbolic.
+        Unsupported: One is symbolic.
     """
-    fixed = [each for each in padding if isinstance(each, int)]
-    if len(fixed) != 2 * ndim or len(padding) != 2 * ndim:
-        raise Unsupported(f"padding: expected {2 * ndim} integers, found {list(padding)}")
-    return fixed
+    before, after = split_padding(fixed(padding, "padding"), ndim)
+    return [*before, *after]
 
 
 def fixed(values: Sequence[Dim], name: str) -> list[int]:
@@ -51,6 +38,27 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
     if len(result) != len(values):
         raise Unsupported(f"{name}: expected integers, found {list(values)}")
     return result
+
+
+def _filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> Value:
+    """Return the weight as ONNX keeps it.
+
+    An axis of groups in front is joined with the one behind it. Relay's depthwise
+    weight has the filters of a channel on the input axis; ONNX counts them all in front.
+    """
+    shape = ctx.type(weight).shape
+    if layout == "G" + wanted:
+        return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
+    moved = arranged(ctx, weight, layout, wanted)
+    lengths = [shape[layout.index(letter)] for letter in wanted]
+    if groups == 1 or lengths[0] != groups or lengths[1] == 1:
+        return moved
+    joined = [lengths[0] * lengths[1], 1, *lengths[2:]]
+    return (
+        ctx.view(weight, joined)
+        if moved is weight
+        else ctx.emit("Reshape", moved, ctx.shape(joined))
+    )
 
 
 def _kernel_shape(ctx: Ctx, weight: Value, layout: str, spatial: str) -> list[int]:
@@ -87,7 +95,7 @@ def _convolution(ndim: int) -> Callable[..., Value]:
         result = ctx.emit(
             "Conv",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            arranged(ctx, weight, kernel_layout, "OI" + spatial),
+            _filters(ctx, weight, kernel_layout, "OI" + spatial, groups),
             bias,
             kernel_shape=_kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),
@@ -125,7 +133,7 @@ def _transposed(ndim: int) -> Callable[..., Value]:
         result = ctx.emit(
             "ConvTranspose",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            arranged(ctx, weight, kernel_layout, "IO" + spatial),
+            _filters(ctx, weight, kernel_layout, "IO" + spatial, 1),
             bias,
             kernel_shape=_kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),

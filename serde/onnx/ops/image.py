@@ -9,7 +9,8 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import arranged
+from serde.onnx.ops.elementwise import widened
+from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 
@@ -60,11 +61,7 @@ def export_upsampling(
 ) -> Value:
     moved = arranged(ctx, x, layout, "NCHW")
     mode = METHODS[method]
-    if mode == "cubic":
-        raise Unsupported("bicubic upsampling", hint="use image.resize2d")
     coordinates = "align_corners" if align_corners else "asymmetric"
-    if mode == "linear" and not align_corners:
-        coordinates = "half_pixel"
     scales = ctx.const([1.0, 1.0, scale_h, scale_w], np.float32)
     result = resize(
         ctx,
@@ -72,9 +69,15 @@ def export_upsampling(
         scales=scales,
         mode=mode,
         coordinate_transformation_mode=coordinates,
-        nearest_mode="floor" if mode == "nearest" else None,
+        nearest_mode=_nearest(coordinates, "") if mode == "nearest" else None,
+        cubic_coeff_a=-0.5 if mode == "cubic" else None,
     )
     return arranged(ctx, result, "NCHW", layout)
+
+
+def _nearest(coordinates: str, rounding: str) -> str:
+    """Return how the nearest element is found; where Relay leaves it open, by the coordinates."""
+    return ROUNDING[rounding or ("round" if coordinates == "align_corners" else "floor")]
 
 
 @OPS.exports("image.resize2d")
@@ -95,18 +98,18 @@ def export_resize2d(
     if coordinate_transformation_mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
         raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
     mode = METHODS[method]
-    rounding = rounding_method or (
-        "floor" if coordinate_transformation_mode == "asymmetric" else "round"
-    )
     shape = ctx.result_type().shape
     order = [layout.index(letter) for letter in "NCHW"]
+    wide = widened(ctx, x, ctx.result_type().dtype)
     result = resize(
         ctx,
-        arranged(ctx, x, layout, "NCHW"),
+        arranged(ctx, wide, layout, "NCHW"),
         sizes=ctx.shape([shape[axis] for axis in order]),
         mode=mode,
         coordinate_transformation_mode=coordinate_transformation_mode,
-        nearest_mode=ROUNDING[rounding] if mode == "nearest" else None,
+        nearest_mode=_nearest(coordinate_transformation_mode, rounding_method)
+        if mode == "nearest"
+        else None,
         cubic_coeff_a=cubic_alpha if mode == "cubic" else None,
         exclude_outside=cubic_exclude if mode == "cubic" else None,
     )

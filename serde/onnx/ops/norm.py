@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.reduce import reduce
@@ -23,6 +22,18 @@ def _restored(ctx: Ctx, x: Value, order: list[int] | None) -> Value:
     return x if order is None else ctx.emit("Transpose", x, perm=order)
 
 
+def _scale_and_shift(
+    ctx: Ctx, gamma: Value, beta: Value, scale: bool, center: bool
+) -> tuple[Value, Value]:
+    """Without scale or centre, gamma is ones and beta zeros."""
+    length, dtype = ctx.static_shape(gamma)[0], ctx.type(gamma).dtype
+    if not scale:
+        gamma = ctx.const([1.0] * length, dtype)
+    if not center:
+        beta = ctx.const([0.0] * length, dtype)
+    return gamma, beta
+
+
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
     ctx: Ctx,
@@ -37,13 +48,7 @@ def export_batch_norm(
     center: bool,
     scale: bool,
 ) -> tuple[Value, ...]:
-    """Without scale or centre, gamma is ones and beta zeros."""
-    length = ctx.static_shape(gamma)
-    dtype = ctx.type(gamma).dtype
-    if not scale:
-        gamma = ctx.const([1.0] * length[0], dtype)
-    if not center:
-        beta = ctx.const([0.0] * length[0], dtype)
+    gamma, beta = _scale_and_shift(ctx, gamma, beta, scale, center)
     moved, order = _channel_second(ctx, x, axis)
     result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=epsilon)
     return _restored(ctx, result, order), mean, var
@@ -61,8 +66,7 @@ def export_instance_norm(
     center: bool,
     scale: bool,
 ) -> Value:
-    if not (center and scale):
-        raise Unsupported("instance norm without centre or scale")
+    gamma, beta = _scale_and_shift(ctx, gamma, beta, scale, center)
     moved, order = _channel_second(ctx, x, axis)
     result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=epsilon)
     return _restored(ctx, result, order)
@@ -140,8 +144,7 @@ def export_group_norm(
     scale: bool,
 ) -> Value:
     """Up to 20, ONNX had one scale a group instead of one a channel."""
-    if not (center and scale):
-        raise Unsupported("group norm without centre or scale")
+    gamma, beta = _scale_and_shift(ctx, gamma, beta, scale, center)
     moved, order = _channel_second(ctx, x, axis)
     result = ctx.emit(
         "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=epsilon
@@ -164,19 +167,19 @@ def export_group_norm_v1(
 ) -> Value:
     """Each group is one channel of an instance norm."""
     rank = ctx.type(x).rank
-    if axis % rank != 1:
-        raise Unsupported(f"group norm over axis {axis}")
     dtype = ctx.type(x).dtype
-    rows = ctx.emit("Reshape", x, ctx.ints([0, num_groups, -1]))
+    moved, order = _channel_second(ctx, x, axis)
+    shape = [ctx.type(x).shape[each] for each in order or range(rank)]
+    rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
     ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
     normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=epsilon)
-    result = ctx.emit("Reshape", normal, ctx.shape(ctx.type(x).shape))
+    result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
     if scale:
         result = ctx.emit("Mul", result, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
     if center:
         result = ctx.emit("Add", result, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
-    return result
+    return _restored(ctx, result, order)
 
 
 @OPS.exports("nn.lrn")

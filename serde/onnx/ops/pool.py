@@ -9,10 +9,11 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import SPATIAL, arranged, fixed, pads
+from serde.onnx.ops.conv import SPATIAL, fixed, pads
+from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.shapes import pool_dim
+from serde.relay.shapes import is_float, pool_dim
 
 
 def _max_pool(ndim: int) -> Callable[..., Value]:
@@ -28,6 +29,8 @@ def _max_pool(ndim: int) -> Callable[..., Value]:
         out_layout: str,
         ceil_mode: bool,
     ) -> Value:
+        if ctx.version < 12 and not is_float(ctx.type(x).dtype):
+            raise Unsupported("the maximum of integers needs version 12")
         result = ctx.emit(
             "MaxPool",
             arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
@@ -57,6 +60,8 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
         count_include_pad: bool,
     ) -> Value:
         """Dilation came with 19. What a window past the padding counts is left open by ONNX."""
+        if not is_float(ctx.type(x).dtype):
+            raise Unsupported("an average of integers")
         dilations = fixed(dilation, "dilation")
         if any(each != 1 for each in dilations) and ctx.version < 19:
             raise Unsupported("dilation of an average needs version 19")
@@ -136,14 +141,15 @@ def export_lp_pool(
     if late and ctx.version < 18:
         raise Unsupported("ceil_mode and dilation of an lp pooling need version 18")
     ndim = len(pool_size)
+    steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
     result = ctx.emit(
         "LpPool",
         arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
         p=p,
         kernel_shape=list(pool_size),
-        strides=list(strides),
+        strides=list(steps),
         pads=pads(padding, ndim),
-        dilations=list(dilation) if late else None,
+        dilations=list(gaps) if late else None,
         ceil_mode=int(ceil_mode) if late else None,
     )
     return arranged(ctx, result, "NC" + SPATIAL[ndim], layout)

@@ -16,6 +16,19 @@ from serde.relay.dims import Any, Dim, product
 from serde.relay.types import TupleType
 
 
+def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
+    """Return `x`, whose axes are `layout`, with its axes in the order `wanted`.
+
+    Raises:
+        Unsupported: The layout does not have these axes.
+    """
+    if layout == wanted:
+        return x
+    if sorted(layout) != sorted(wanted):
+        raise Unsupported(f"layout {layout!r} has no counterpart", hint=f"use {wanted}")
+    return ctx.emit("Transpose", x, perm=[layout.index(letter) for letter in wanted])
+
+
 def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
     if ctx.version >= 13:
@@ -261,16 +274,13 @@ def export_mirror_pad(
 
 @OPS.exports("nn.depth_to_space")
 def export_depth_to_space(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
-    _require_nchw(layout)
-    return ctx.emit("DepthToSpace", x, blocksize=block_size, mode=mode)
+    moved = ctx.emit(
+        "DepthToSpace", arranged(ctx, x, layout, "NCHW"), blocksize=block_size, mode=mode
+    )
+    return arranged(ctx, moved, "NCHW", layout)
 
 
 @OPS.exports("nn.space_to_depth")
 def export_space_to_depth(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
-    _require_nchw(layout)
-    return ctx.emit("SpaceToDepth", x, blocksize=block_size)
-
-
-def _require_nchw(layout: str) -> None:
-    if layout != "NCHW":
-        raise Unsupported(f"layout={layout!r} has no counterpart", hint="use NCHW")
+    moved = ctx.emit("SpaceToDepth", arranged(ctx, x, layout, "NCHW"), blocksize=block_size)
+    return arranged(ctx, moved, "NCHW", layout)

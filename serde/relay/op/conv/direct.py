@@ -78,11 +78,9 @@ def _outputs(inputs: Dim, shape: Sequence[Dim], groups: int) -> Dim:
     if groups < 1:
         raise TypeInferenceError(f"groups: expected a positive number, found {groups}")
     outputs, inner = shape[0], shape[1]
-    if groups > 1 and inner != 1:
-        if inputs == groups and (outputs == groups or type(outputs) is not int):
-            return groups * inner
-        if outputs == groups and type(inputs) is not int:
-            return Any()
+    if groups > 1 and inner != 1 and _may_be(inputs, groups) and _may_be(outputs, groups):
+        certain = inputs == groups and (outputs == groups or type(inner) is int)
+        return groups * inner if certain else Any()
     if type(outputs) is int and outputs % groups:
         raise TypeInferenceError(f"{outputs} output channels do not form {groups} groups")
     if type(inputs) is int and inputs % groups:
@@ -95,6 +93,10 @@ def _outputs(inputs: Dim, shape: Sequence[Dim], groups: int) -> Dim:
             f"in {groups} groups"
         ) from None
     return outputs
+
+
+def _may_be(length: Dim, value: int) -> bool:
+    return length == value or type(length) is not int
 
 
 def complete_conv(

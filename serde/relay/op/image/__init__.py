@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.relay.op.image import blocks, grid, resize
+from serde.relay.op.image import blocks, crop, grid, resize, upsampling
 
-__all__ = ["blocks", "grid", "resize"]
+__all__ = ["blocks", "crop", "grid", "resize", "upsampling"]

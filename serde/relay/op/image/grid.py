@@ -11,6 +11,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
+from serde.relay.op.image.interpolation import cubic_weights
 from serde.relay.precision import widen
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import join_dim, layout_axes, require_float
@@ -107,15 +108,7 @@ def _linear(part: Array) -> list[tuple[int, Array]]:
 
 
 def _cubic(part: Array) -> list[tuple[int, Array]]:
-    a = _CUBIC_ALPHA
-
-    def near(t: Array) -> Array:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
-
-    def far(t: Array) -> Array:
-        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-
-    return [(-1, far(1 + part)), (0, near(part)), (1, near(1 - part)), (2, far(2 - part))]
+    return list(zip((-1, 0, 1, 2), cubic_weights(part, _CUBIC_ALPHA), strict=True))
 
 
 _GRID = tensor((2, 2, 5, 6), low=-1.5, high=1.5)

@@ -1,0 +1,119 @@
+"""Boxes cut out of images."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.op.image.interpolation import (
+    Interpolation,
+    require_lengths,
+    with_lengths,
+    working,
+)
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import is_float, layout_axes
+from serde.relay.types import TensorType
+from serde.weights import dtype_name
+
+__all__: list[str] = []
+
+
+def _crop_type(
+    data: TensorType,
+    boxes: TensorType,
+    box_indices: TensorType,
+    *,
+    crop_size: tuple[Dim, ...] | None,
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> TensorType:
+    lengths = require_lengths("crop_size", crop_size, 2)
+    if (
+        boxes.rank != 2
+        or (type(boxes.shape[1]) is int and boxes.shape[1] != 4)
+        or not is_float(boxes.dtype)
+    ):
+        raise TypeInferenceError(f"expected boxes of shape (n, 4), found {boxes!r}")
+    if box_indices.rank != 1 or not box_indices.dtype.startswith("int"):
+        raise TypeInferenceError(f"expected one image number a box, found {box_indices!r}")
+    shape = with_lengths(data, layout, lengths)
+    shape[layout.index("N")] = boxes.shape[0]
+    dtype = data.dtype if out_dtype is None else dtype_name(out_dtype)
+    return TensorType(shape, dtype)
+
+
+@relay_op(
+    "image.crop_and_resize",
+    infer=_crop_type,
+    samples=[
+        sample((2, 6, 7, 3), tensor((3, 4), low=-0.2, high=1.1), np.array([0, 1, 1], np.int32),
+               crop_size=(4, 5), layout="NHWC", extrapolation_value=0.5),
+        sample((2, 3, 6, 7), tensor((2, 4), low=0.0, high=1.0), np.array([1, 0], np.int32),
+               crop_size=(3, 1), method="nearest_neighbor"),
+    ],
+)  # fmt: skip
+def crop_and_resize(
+    data: Array,
+    boxes: Array,
+    box_indices: Array,
+    *,
+    crop_size: tuple[Dim, ...] | None = None,
+    layout: str = "NCHW",
+    method: Literal["bilinear", "nearest_neighbor"] = "bilinear",
+    extrapolation_value: float = 0.0,
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Each box cut out of the image that `box_indices` names, and resized.
+
+    A box is (top, left, bottom, right), 0 being the first and 1 the last pixel; its
+    corners land on those of the result. Beyond the image is `extrapolation_value`.
+    """
+    images = data.transpose(layout_axes(layout, "NCHW"))
+    how = Interpolation(method.removeprefix("bi"), "tf_crop_and_resize", "round")
+    height, width = (length for length in crop_size or () if isinstance(length, int))
+    dtype = np.dtype(out_dtype or data.dtype)
+    out = np.empty((len(boxes), images.shape[1], height, width), dtype)
+    for (top, left, bottom, right), index, cut in zip(
+        boxes.astype(np.float64), box_indices, out, strict=True
+    ):
+        rows = how.places(images.shape[2], height, top, bottom)
+        columns = how.places(images.shape[3], width, left, right)
+        image = how.apply(working(images[index], how.method), 1, rows)
+        image = how.apply(image, 2, columns)
+        beyond = ((rows < 0) | (rows > images.shape[2] - 1))[:, None]
+        beyond = beyond | (columns < 0) | (columns > images.shape[3] - 1)
+        cut[...] = np.where(beyond, np.asarray(extrapolation_value, image.dtype), image)
+    return out.transpose(layout_axes("NCHW", layout))
+
+
+@builder("image.crop_and_resize")
+def build_crop_and_resize(
+    data: Expr,
+    boxes: Expr,
+    box_indices: Expr,
+    crop_size: AnyValue,
+    layout: str,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    out_dtype: AnyValue = None,
+) -> Expr:
+    """Build ``image.crop_and_resize``."""
+    return call(
+        "image.crop_and_resize",
+        data,
+        boxes,
+        box_indices,
+        crop_size=crop_size,
+        layout=layout,
+        method=method,
+        extrapolation_value=extrapolation_value,
+        out_dtype=out_dtype,
+    )

@@ -1,0 +1,169 @@
+"""Scaling by a factor for each axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any, Dim
+from serde.relay.expr import Expr
+from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
+from serde.relay.registry import Array, builder, call, relay_op, sample
+from serde.relay.shapes import at, layout_axes
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _scaled(length: Dim, scale: float) -> Dim:
+    if not scale > 0:
+        raise TypeInferenceError(f"expected a positive scale, found {scale}")
+    if type(length) is int:
+        return int(np.floor(length * scale + 0.5))
+    return length * int(scale) if scale == int(scale) else Any()
+
+
+def _upsampling_type(
+    data: TensorType,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> TensorType:
+    if data.rank != 4:
+        raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
+    height, width = at(data.shape, layout_axes(layout, "NCHW")[2:])
+    lengths = (_scaled(height, scale_h), _scaled(width, scale_w))
+    return TensorType(with_lengths(data, layout, lengths), data.dtype)
+
+
+def _upsample(
+    data: Array, axes: Sequence[int], scales: Sequence[float], how: Interpolation
+) -> Array:
+    result = working(data, how.method)
+    for axis, scale in zip(axes, scales, strict=True):
+        length = data.shape[axis]
+        size = int(np.floor(length * scale + 0.5))
+        result = how.apply(result, axis, how.places(length, size, 0.0, 1.0))
+    return result.astype(data.dtype, copy=False)
+
+
+@relay_op(
+    "nn.upsampling",
+    infer=_upsampling_type,
+    samples=[
+        sample((1, 2, 3, 4), scale_h=2.0, scale_w=3.0),
+        sample((1, 3, 4, 2), scale_h=2.0, scale_w=1.5, layout="NHWC", method="bilinear"),
+        sample((1, 2, 3, 4), scale_h=2.0, scale_w=2.0, method="bicubic", align_corners=True),
+    ],
+)
+def upsampling(
+    data: Array,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCHW",
+    method: Literal["nearest_neighbor", "bilinear", "bicubic"] = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Array:
+    """`data` with height and width scaled to rounded lengths.
+
+    First elements coincide, and with `align_corners` the last ones too.
+    """
+    mode = "align_corners" if align_corners else "asymmetric"
+    how = Interpolation(method.removeprefix("bi"), mode)
+    return _upsample(data, layout_axes(layout, "NCHW")[2:], (scale_h, scale_w), how)
+
+
+@builder("nn.upsampling")
+def build_upsampling(
+    data: Expr,
+    scale_h: float = 1,
+    scale_w: float = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Expr:
+    """Build ``nn.upsampling``."""
+    return call(
+        "nn.upsampling",
+        data,
+        scale_h=scale_h,
+        scale_w=scale_w,
+        layout=layout,
+        method=method,
+        align_corners=align_corners,
+    )
+
+
+def _upsampling3d_type(
+    data: TensorType,
+    *,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+) -> TensorType:
+    if data.rank != 5:
+        raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
+    space = at(data.shape, layout_axes(layout, "NCDHW")[2:])
+    scales = (scale_d, scale_h, scale_w)
+    lengths = [_scaled(length, scale) for length, scale in zip(space, scales, strict=True)]
+    return TensorType(with_lengths(data, layout, lengths), data.dtype)
+
+
+@relay_op(
+    "nn.upsampling3d",
+    infer=_upsampling3d_type,
+    samples=[
+        sample((1, 2, 2, 3, 4), scale_d=2.0, scale_h=2.0, scale_w=3.0),
+        sample((1, 2, 3, 4, 2), scale_d=1.5, scale_h=2.0, scale_w=1.0, layout="NDHWC",
+               method="trilinear", coordinate_transformation_mode="align_corners"),
+    ],
+)  # fmt: skip
+def upsampling3d(
+    data: Array,
+    *,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCDHW",
+    method: Literal["nearest_neighbor", "trilinear"] = "nearest_neighbor",
+    coordinate_transformation_mode: Literal[
+        "half_pixel", "align_corners", "asymmetric"
+    ] = "half_pixel",
+) -> Array:
+    """`data` with depth, height and width scaled; the lengths of the result are rounded."""
+    how = Interpolation(method.removeprefix("tri"), coordinate_transformation_mode)
+    axes = layout_axes(layout, "NCDHW")[2:]
+    return _upsample(data, axes, (scale_d, scale_h, scale_w), how)
+
+
+@builder("nn.upsampling3d")
+def build_upsampling3d(
+    data: Expr,
+    scale_d: float = 1,
+    scale_h: float = 1,
+    scale_w: float = 1,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Expr:
+    """Build ``nn.upsampling3d``."""
+    return call(
+        "nn.upsampling3d",
+        data,
+        scale_d=scale_d,
+        scale_h=scale_h,
+        scale_w=scale_w,
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+    )
