@@ -250,7 +250,8 @@ class OpenFile:
         Raises:
             FormatError: The file ends before that.
         """
-        view = memoryview(buffer).cast("B")
+        raw = buffer.data if isinstance(buffer, np.ndarray) else memoryview(buffer)
+        view = raw.cast("B")
         done = 0
         while done < len(view):
             count = os.preadv(self.fd, [view[done : done + CHUNK_BYTES]], offset + done)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import onnx
 from onnx import helper
 
@@ -12,7 +15,7 @@ from serde.onnx.graph import GraphBuilder, Value, export_function, tensor_type_p
 from serde.onnx.ops import TABLE
 from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.relay import transform
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Call, Expr, Function
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType
@@ -54,15 +57,24 @@ def _lowered(model: RelayModel, opset: int, report: Report) -> RelayModel:
     def supported(node: Call) -> bool:
         return isinstance(node.op, OpDef) and TABLE.exporter(node.op.name, opset) is not None
 
-    mod = transform.Legalize(supported=supported)(model.mod)
-    main = rewrite(mod["main"], _as_matrix_product)
-    if main is not mod["main"]:
-        mod = mod.with_functions({**mod.functions, mod.get_global_var("main"): main})
-    return transform.fold_weights(model.evolve(mod=mod), report=report)
+    passes = transform.Sequential([transform.Legalize(supported=supported), _DenseAsProduct()])
+    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
-def _as_matrix_product(old: Expr, node: Expr) -> Expr:
+@dataclass(frozen=True)
+class _DenseAsProduct(transform.FunctionPass):
     """A dense layer on other than two axes becomes a product with the weight turned."""
+
+    name: ClassVar[str] = "DenseAsProduct"
+
+    def transform(self, function: Function) -> Function:
+        body = rewrite(function.body, lambda _old, node: _as_product(node))
+        if body is function.body:
+            return function
+        return Function(function.params, body, function.ret_type, function.attrs, function.span)
+
+
+def _as_product(node: Expr) -> Expr:
     if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.op.name != "nn.dense":
         return node
     data = node.args[0].type

@@ -11,7 +11,6 @@ import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.shapes import is_float, normalize_axis
 
@@ -68,14 +67,10 @@ def import_crop(
     center_crop: bool = False,
 ) -> Expr:
     """Cuts height and width to ``h_w`` or to those of the second input."""
-    lengths = ctx.type(data).shape[2:]
-    wanted: tuple[Dim, ...] = tuple(h_w)
-    if crop_like is not None:
-        wanted = ctx.type(crop_like).shape[2:]
     if crop_like is not None and not center_crop and not any(offset):
         return relay.slice_like(data, crop_like, (2, 3))
-    if any(not isinstance(dim, int) for dim in (*lengths, *wanted)):
-        raise Unsupported("a crop at an offset needs fixed heights and widths")
+    lengths = ctx.static_shape(data)[2:]
+    wanted = tuple(h_w) if crop_like is None else ctx.static_shape(crop_like)[2:]
     starts = offset
     if center_crop:
         starts = tuple((own - cut) // 2 for own, cut in zip(lengths, wanted, strict=True))
