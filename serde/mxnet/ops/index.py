@@ -69,10 +69,10 @@ def import_crop(
     """Cuts height and width to ``h_w`` or to those of the second input."""
     if crop_like is not None and not center_crop and not any(offset):
         return relay.slice_like(data, crop_like, (2, 3))
-    lengths = ctx.static_shape(data)[2:]
-    wanted = tuple(h_w) if crop_like is None else ctx.static_shape(crop_like)[2:]
+    wanted = h_w if crop_like is None else ctx.static_lengths(crop_like, (2, 3))
     starts = offset
     if center_crop:
+        lengths = ctx.static_lengths(data, (2, 3))
         starts = tuple((own - cut) // 2 for own, cut in zip(lengths, wanted, strict=True))
     stops = [start + cut for start, cut in zip(starts, wanted, strict=True)]
     return relay.strided_slice(data, starts, stops, [1, 1], axes=[2, 3])
