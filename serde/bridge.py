@@ -183,6 +183,10 @@ class Bridge(ABC):
         """Return the native object that users get, with its weights."""
         return model
 
+    def coverage(self) -> list[tuple[str, str]]:
+        """Return each operator that is converted, with a remark such as the versions covered."""
+        raise OptionError(f"format {self.name} has no list of operators")
+
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node of a native model."""
         raise OptionError(f"format {self.name} has no list of operators")

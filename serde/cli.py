@@ -1,4 +1,4 @@
-"""The command line: ``serde convert | inspect | check | formats``.
+"""The command line: ``serde convert | inspect | check | formats | ops``.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused, 2 usage, 3 malformed input, 4 the check failed, 5 it could not
@@ -398,6 +398,29 @@ def formats(ctx: click.Context, /, **options: Any) -> None:
         run.terminal.raw(as_json({"formats": rows}))
         return
     run.terminal.table(format_table(rows))
+
+
+@cli.command()
+@click.option("--format", "format_name", metavar="NAME", help="One format, or relay.")
+@click.option("--markdown", is_flag=True, help="Print Markdown tables.")
+@_printing_flags
+@click.pass_context
+def ops(ctx: click.Context, /, **options: Any) -> None:
+    """List the operators that are converted."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.inspection import list_operators, operator_tables
+    from serde.render import markdown_document
+
+    found = list_operators(options["format_name"])
+    if run.as_json:
+        run.terminal.raw(as_json(found))
+        return
+    if options["markdown"]:
+        run.terminal.raw(markdown_document("Operators", operator_tables(found)))
+        return
+    for table in operator_tables(found):
+        run.terminal.table(table)
 
 
 def _keep_apart(report_path: Path | None, paths: Sequence[str]) -> None:

@@ -8,7 +8,6 @@ back and run by the Relay interpreter.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -130,6 +129,8 @@ class MxnetEngine:
     """
 
     def __init__(self, mxnet: AnyValue, native: AnyValue, model: RelayModel) -> None:
+        from serde.mxnet.symbol_json import symbol_text
+
         # Else MXNet logs a line on stderr for every graph that it binds.
         os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
         self.name = f"mxnet {mxnet.__version__}"
@@ -137,7 +138,7 @@ class MxnetEngine:
         self._native = native
         self._outputs = model.meta.outputs
         try:
-            self._symbol = mxnet.sym.load_json(json.dumps(_symbol_dict(native.graph)))
+            self._symbol = mxnet.sym.load_json(symbol_text(native.graph))
         except mxnet.base.MXNetError as error:
             raise CheckError(f"{self.name} refuses the graph: {_first_line(error)}") from error
 
@@ -185,31 +186,6 @@ class MxnetEngine:
 
     def _array(self, value: Array) -> AnyValue:
         return self._mxnet.nd.array(value, dtype=value.dtype)
-
-
-def _symbol_dict(graph: AnyValue) -> dict[str, AnyValue]:
-    """Return a graph of :mod:`serde.mxnet` as the symbol JSON of MXNet 1.9.1 has it."""
-    nodes = []
-    for node in graph.nodes:
-        entry: dict[str, AnyValue] = {
-            "op": node.op,
-            "name": node.name,
-            "inputs": [[source.node, source.index, 0] for source in node.inputs],
-        }
-        attrs = {**node.attrs, **node.hidden}
-        if attrs:
-            entry["attrs"] = attrs
-        if node.subgraphs:
-            entry["subgraphs"] = [_symbol_dict(body) for body in node.subgraphs]
-        if node.control_deps:
-            entry["control_deps"] = list(node.control_deps)
-        nodes.append(entry)
-    return {
-        "nodes": nodes,
-        "arg_nodes": [i for i, node in enumerate(graph.nodes) if node.op == "null"],
-        "heads": [[head.node, head.index, 0] for head in graph.heads],
-        "attrs": {"mxnet_version": ["int", 10901]},
-    }
 
 
 class OnnxRuntimeEngine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 
@@ -14,7 +15,14 @@ from serde.relay.types import TensorType, TupleType, Type
 from serde.render import Table, shape_text, size_text
 from serde.report import Report
 
-__all__ = ["Inspection", "format_table", "inspect_model", "list_formats"]
+__all__ = [
+    "Inspection",
+    "format_table",
+    "inspect_model",
+    "list_formats",
+    "list_operators",
+    "operator_tables",
+]
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,40 @@ def _tensor(name: str, type_: Type | None) -> TensorSummary:
         return TensorSummary(name)
     shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
     return TensorSummary(name, shape, type_.dtype)
+
+
+def list_operators(format_name: str | None = None) -> dict[str, list[tuple[str, str]]]:
+    """Return the operators of one format, or of all, and of Relay; each with a remark.
+
+    Args:
+        format_name: A format, or ``"relay"``; all that have a list if left out.
+
+    Raises:
+        OptionError: The format is unknown or has no list.
+    """
+    if format_name == "relay":
+        return {"relay": _relay_operators()}
+    if format_name is not None:
+        return {format_name: get_bridge(format_name).coverage()}
+    found = {"relay": _relay_operators()}
+    for name in format_names():
+        with suppress(OptionError):
+            found[name] = get_bridge(name).coverage()
+    return found
+
+
+def _relay_operators() -> list[tuple[str, str]]:
+    from serde.relay.registry import all_ops
+
+    return [(name, op.doc.partition("\n")[0]) for name, op in all_ops().items()]
+
+
+def operator_tables(found: Mapping[str, list[tuple[str, str]]]) -> list[Table]:
+    """Return what :func:`list_operators` found, one table a format."""
+    return [
+        Table((f"{name} ({len(rows)})", ""), tuple((op, remark) for op, remark in rows))
+        for name, rows in found.items()
+    ]
 
 
 def list_formats() -> list[dict[str, AnyValue]]:

@@ -16,6 +16,7 @@ __all__ = [
     "Table",
     "as_json",
     "as_markdown",
+    "markdown_document",
     "printable",
     "shape_text",
     "size_text",
@@ -199,6 +200,17 @@ def as_markdown(report: Report, *, outcome: str, error: str | None) -> str:
     if "path" in report.facts and error is None:
         parts.append(f"`{printable(str(report.facts['path']))}`")
     return "\n\n".join(parts) + "\n"
+
+
+def markdown_document(title: str, found: Sequence[Table]) -> str:
+    """Return tables as a Markdown document, the first column of each as code."""
+    parts = [f"# {title}"]
+    for table in found:
+        name = table.columns[0]
+        rows = tuple((f"`{row[0]}`", *row[1:]) for row in table.rows)
+        columns = ("operator", *table.columns[1:])
+        parts += [f"## {name}", _markdown_table(Table(columns, rows, table.right))]
+    return "\n\n".join(parts)
 
 
 def _markdown_table(table: Table) -> str:

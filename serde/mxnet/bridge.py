@@ -61,6 +61,16 @@ class MxnetBridge(Bridge):
 
         return to_relay(model, options, report)
 
+    def coverage(self) -> list[tuple[str, str]]:
+        """Return the operators that are read, each with its other names."""
+        from serde.mxnet.aliases import ALIASES
+        from serde.mxnet.ops import TABLE
+
+        others: dict[str, list[str]] = {}
+        for alias, op in sorted(ALIASES.items()):
+            others.setdefault(op, []).append(alias)
+        return [(op, ", ".join(others.get(op, ()))) for op, _version in TABLE.imported()]
+
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node, variables left out."""
         return [node.op for node in model.graph.nodes if node.op != "null"]

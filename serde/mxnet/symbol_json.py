@@ -28,7 +28,7 @@ from serde.limits import (
 from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
-__all__ = ["parse_symbol"]
+__all__ = ["parse_symbol", "symbol_text"]
 
 _GRAPH_KEYS = frozenset({"nodes", "arg_nodes", "heads", "node_row_ptr", "attrs"})
 _NODE_KEYS = frozenset(
@@ -343,3 +343,32 @@ def _is_hidden(key: str, op: str) -> bool:
     if op == "null":
         return key in HIDDEN_KEYS
     return key.endswith(HIDDEN_KEYS)
+
+
+def symbol_text(graph: Graph) -> str:
+    """Return a graph as the symbol JSON of MXNet 1.9.1 has it."""
+    return json.dumps(_symbol_dict(graph))
+
+
+def _symbol_dict(graph: Graph) -> dict[str, Any]:
+    nodes = []
+    for node in graph.nodes:
+        entry: dict[str, Any] = {
+            "op": node.op,
+            "name": node.name,
+            "inputs": [[source.node, source.index, 0] for source in node.inputs],
+        }
+        attrs = {**node.attrs, **node.hidden}
+        if attrs:
+            entry["attrs"] = attrs
+        if node.subgraphs:
+            entry["subgraphs"] = [_symbol_dict(body) for body in node.subgraphs]
+        if node.control_deps:
+            entry["control_deps"] = list(node.control_deps)
+        nodes.append(entry)
+    return {
+        "nodes": nodes,
+        "arg_nodes": [i for i, node in enumerate(graph.nodes) if node.op == "null"],
+        "heads": [[head.node, head.index, 0] for head in graph.heads],
+        "attrs": {"mxnet_version": ["int", LATEST_VERSION]},
+    }

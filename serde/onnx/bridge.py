@@ -86,6 +86,23 @@ class OnnxBridge(Bridge):
         """Return the ``onnx.ModelProto`` with its weights."""
         return model.complete()
 
+    def coverage(self) -> list[tuple[str, str]]:
+        """Return the Relay operators that are written, each with the lowest version for it."""
+        from serde.onnx.ops import TABLE
+        from serde.onnx.versions import LOWEST_TARGET
+        from serde.relay.registry import all_ops
+
+        lowest = {
+            name: LOWEST_TARGET
+            for name, definition in all_ops().items()
+            if definition.decompose is not None
+        }
+        lowest |= {
+            name: LOWEST_TARGET if name in lowest else max(since, LOWEST_TARGET)
+            for name, since in TABLE.exported().items()
+        }
+        return [(name, f"from version {since}") for name, since in sorted(lowest.items())]
+
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node of the graph."""
         return [node.op_type for node in model.proto.graph.node]
