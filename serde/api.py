@@ -119,12 +119,12 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), _target(format, path)
     own, passes, target = _bind_all(reader, writer, options)
-    _native, relay_model = _read(reader, model, params, own, report)
+    loaded, relay_model = _read(reader, model, params, own, report)
     native = _write(writer, relay_model, passes, target, report)
     if path is None:
         return writer.complete(native)
     with report.stage("save"):
-        return writer.save(native, Path(path), target, sources=_paths(model))
+        return writer.save(native, Path(path), target, sources=[*_paths(model), *reader.files(loaded)])
 
 
 def convert(
@@ -191,7 +191,7 @@ def convert(
             native,
             path,
             bound,
-            sources=_paths(source),
+            sources=[*_paths(source), *reader.files(loaded)],
             before_commit=verify if check else None,
         )
     _settle_save_stage(report, start)

@@ -143,6 +143,10 @@ class Bridge(ABC):
         """
         raise OptionError(f"format {self.name} cannot be read")
 
+    def files(self, model: AnyValue) -> Sequence[Path]:
+        """Return the files that a loaded model came from, which no target may replace."""
+        return ()
+
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the native model as Relay; gaps go into `report`.
 

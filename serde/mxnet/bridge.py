@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
@@ -54,6 +55,10 @@ class MxnetBridge(Bridge):
             return live.from_live(source, params, options.input_shapes)
         epoch = options.epoch if isinstance(options, MxnetImportOptions) else None
         return codec.load(source if params is None else (source, params), epoch=epoch)
+
+    def files(self, model: AnyValue) -> Sequence[Path]:
+        """Return the file of the symbol and that of the parameters."""
+        return [Path(name) for name in (model.source, model.params_source) if name is not None]
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""

@@ -295,7 +295,7 @@ def _build(graph: Graph, params: OpenFile | bytes | None, source: str) -> MxnetM
         else:
             named.append((name, array))
     arg, aux = assign(graph, named, path=path)
-    return _checked(MxnetModel(graph, arg, aux, frozenset(empty), source), path)
+    return _checked(MxnetModel(graph, arg, aux, frozenset(empty), source, path), path)
 
 
 def _checked(model: MxnetModel, params: str | None = None) -> MxnetModel:
