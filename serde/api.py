@@ -123,8 +123,9 @@ def export_model(
     native = _write(writer, relay_model, passes, target, report)
     if path is None:
         return writer.complete(native)
+    sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
     with report.stage("save"):
-        return writer.save(native, Path(path), target, sources=[*_paths(model), *reader.files(loaded)])
+        return writer.save(native, Path(path), target, sources=sources)
 
 
 def convert(
@@ -191,7 +192,7 @@ def convert(
             native,
             path,
             bound,
-            sources=[*_paths(source), *reader.files(loaded)],
+            sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
             before_commit=verify if check else None,
         )
     _settle_save_stage(report, start)

@@ -1,4 +1,7 @@
-"""No conversion replaces what it reads, under whatever name the source was given."""
+"""Sources from files: what a call may leave to them, and that nothing replaces them.
+
+A target is refused that a source was found in, under whatever name it was given.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from onnx.numpy_helper import to_array
 from support.params_layout import listing, v2
 
-from serde.api import convert, export_model
-from serde.errors import OptionError
+from serde.api import convert, export_model, to_relay
+from serde.errors import OptionError, UnsupportedModelError
 
 SHAPES = {"data": (1, 3)}
 
@@ -43,3 +47,18 @@ def test_a_file_found_beside_the_source_is_no_target(
     with pytest.raises(OptionError, match=f"{target}: is the same file as the source"):
         export_model(source, format="onnx", path=target, input_shapes=SHAPES, float16=float16)
     assert (work / target).read_bytes() == before
+
+
+def test_one_input_needs_no_name(work: Path) -> None:
+    model = to_relay("m", input_shapes=("N", 3), input_dtypes=np.float32)
+    data = model.main.params[0].type_annotation
+    assert ([str(dim) for dim in data.shape], data.dtype) == (["N", "3"], "float32")
+    with pytest.raises(UnsupportedModelError, match="dtypes differ: float64, float32"):
+        to_relay("m", input_shapes=("N", 3), input_dtypes="float64")
+
+
+def test_bytes_of_both_files(work: Path) -> None:
+    files = [(work / name).read_bytes() for name in ("m-symbol.json", "m-0000.params")]
+    proto = export_model(*files, format="onnx", input_shapes=SHAPES)
+    weights = {tensor.name: to_array(tensor) for tensor in proto.graph.initializer}
+    np.testing.assert_array_equal(weights["fc_weight"], np.arange(6.0).reshape(2, 3))
