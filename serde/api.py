@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
 from serde.engines import engine_for_path, engine_for_source
-from serde.errors import CheckError, OptionError
+from serde.errors import CheckError, FormatError, OptionError
 from serde.prepare import PrepareOptions, prepare
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
@@ -241,8 +241,12 @@ def check(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(_canonical(options))
-    loaded, model = _read(reader, source, params, bound, report)
     writer = target_bridge(target, target_format)
+    if not os.path.exists(target):
+        raise OptionError(f"{os.fspath(target)}: there is no such file")
+    if not writer.detect(Path(target)):
+        raise FormatError(f"expected a model of format {writer.name}", path=target)
+    loaded, model = _read(reader, source, params, bound, report)
     with report.stage("check"):
         compare(
             engine_for_source(reader.name, loaded, model),
