@@ -11,6 +11,7 @@ from typing import Any as AnyValue
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Call, Tuple
 from serde.relay.op.recurrent.gates import PARAMETERS, read_gates
@@ -66,10 +67,7 @@ def _time_first(ctx: Ctx, x: Value | None, layout: str) -> Value | None:
 def _lengths(ctx: Ctx, x: Value | None) -> Value | None:
     if x is None or ctx.type(x).dtype == "int32":
         return x
-    return ctx.emit("Cast", x, to=_INT32)
-
-
-_INT32 = 6
+    return cast(ctx, x, "int32")
 
 
 def _in_layout(ctx: Ctx, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
