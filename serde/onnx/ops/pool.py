@@ -80,7 +80,7 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
         past = window.past(lengths) if ceil_mode else [0] * ndim
         known = [each for each in lengths if isinstance(each, int)]
         moved = arranged(ctx, x, layout, "NC" + SPATIAL[ndim])
-        around, counts, ceil = window.padding, None, ceil_mode and any(past)
+        around, counts, ceil = window.padding, None, ceil_mode and any(each != 0 for each in past)
         if ceil and len(known) == ndim:
             widths = [0, 0, *around[:ndim], 0, 0, *map(add, around[ndim:], past)]
             moved = ctx.emit("Pad", moved, ctx.ints(widths), ctx.scalar_like(x, 0))
