@@ -32,6 +32,7 @@ OUTPUT_NAMES = {
     "BatchNorm_v1": ("output", "mean", "var"),
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
+    "RNN": ("output", "state_output", "statecell_output"),
     "make_loss": ("loss",),
 }
 """Operators whose outputs have names of their own."""
