@@ -56,10 +56,8 @@ GAPS: dict[tuple[str, str], str] = {
         for sample, reason in samples.items()
     },
     ("tvm-call", "dequantize"): _UNDECLARED,
-    ("tvm-call", "fifo_buffer"): _UNDECLARED,
     ("tvm-call", "get_valid_counts"): _UNDECLARED,
     ("tvm-call", "multibox_prior"): _UNDECLARED,
-    ("tvm-call", "nll_loss"): _UNDECLARED,
     ("tvm-call", "proposal"): _UNDECLARED,
     ("tvm-call", "qnn_concatenate"): _UNDECLARED,
     ("tvm-call", "qnn_dense"): _UNDECLARED,
@@ -67,7 +65,6 @@ GAPS: dict[tuple[str, str], str] = {
     ("tvm-call", "requantize"): _UNDECLARED,
     ("tvm-call", "roi_align"): _UNDECLARED,
     ("tvm-call", "roi_pool"): _UNDECLARED,
-    ("tvm-call", "stft"): _UNDECLARED,
     ("tvm-call", "threefry_key"): _UNDECLARED,
 }
 """(suite, case) to the reason."""

@@ -138,6 +138,14 @@ def export_concatenate(ctx: Ctx, data: tuple[Value, ...], *, axis: int) -> Value
     return ctx.emit("Concat", *data, axis=axis)
 
 
+@OPS.exports("nn.fifo_buffer")
+def export_fifo_buffer(ctx: Ctx, x: Value, buffer: Value, *, axis: int) -> Value:
+    place = axis % ctx.type(x).rank
+    joined = ctx.emit("Concat", buffer, x, axis=place)
+    start = ctx.shape([ctx.type(x).shape[place]])
+    return ctx.emit("Slice", joined, start, ctx.ints([np.iinfo(np.int64).max]), ctx.ints([place]))
+
+
 @OPS.exports("stack")
 def export_stack(ctx: Ctx, data: tuple[Value, ...], *, axis: int) -> Value:
     place = axis % ctx.result_type().rank
