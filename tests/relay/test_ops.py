@@ -27,7 +27,11 @@ KEPT = {
 NEEDS_LENGTHS = [("squeeze", None)]
 """(operator, axis) of samples whose rank depends on which lengths are 1."""
 
-REPEATED = {"arange": {"start", "stop", "step"}, "collapse_sum_to": {"shape"}}
+REPEATED = {
+    "arange": {"start", "stop", "step"},
+    "collapse_sum_to": {"shape"},
+    "vision.get_valid_counts": {"score_threshold"},
+}
 """Attributes of TVM that say again what an operand says; ours have the operand alone."""
 
 
