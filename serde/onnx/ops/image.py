@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Any as AnyValue
 
@@ -12,7 +13,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv import pads
 from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape import arranged, integers, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.op.image.morphology import lowest
@@ -163,3 +164,94 @@ def export_dilation2d(
 def _greater(ctx: Ctx, a: Value, b: Value) -> Value:
     """Before 12, Max takes no integers."""
     return ctx.emit("Where", ctx.emit("Greater", a, b), a, b)
+
+
+@OPS.exports("dyn.image.resize2d")
+def export_dyn_resize2d(
+    ctx: Ctx,
+    x: Value,
+    size: Value,
+    roi: Value,
+    *,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    if coordinate_transformation_mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
+    mode = METHODS[method]
+    image = arranged(ctx, widened(ctx, x, ctx.result_type().dtype), layout, "NCHW")
+    kept = ctx.emit("Slice", ctx.emit("Shape", image), ctx.ints([0]), ctx.ints([2]))
+    result = resize(
+        ctx,
+        image,
+        sizes=ctx.emit("Concat", kept, integers(ctx, size), axis=0),
+        mode=mode,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        nearest_mode=_nearest(coordinate_transformation_mode, rounding_method)
+        if mode == "nearest"
+        else None,
+        cubic_coeff_a=cubic_alpha if mode == "cubic" else None,
+        exclude_outside=cubic_exclude if mode == "cubic" else None,
+    )
+    return arranged(ctx, result, "NCHW", layout)
+
+
+def _scaled(
+    ctx: Ctx, x: Value, scales: Sequence[Value], layout: str, method: str, coordinates: str
+) -> Value:
+    """Resize to rounded lengths, which ONNX would cut off."""
+    wanted = "NC" + {2: "HW", 3: "DHW"}[len(scales)]
+    image = arranged(ctx, x, layout, wanted)
+    lengths = ctx.emit("Shape", image)
+    kept = ctx.emit("Slice", lengths, ctx.ints([0]), ctx.ints([2]))
+    space = ctx.emit("Slice", lengths, ctx.ints([2]), ctx.ints([len(wanted)]))
+    parts = [ctx.emit("Reshape", cast(ctx, scale, np.float64), ctx.ints([1])) for scale in scales]
+    grown = ctx.emit("Mul", cast(ctx, space, np.float64), ctx.emit("Concat", *parts, axis=0))
+    rounded = ctx.emit("Floor", ctx.emit("Add", grown, ctx.const(0.5, np.float64)))
+    mode = METHODS[method]
+    result = resize(
+        ctx,
+        image,
+        sizes=ctx.emit("Concat", kept, cast(ctx, rounded, np.int64), axis=0),
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=_nearest(coordinates, "") if mode == "nearest" else None,
+        cubic_coeff_a=-0.5 if mode == "cubic" else None,
+    )
+    return arranged(ctx, result, wanted, layout)
+
+
+@OPS.exports("dyn.nn.upsampling")
+def export_dyn_upsampling(
+    ctx: Ctx,
+    x: Value,
+    scale_h: Value,
+    scale_w: Value,
+    *,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Value:
+    coordinates = "align_corners" if align_corners else "asymmetric"
+    return _scaled(ctx, x, (scale_h, scale_w), layout, method, coordinates)
+
+
+@OPS.exports("dyn.nn.upsampling3d")
+def export_dyn_upsampling3d(
+    ctx: Ctx,
+    x: Value,
+    scale_d: Value,
+    scale_h: Value,
+    scale_w: Value,
+    *,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+) -> Value:
+    scales = (scale_d, scale_h, scale_w)
+    return _scaled(ctx, x, scales, layout, method, coordinate_transformation_mode)

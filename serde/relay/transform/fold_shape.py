@@ -62,6 +62,7 @@ _STATIC: dict[str, tuple[str, dict[str, str]]] = {
     "dyn.one_hot": ("one_hot", {"depth": "depth"}),
     "dyn.ones": ("ones", {"shape": "shape"}),
     "dyn.reshape": ("reshape", {"newshape": "newshape"}),
+    "dyn.sparse_to_dense": ("sparse_to_dense", {"output_shape": "output_shape"}),
     "dyn.squeeze": ("squeeze", {"axes": "axis"}),
     "dyn.strided_slice": (
         "strided_slice",

@@ -157,7 +157,7 @@ def multibox_transform_loc(
     variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
     keep_background: bool = False,
 ) -> tuple[Array, Array]:
-    """Rows (class, score, left, top, right, bottom) of the anchors that show an object; their count.
+    """Rows (class, score, left, top, right, bottom) of anchors that show objects; their count.
 
     An object's class is the best of those behind the first, which is the background; it is
     counted from there and must score `threshold`. The rows come first in their order, -1 follows.
