@@ -75,6 +75,12 @@ _STATIC: dict[str, tuple[str, dict[str, str]]] = {
 """For each dynamic operator its static form, and the attribute that each operand becomes."""
 
 
+_OF_ONE = frozenset([
+    "dyn.expand_dims", "dyn.nn.upsampling", "dyn.nn.upsampling3d", "dyn.one_hot", "dyn.topk",
+])  # fmt: skip
+"""Dynamic operators whose operand stands for a number and may be a vector of one."""
+
+
 @dataclass(frozen=True)
 class FoldShape(FunctionPass):
     """Make shape arithmetic constants, and operators that read shapes static.
@@ -319,6 +325,8 @@ def _undynamic(node: Call, definition: OpDef, values: Values) -> Call | None:
         value = _attribute(argument, values)
         if value is None:
             return None
+        if definition.name in _OF_ONE and isinstance(value, tuple):
+            (value,) = value
         attrs[becomes[operand.name]] = value
     return call(name, *operands, span=node.span, **attrs)
 
