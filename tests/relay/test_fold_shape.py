@@ -9,7 +9,7 @@ from serde.relay.interpreter import run
 from serde.relay.transform import FoldShape, InferType
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.verify import verify
-from serde.relay.visit import post_order
+from serde.relay.visit import free_vars, post_order
 
 N = relay.symbol("N")
 
@@ -144,3 +144,77 @@ def test_a_long_chain_of_arithmetic() -> None:
     for _ in range(20_000):
         value = relay.add(value, _c(1, 1))
     assert shape_value(value) == (N + 20_000, 20_003)
+
+
+def _l(*values: int) -> relay.Expr:
+    """A vector that shape arithmetic gives: the lengths of a tensor."""
+    return _shape(relay.var("like", relay.TensorType(values)))
+
+
+DYNAMIC = {
+    "reshape": (lambda x: relay.reshape(x, _l(6, 2)), "reshape"),
+    "broadcast_to": (lambda x: relay.broadcast_to(x, _l(2, 3, 4)), "broadcast_to"),
+    "tile": (lambda x: relay.tile(x, _l(2, 1)), "tile"),
+    "zeros": (lambda x: relay.add(x, relay.zeros(_l(3, 4), "float32")), "zeros"),
+    "ones": (lambda x: relay.add(x, relay.ones(_l(3, 4), "float32")), "ones"),
+    "full": (lambda x: relay.add(x, relay.full(relay.const(2.0), _l(3, 4))), "full"),
+    "topk": (lambda x: relay.topk(x, _l(2), ret_type="values"), "topk"),
+    "strided_slice": (lambda x: relay.strided_slice(x, _l(1, 2), [3, 4]), "strided_slice"),
+    "squeeze": (lambda x: relay.dyn.squeeze(relay.reshape(x, (3, 1, 4)), _l(1)), "squeeze"),
+    "expand_dims": (lambda x: relay.dyn.expand_dims(x, _l(1)), "expand_dims"),
+    "pad": (
+        lambda x: relay.dyn.nn.pad(x, relay.reshape(_l(1, 2, 3, 0), (2, 2)), relay.const(0.0)),
+        "nn.pad",
+    ),
+    "resize2d": (
+        lambda x: relay.dyn.image.resize2d(
+            relay.reshape(x, (1, 1, 3, 4)), _l(6, 5), relay.const(np.zeros(4, "float32"))
+        ),
+        "image.resize2d",
+    ),
+    "upsampling": (
+        lambda x: relay.dyn.nn.upsampling(
+            relay.reshape(x, (1, 1, 3, 4)), relay.const(2.0), relay.const(1.5)
+        ),
+        "nn.upsampling",
+    ),
+    "sparse_to_dense": (
+        lambda x: relay.add(
+            x,
+            relay.sparse_to_dense(
+                relay.const(np.array([[0, 1]])), _l(3, 4), relay.const(np.ones(1, "float32"))
+            ),
+        ),
+        "sparse_to_dense",
+    ),
+    "one_hot": (
+        lambda x: relay.one_hot(
+            relay.cast(x, "int32"), 1.0, 0.0, relay.ndarray_size(_l(5, 2)), -1, "float32"
+        ),
+        "one_hot",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DYNAMIC)
+def test_a_known_shape_makes_a_dynamic_operator_static(case: str) -> None:
+    build, static = DYNAMIC[case]
+    x = _x(3, 4)
+    body = build(x)
+    dynamic = relay.Function([x, *(v for v in free_vars(body) if v is not x)], body)
+    like = [np.zeros(p.type.shape, "float32") for p in dynamic.params[1:]]
+    assert any(name.startswith("dyn.") for name in _calls(dynamic))
+    result = FoldShape().transform(dynamic)
+    assert static in _calls(result)
+    assert not any(name.startswith("dyn.") for name in _calls(result))
+    a = np.arange(12, dtype="float32").reshape(3, 4)
+    np.testing.assert_array_equal(run(result, [a, *like]), run(dynamic, [a, *like]))
+
+
+def test_a_symbol_becomes_part_of_a_static_shape() -> None:
+    x = _x("N", 3, 4)
+    first = relay.strided_slice(_shape(x), [0], [1], [1])
+    body = relay.reshape(x, relay.concatenate([first, _c(12)], axis=0))
+    assert _calls(relay.Function([x], body))[-1] == "dyn.reshape"
+    result = FoldShape().transform(relay.Function([x], body))
+    assert result.body.type == relay.TensorType(("N", 12))

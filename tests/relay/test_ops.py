@@ -19,6 +19,17 @@ from serde.relay.types import TensorType, substitute_type
 DECLARED = {name: op for name, op in all_ops().items() if not name.startswith("serde.")}
 
 KEPT = {
+    "dyn.broadcast_to": frozenset({(1, 0)}),
+    "dyn.full": frozenset({(1, 0)}),
+    "dyn.image.resize2d": frozenset({(1, 0)}),
+    "dyn.ones": frozenset({(0, 0)}),
+    "dyn.reshape": frozenset({(1, 0)}),
+    "dyn.sparse_to_dense": frozenset({(1, 0)}),
+    "dyn.squeeze": frozenset({(1, 0)}),
+    "dyn.strided_slice": frozenset({(1, 0), (2, 0), (3, 0)}),
+    "dyn.tile": frozenset({(1, 0)}),
+    "dyn.topk": frozenset({(1, 0)}),
+    "dyn.zeros": frozenset({(0, 0)}),
     "gather_nd": frozenset({(1, 0)}),
     "scatter_nd": frozenset({(1, 0)}),
 }
@@ -27,7 +38,25 @@ KEPT = {
 NEEDS_LENGTHS = [("squeeze", None)]
 """(operator, axis) of samples whose rank depends on which lengths are 1."""
 
-REPEATED = {"arange": {"start", "stop", "step"}, "collapse_sum_to": {"shape"}}
+REPEATED = {
+    "arange": {"start", "stop", "step"},
+    "collapse_sum_to": {"shape"},
+    "dyn.broadcast_to": {"shape"},
+    "dyn.full": {"shape"},
+    "dyn.image.resize2d": {"size", "roi"},
+    "dyn.nn.pad": {"pad_width"},
+    "dyn.nn.upsampling": {"scale_h", "scale_w"},
+    "dyn.nn.upsampling3d": {"scale_d", "scale_h", "scale_w"},
+    "dyn.one_hot": {"depth"},
+    "dyn.ones": {"shape"},
+    "dyn.reshape": {"newshape"},
+    "dyn.squeeze": {"axis"},
+    "dyn.strided_slice": {"begin", "end", "strides"},
+    "dyn.tile": {"reps"},
+    "dyn.topk": {"k"},
+    "dyn.zeros": {"shape"},
+    "vision.get_valid_counts": {"score_threshold"},
+}
 """Attributes of TVM that say again what an operand says; ours have the operand alone."""
 
 

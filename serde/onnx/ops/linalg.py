@@ -9,8 +9,12 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, filled, widened
+from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.op.linalg.sparse import resolved_shape
+from serde.weights import numpy_dtype
 
 
 @OPS.exports("nn.dense")
@@ -83,3 +87,173 @@ def export_bias_add(ctx: Ctx, x: Value, bias: Value, *, axis: int) -> Value:
 @OPS.exports("einsum", since=12)
 def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
     return ctx.emit("Einsum", *data, equation=equation)
+
+
+@OPS.exports("dft", since=17)
+def export_dft(ctx: Ctx, re: Value, im: Value, *, inverse: bool) -> tuple[Value, Value]:
+    """ONNX has both parts on a last axis, and never transforms the first one."""
+    rank = ctx.type(re).rank
+    leading = [0] if rank == 1 else []
+    parts = [unsqueeze(ctx, part, [*leading, rank + len(leading)]) for part in (re, im)]
+    axis = rank - 1 + len(leading)
+    signal = ctx.emit("Concat", *parts, axis=axis + 1)
+    if ctx.version >= 20:
+        result = ctx.emit("DFT", signal, None, ctx.const(axis, np.int64), inverse=int(inverse))
+    else:
+        result = ctx.emit("DFT", signal, axis=axis, inverse=int(inverse))
+    found = [ctx.emit("Gather", result, ctx.const(i, np.int64), axis=axis + 1) for i in (0, 1)]
+    real, imaginary = (squeeze(ctx, part, [0]) if leading else part for part in found)
+    return real, imaginary
+
+
+@OPS.exports("stft")
+def export_stft(
+    ctx: Ctx,
+    x: Value,
+    window: Value,
+    *,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    normalized: bool,
+    onesided: bool,
+) -> Value:
+    """A convolution whose filters are the waves of all frequencies, shaped by the window."""
+    dtype = ctx.type(x).dtype
+    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
+    taps = np.arange(win_length)
+    waves = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
+    if normalized:
+        waves = waves / np.sqrt(n_fft)
+    filters = np.zeros((2 * len(frequencies), 1, n_fft))
+    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
+    if window.data is not None:
+        filters[..., :win_length] *= window.data[:win_length]
+        weight = ctx.const(filters, dtype)
+    else:
+        shaped = widened(ctx, window, dtype)
+        (given,) = ctx.static_lengths(window, [0])
+        if given > n_fft:
+            shaped = ctx.emit("Slice", shaped, ctx.ints([0]), ctx.ints([n_fft]))
+        if given < n_fft:
+            shaped = ctx.emit("Concat", shaped, ctx.const(np.zeros(n_fft - given), dtype), axis=0)
+        weight = ctx.emit("Mul", ctx.const(filters, dtype), shaped)
+    batched = ctx.type(x).rank == 2
+    signals = unsqueeze(ctx, x, [1] if batched else [0, 1])
+    found = ctx.emit("Conv", signals, weight, kernel_shape=[n_fft], strides=[hop_length])
+    whole = [0, 2, len(frequencies), -1] if batched else [2, len(frequencies), -1]
+    parts = ctx.emit("Reshape", found, ctx.ints(whole))
+    return ctx.emit("Transpose", parts, perm=[0, 2, 3, 1] if batched else [1, 2, 0])
+
+
+def _places(ctx: Ctx, indices: Value, indptr: Value) -> np.ndarray[AnyValue, AnyValue]:
+    """Return row and column of each element of a sparse matrix whose places are constants.
+
+    Raises:
+        Unsupported: They are not constants, or two elements have one place.
+    """
+    counts = np.diff(ctx.constant(indptr))
+    rows = np.repeat(np.arange(len(counts)), counts)
+    places = np.stack([rows, ctx.constant(indices)[: len(rows)]], -1).astype(np.int64)
+    if len(np.unique(places, axis=0)) < len(places):
+        raise Unsupported("a sparse matrix with two elements in one place")
+    return places
+
+
+def _matrix(ctx: Ctx, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
+    """Return a sparse matrix as a dense one."""
+    places = _places(ctx, indices, indptr)
+    block = ctx.static_shape(data)[1:]
+    height, width = block or (1, 1)
+    dtype = ctx.type(data).dtype
+    count = len(ctx.constant(indptr)) - 1
+    shape = (count, columns // width, *block)
+    if ctx.static_shape(data)[0] > len(places):
+        data = ctx.emit("Slice", data, ctx.ints([0]), ctx.ints([len(places)]), ctx.ints([0]))
+    zeros = filled(ctx, ctx.ints(shape), 0, dtype)
+    found = ctx.emit("ScatterND", zeros, ctx.const(places), data)
+    if not block:
+        return found
+    moved = ctx.emit("Transpose", found, perm=[0, 2, 1, 3])
+    return ctx.emit("Reshape", moved, ctx.ints([count * height, columns]))
+
+
+@OPS.exports("nn.sparse_dense")
+def export_sparse_dense(
+    ctx: Ctx, x: Value, data: Value, indices: Value, indptr: Value, *, sparse_lhs: bool
+) -> Value:
+    (columns,) = ctx.static_lengths(x, [1])
+    matrix = _matrix(ctx, data, indices, indptr, columns)
+    left, right = (matrix, x) if sparse_lhs else (x, matrix)
+    return ctx.emit("MatMul", left, ctx.emit("Transpose", right, perm=[1, 0]))
+
+
+@OPS.exports("nn.sparse_add")
+def export_sparse_add(ctx: Ctx, x: Value, data: Value, indices: Value, indptr: Value) -> Value:
+    (columns,) = ctx.static_lengths(x, [1])
+    return ctx.emit("Add", x, _matrix(ctx, data, indices, indptr, columns))
+
+
+@OPS.exports("nn.sparse_transpose")
+def export_sparse_transpose(
+    ctx: Ctx, data: Value, indices: Value, indptr: Value
+) -> tuple[Value, ...]:
+    """The places are constants, so that only the elements move when the model runs."""
+    rows, columns = _places(ctx, indices, indptr).T
+    order = np.argsort(columns, kind="stable")
+    count = len(ctx.constant(indptr)) - 1
+    starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
+    return (
+        ctx.emit("Gather", data, ctx.const(order, np.int64)),
+        ctx.const(rows[order], ctx.type(indices).dtype),
+        ctx.const(starts, ctx.type(indptr).dtype),
+    )
+
+
+@OPS.exports("nn.sparse_conv2d")
+def export_sparse_conv2d(
+    ctx: Ctx,
+    x: Value,
+    data: Value,
+    indices: Value,
+    indptr: Value,
+    *,
+    layout: str,
+    kernel_size: tuple[Dim, ...],
+) -> Value:
+    size = 3 if tuple(kernel_size) == (3, 3) else 1
+    (channels,) = ctx.static_lengths(x, [layout.index("C")])
+    matrix = _matrix(ctx, data, indices, indptr, channels * size * size)
+    window = "OIHW" if layout == "NCHW" else "OHWI"
+    lengths = {"O": -1, "I": channels, "H": size, "W": size}
+    weight = ctx.emit("Reshape", matrix, ctx.ints(lengths[letter] for letter in window))
+    found = ctx.emit(
+        "Conv",
+        arranged(ctx, x, layout, "NCHW"),
+        arranged(ctx, weight, window, "OIHW"),
+        pads=[size // 2] * 4,
+    )
+    return arranged(ctx, found, "NCHW", layout)
+
+
+@OPS.exports("sparse_reshape")
+def export_sparse_reshape(
+    ctx: Ctx, indices: Value, before: Value, after: Value
+) -> tuple[Value, Value]:
+    """Each element's number in row-major order, divided by what each new axis steps over."""
+    old = tuple(int(length) for length in ctx.constant(before))
+    new = resolved_shape(old, ctx.constant(after))
+    wide = widened(ctx, indices, "int64")
+    scaled = ctx.emit("Mul", wide, ctx.ints(_steps(old)))
+    if ctx.version >= 13:
+        numbers = ctx.emit("ReduceSum", scaled, ctx.ints([1]), keepdims=1)
+    else:
+        numbers = ctx.emit("ReduceSum", scaled, axes=[1], keepdims=1)
+    found = ctx.emit("Mod", ctx.emit("Div", numbers, ctx.ints(_steps(new))), ctx.ints(new))
+    dtype = ctx.type(indices).dtype
+    shape = np.array(new, numpy_dtype(ctx.type(after).dtype))
+    return found if dtype == "int64" else cast(ctx, found, dtype), ctx.const(shape)
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    return [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]

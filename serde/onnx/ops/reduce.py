@@ -10,7 +10,7 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim, product
 
@@ -125,3 +125,22 @@ def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Va
 
 OPS.exports("argmax")(_arg("ArgMax"))
 OPS.exports("argmin")(_arg("ArgMin"))
+
+
+@OPS.exports("nn.nll_loss", since=12)
+def export_nll_loss(
+    ctx: Ctx, x: Value, targets: Value, weights: Value, *, reduction: str, ignore_index: int
+) -> Value:
+    """ONNX has a batch axis; a vector is a batch of one, and its loss has one axis."""
+    single = ctx.type(x).rank == 1
+    if single:
+        x, targets = unsqueeze(ctx, x, [0]), unsqueeze(ctx, targets, [0])
+    found = ctx.emit(
+        "NegativeLogLikelihoodLoss",
+        x,
+        targets,
+        weights,
+        reduction=reduction,
+        ignore_index=ignore_index,
+    )
+    return squeeze(ctx, found, [0]) if single and reduction == "none" else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
+from typing import Literal
 
 import numpy as np
 
@@ -339,3 +340,85 @@ def build_logsumexp(data: Expr, axis: Axes = None, keepdims: bool = False) -> Ex
     total = call("sum", call("exp", call("subtract", data, peak)), axis=axis, keepdims=True)
     result = call("add", call("log", total), peak)
     return result if keepdims else call("squeeze", result, axis=axis)
+
+
+def _nll_loss_type(
+    predictions: TensorType,
+    targets: TensorType,
+    weights: TensorType,
+    *,
+    reduction: str,
+    ignore_index: int,
+) -> TensorType:
+    require_float(predictions)
+    dtype = require_same_dtype(predictions, weights)
+    if predictions.rank != targets.rank + 1 or weights.rank != 1:
+        raise TypeInferenceError(
+            f"targets {targets!r} and weights {weights!r} do not fit predictions {predictions!r}"
+        )
+    if targets.dtype not in ("int32", "int64"):
+        raise TypeInferenceError(f"expected classes as int32 or int64, found {targets!r}")
+    classes = min(1, targets.rank)
+    join_dim(predictions.shape[classes], weights.shape[0])
+    rest = predictions.shape[:classes] + predictions.shape[classes + 1 :]
+    shape = [join_dim(a, b) for a, b in zip(rest, targets.shape, strict=True)]
+    return TensorType(shape if reduction == "none" else (), dtype)
+
+
+_CLASSES = tensor((4,), "int32", low=0, high=4)
+
+
+@relay_op(
+    "nn.nll_loss",
+    infer=_nll_loss_type,
+    samples=[
+        sample((4, 5), _CLASSES, tensor((5,), low=0.5), ignore_index=-100),
+        sample((4, 5), _CLASSES, tensor((5,), low=0.5), reduction="sum", ignore_index=2),
+        sample((2, 5, 3), np.array([[0, -1, 4], [-1, 2, 3]], np.int64), (5,), reduction="none",
+               ignore_index=-1),
+        sample((5,), tensor((), "int32", low=0, high=4), (5,), reduction="none", ignore_index=-1),
+    ],
+)  # fmt: skip
+def nll_loss(
+    predictions: Array,
+    targets: Array,
+    weights: Array,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+    ignore_index: int,
+) -> Array:
+    """The weighted negative of the prediction of each target class; 0 where that is ignored.
+
+    Classes are on axis 1, of a vector on its only axis. The mean divides by the sum of the
+    weights.
+    """
+    axis = min(1, targets.ndim)
+    kept = targets != ignore_index
+    classes = np.where(kept, targets, 0)
+    found = np.take_along_axis(predictions, np.expand_dims(classes, axis), axis).squeeze(axis)
+    factors = np.where(kept, weights[classes], 0).astype(np.float64)
+    losses = -found * factors
+    if reduction == "mean":
+        losses = losses.sum() / factors.sum()
+    elif reduction == "sum":
+        losses = losses.sum()
+    return np.asarray(losses).astype(predictions.dtype)
+
+
+@builder("nn.nll_loss")
+def build_nll_loss(
+    predictions: Expr,
+    targets: Expr,
+    weights: Expr,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> Expr:
+    """Build ``nn.nll_loss``."""
+    return call(
+        "nn.nll_loss",
+        predictions,
+        targets,
+        weights,
+        reduction=reduction,
+        ignore_index=ignore_index,
+    )

@@ -47,11 +47,37 @@ from serde.relay.text.type_text import dim_text, has_symbols, type_text
 from serde.relay.types import FuncType, Type
 from serde.relay.visit import use_counts
 
-__all__ = ["HEADER", "OPERAND_ATTRIBUTES", "attribute_text", "print_expr", "print_module"]
+__all__ = [
+    "HEADER",
+    "OPERAND_ATTRIBUTES",
+    "UNSET_ATTRIBUTES",
+    "attribute_text",
+    "print_expr",
+    "print_module",
+]
 
 HEADER: Final = '#[version = "0.0.5"]\n'
 OPERAND_ATTRIBUTES: Final = {"arange": {"start": 0, "stop": 1, "step": 2}}
 """Attributes of TVM that say an operand again, and which."""
+
+UNSET_ATTRIBUTES: Final[dict[str, dict[str, str]]] = {
+    "dyn.broadcast_to": {"shape": "None"},
+    "dyn.full": {"shape": "None"},
+    "dyn.nn.pad": {"pad_width": "None"},
+    "dyn.nn.upsampling": {"scale_h": "0f", "scale_w": "0f"},
+    "dyn.nn.upsampling3d": {"scale_d": "0f", "scale_h": "0f", "scale_w": "0f"},
+    "dyn.one_hot": {"depth": "1"},
+    "dyn.ones": {"shape": "None"},
+    "dyn.reshape": {"newshape": "None"},
+    "dyn.strided_slice": {"begin": "None", "end": "None", "strides": "None"},
+    "dyn.tile": {"reps": "None"},
+    "dyn.topk": {"k": "None"},
+    "dyn.zeros": {"shape": "None"},
+}
+"""Attributes of TVM that have no meaning beside the operand of that name, and how they are written.
+
+TVM wants most of them, and does not look at them.
+"""
 
 Step = Generator["Step", str, str]
 
@@ -359,7 +385,8 @@ class _Printer:
     def _repeated_operands(self, node: Call, operation: OpDef) -> list[str]:
         if not self._strict or self._readable:
             return []
-        parts = []
+        unset = UNSET_ATTRIBUTES.get(operation.name, {})
+        parts = [f"{name}={text}" for name, text in unset.items()]
         for name, index in OPERAND_ATTRIBUTES.get(operation.name, {}).items():
             operand = node.args[index]
             if isinstance(operand, Constant):

@@ -17,7 +17,7 @@ from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value
 from serde.relay.text.metadata import AttributeObject, Metadata
 from serde.relay.text.names import is_symbol
-from serde.relay.text.printer import OPERAND_ATTRIBUTES
+from serde.relay.text.printer import OPERAND_ATTRIBUTES, UNSET_ATTRIBUTES
 from serde.relay.text.type_parser import TypeParser
 from serde.weights import numpy_dtype
 
@@ -159,6 +159,8 @@ class ValueParser(TypeParser):
         self, definition: OpDef, token: Token, args: list[Expr], attrs: dict[str, AnyValue]
     ) -> None:
         """Take away attributes that repeat an operand, once they are seen to do so."""
+        for name in UNSET_ATTRIBUTES.get(definition.name, {}):
+            attrs.pop(name, None)
         for name, index in OPERAND_ATTRIBUTES.get(definition.name, {}).items():
             if name not in attrs:
                 continue

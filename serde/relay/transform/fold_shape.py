@@ -62,6 +62,7 @@ _STATIC: dict[str, tuple[str, dict[str, str]]] = {
     "dyn.one_hot": ("one_hot", {"depth": "depth"}),
     "dyn.ones": ("ones", {"shape": "shape"}),
     "dyn.reshape": ("reshape", {"newshape": "newshape"}),
+    "dyn.sparse_to_dense": ("sparse_to_dense", {"output_shape": "output_shape"}),
     "dyn.squeeze": ("squeeze", {"axes": "axis"}),
     "dyn.strided_slice": (
         "strided_slice",
@@ -72,6 +73,12 @@ _STATIC: dict[str, tuple[str, dict[str, str]]] = {
     "dyn.zeros": ("zeros", {"shape": "shape"}),
 }
 """For each dynamic operator its static form, and the attribute that each operand becomes."""
+
+
+_OF_ONE = frozenset([
+    "dyn.expand_dims", "dyn.nn.upsampling", "dyn.nn.upsampling3d", "dyn.one_hot", "dyn.topk",
+])  # fmt: skip
+"""Dynamic operators whose operand stands for a number and may be a vector of one."""
 
 
 @dataclass(frozen=True)
@@ -318,6 +325,8 @@ def _undynamic(node: Call, definition: OpDef, values: Values) -> Call | None:
         value = _attribute(argument, values)
         if value is None:
             return None
+        if definition.name in _OF_ONE and isinstance(value, tuple):
+            (value,) = value
         attrs[becomes[operand.name]] = value
     return call(name, *operands, span=node.span, **attrs)
 

@@ -1,7 +1,7 @@
-"""Convolutions: direct, transposed, deformable; and the correlation of two images."""
+"""Convolutions: direct, transposed, deformable; a gradient; and the correlation of images."""
 
 from __future__ import annotations
 
-from serde.relay.op.conv import deformable, direct, transposed
+from serde.relay.op.conv import backward, deformable, direct, transposed
 
-__all__ = ["deformable", "direct", "transposed"]
+__all__ = ["backward", "deformable", "direct", "transposed"]

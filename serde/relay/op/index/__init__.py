@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.relay.op.index import gather, scan, scatter, select, slicing, sorting
+from serde.relay.op.index import dynamic, gather, scan, scatter, select, slicing, sorting
 
-__all__ = ["gather", "scan", "scatter", "select", "slicing", "sorting"]
+__all__ = ["dynamic", "gather", "scan", "scatter", "select", "slicing", "sorting"]

@@ -200,4 +200,6 @@ def build_sparse_to_dense(
             raise TypeInferenceError(f"sparse_to_dense: expected a tensor, found {values!r}")
         fill = const(fill, values.dtype)
     shape = integers(output_shape)
+    if isinstance(shape, Expr):
+        return call("dyn.sparse_to_dense", sparse_indices, sparse_values, fill, shape)
     return call("sparse_to_dense", sparse_indices, sparse_values, fill, output_shape=shape)

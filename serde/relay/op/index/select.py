@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.dims import Any
 from serde.relay.expr import Expr, const
 from serde.relay.op.index.gather import require_integers
+from serde.relay.op.shape.reshape import integers
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import join_dim, normalize_axis
 from serde.relay.types import TensorType
@@ -80,12 +81,20 @@ def one_hot(
 
 @builder("one_hot")
 def build_one_hot(
-    indices: Expr, on_value: AnyValue, off_value: AnyValue, depth: int, axis: int, dtype: AnyValue
+    indices: Expr,
+    on_value: AnyValue,
+    off_value: AnyValue,
+    depth: AnyValue,
+    axis: int,
+    dtype: AnyValue,
 ) -> Expr:
     """Return codes of `indices`; the two values are numbers or expressions."""
     values = (on_value, off_value)
     scalars = [value if isinstance(value, Expr) else const(value, dtype) for value in values]
-    return call("one_hot", indices, *scalars, depth=depth, axis=axis, dtype=dtype)
+    length = integers(depth)
+    if isinstance(length, Expr):
+        return call("dyn.one_hot", indices, *scalars, length, axis=axis, dtype=dtype)
+    return call("one_hot", indices, *scalars, depth=length, axis=axis, dtype=dtype)
 
 
 def _sequence_mask_type(

@@ -131,8 +131,14 @@ def build_strided_slice(
     axes: Sequence[int] | None = None,
     slice_mode: str = "end",
 ) -> Expr:
-    """Return a region of `data`; bounds are integers or constants."""
+    """Return a region of `data`; bounds are integers or expressions.
+
+    Where one has no value yet, those that are known become constants beside it.
+    """
     steps = integers(strides)
+    bounds = [integers(begin), integers(end), steps]
+    if any(isinstance(bound, Expr) for bound in bounds):
+        return _dynamic_slice(data, bounds, axes, slice_mode)
     return call(
         "strided_slice",
         data,
@@ -142,6 +148,24 @@ def build_strided_slice(
         slice_mode=slice_mode,
         axes=axes,
     )
+
+
+def _dynamic_slice(
+    data: Expr, bounds: list[AnyValue], axes: Sequence[int] | None, slice_mode: str
+) -> Expr:
+    open_ = next(bound for bound in bounds if isinstance(bound, Expr))
+    type_ = open_.checked_type
+    if not isinstance(type_, TensorType) or type_.rank != 1 or not isinstance(type_.shape[0], int):
+        raise TypeInferenceError(
+            f"strided_slice: expected a vector of known length, found {type_!r}"
+        )
+    ones = [1] * type_.shape[0]
+    wanted = [ones if bound is None else bound for bound in bounds]
+    operands = [
+        bound if isinstance(bound, Expr) else const(np.array(bound, type_.dtype))
+        for bound in wanted
+    ]
+    return call("dyn.strided_slice", data, *operands, slice_mode=slice_mode, axes=axes)
 
 
 def _strided_set_type(

@@ -158,16 +158,13 @@ def build_topk(
     is_ascend: bool = False,
     dtype: AnyValue = "int32",
 ) -> Expr | TupleWrapper:
-    """Return the `k` (an integer or a constant) greatest elements along `axis`."""
-    result = call(
-        "topk",
-        data,
-        k=integers(k),
-        axis=axis,
-        ret_type=ret_type,
-        is_ascend=is_ascend,
-        dtype=dtype,
-    )
+    """Return the `k` (an integer or an expression) greatest elements along `axis`."""
+    attrs = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
+    count = integers(k)
+    if isinstance(count, Expr):
+        result = call("dyn.topk", data, count, **attrs)
+    else:
+        result = call("topk", data, k=count, **attrs)
     return TupleWrapper(result, 2) if ret_type == "both" else result
 
 

@@ -6,6 +6,7 @@ from serde.relay.op.shape import (
     arrange,
     broadcast,
     create,
+    dynamic,
     join,
     layout,
     matrix,
@@ -14,4 +15,15 @@ from serde.relay.op.shape import (
     window,
 )
 
-__all__ = ["arrange", "broadcast", "create", "join", "layout", "matrix", "pad", "reshape", "window"]
+__all__ = [
+    "arrange",
+    "broadcast",
+    "create",
+    "dynamic",
+    "join",
+    "layout",
+    "matrix",
+    "pad",
+    "reshape",
+    "window",
+]

@@ -39,8 +39,11 @@ def tile(data: Array, *, reps: tuple[int, ...]) -> Array:
 
 @builder("tile")
 def build_tile(data: Expr, reps: AnyValue) -> Expr:
-    """Return `data` repeated as `reps`, integers or a constant, says."""
-    return call("tile", data, reps=integers(reps))
+    """Return `data` repeated as `reps`, integers or an expression, says."""
+    counts = integers(reps)
+    if isinstance(counts, Expr):
+        return call("dyn.tile", data, counts)
+    return call("tile", data, reps=counts)
 
 
 def _repeat_type(data: TensorType, *, repeats: int, axis: int | None) -> TensorType:

@@ -70,8 +70,11 @@ def broadcast_to(
 
 @builder("broadcast_to")
 def build_broadcast_to(data: Expr, shape: AnyValue) -> Expr:
-    """Return `data` spread over `shape`: integers, dimensions or a constant."""
-    return call("broadcast_to", data, shape=integers(shape))
+    """Return `data` spread over `shape`: integers, dimensions or an expression."""
+    given = integers(shape)
+    if isinstance(given, Expr):
+        return call("dyn.broadcast_to", data, given)
+    return call("broadcast_to", data, shape=given)
 
 
 def _broadcast_to_like_type(data: TensorType, broadcast_type: TensorType) -> TensorType:

@@ -46,8 +46,11 @@ def zeros(
 
 @builder("zeros")
 def build_zeros(shape: AnyValue, dtype: AnyValue) -> Expr:
-    """Return zeros; `shape` is integers, dimensions or a constant."""
-    return call("zeros", shape=integers(shape), dtype=dtype)
+    """Return zeros; `shape` is integers, dimensions or an expression."""
+    given = integers(shape)
+    if isinstance(given, Expr):
+        return call("dyn.zeros", given, dtype=dtype)
+    return call("zeros", shape=given, dtype=dtype)
 
 
 @relay_op(
@@ -66,8 +69,11 @@ def ones(
 
 @builder("ones")
 def build_ones(shape: AnyValue, dtype: AnyValue) -> Expr:
-    """Return ones; `shape` is integers, dimensions or a constant."""
-    return call("ones", shape=integers(shape), dtype=dtype)
+    """Return ones; `shape` is integers, dimensions or an expression."""
+    given = integers(shape)
+    if isinstance(given, Expr):
+        return call("dyn.ones", given, dtype=dtype)
+    return call("ones", shape=given, dtype=dtype)
 
 
 def _require_scalar(operand: TensorType) -> None:
@@ -103,7 +109,10 @@ def full(
 @builder("full")
 def build_full(fill_value: Expr, shape: AnyValue = (), dtype: AnyValue = "") -> Expr:
     """Return a tensor of one value; `shape` is integers, dimensions or a constant."""
-    return call("full", fill_value, shape=integers(shape), dtype=dtype)
+    given = integers(shape)
+    if isinstance(given, Expr):
+        return call("dyn.full", fill_value, given, dtype=dtype)
+    return call("full", fill_value, shape=given, dtype=dtype)
 
 
 def _full_like_type(data: TensorType, fill_value: TensorType) -> TensorType:

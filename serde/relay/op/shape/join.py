@@ -10,7 +10,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
-from serde.relay.registry import Array, relay_op, sample, tensor
+from serde.relay.expr import Expr
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
 from serde.relay.types import TensorType
 
@@ -134,3 +135,38 @@ def _meshgrid_type(data: Sequence[TensorType], *, indexing: str) -> list[TensorT
 def meshgrid(data: tuple[Array, ...], *, indexing: Literal["ij", "xy"] = "ij") -> tuple[Array, ...]:
     """Each tensor spread over the grid that all of them span."""
     return tuple(np.meshgrid(*data, indexing=indexing))
+
+
+def _fifo_buffer_type(data: TensorType, buffer: TensorType, *, axis: int) -> TensorType:
+    require_same_dtype(data, buffer)
+    along = normalize_axis(axis, buffer.rank)
+    if data.rank != buffer.rank:
+        raise TypeInferenceError(f"{data!r} and a buffer {buffer!r} differ in rank")
+    for i, (new, old) in enumerate(zip(data.shape, buffer.shape, strict=True)):
+        if i != along:
+            join_dim(new, old)
+    new, old = data.shape[along], buffer.shape[along]
+    if isinstance(new, int) and isinstance(old, int) and new > old:
+        raise TypeInferenceError(f"a length of {new} does not fit a buffer of {old}")
+    return buffer
+
+
+@relay_op(
+    "nn.fifo_buffer",
+    infer=_fifo_buffer_type,
+    samples=[
+        sample((1, 2), (1, 6), axis=1),
+        sample((2, 3), (4, 3)),
+        sample((2, 1, 3), (2, 5, 3), axis=-2),
+    ],
+)
+def fifo_buffer(data: Array, buffer: Array, *, axis: int = 0) -> Array:
+    """`buffer` with `data` behind it, and as much less of its front."""
+    joined = np.concatenate([buffer, data], axis)
+    return np.take(joined, np.arange(data.shape[axis], joined.shape[axis]), axis)
+
+
+@builder("nn.fifo_buffer")
+def build_fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Expr:
+    """Build ``nn.fifo_buffer``."""
+    return call("nn.fifo_buffer", data, buffer, axis=axis)

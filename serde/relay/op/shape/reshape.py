@@ -159,8 +159,11 @@ def reshape(data: Array, *, newshape: tuple[Dim, ...], allowzero: bool = False) 
 
 @builder("reshape")
 def build_reshape(data: Expr, newshape: AnyValue, allowzero: bool = False) -> Expr:
-    """Return `data` in another shape, given as integers, dimensions or a constant."""
-    return call("reshape", data, newshape=integers(newshape), allowzero=allowzero)
+    """Return `data` in another shape, given as integers, dimensions or an expression."""
+    shape = integers(newshape)
+    if isinstance(shape, Expr):
+        return call("dyn.reshape", data, shape, allowzero=allowzero)
+    return call("reshape", data, newshape=shape, allowzero=allowzero)
 
 
 def _reversed_shape(

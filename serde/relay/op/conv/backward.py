@@ -1,0 +1,128 @@
+"""The gradient of a convolution with respect to its weight."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, padding_sides, per_axis
+from serde.relay.op.linalg import product_dtype, to_product_dtype
+from serde.relay.registry import Array, builder, call, relay_op, sample
+from serde.relay.shapes import at, join_dim, layout_axes, require_window, split_padding
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _backward_weight_type(
+    grad: TensorType,
+    data: TensorType,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    channels: Dim | None,
+    kernel_size: tuple[int, ...] | None,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> TensorType:
+    dtype = product_dtype(grad, data, out_dtype)
+    batch, outputs, *_ = data_shape(grad, data_layout, 2)
+    samples, inputs, *_ = data_shape(data, kernel_layout, 2)
+    join_dim(batch, samples)
+    if kernel_size is None:
+        raise TypeInferenceError("attribute kernel_size must be given")
+    require_window(2, strides=strides, dilation=dilation, kernel_size=kernel_size)
+    split_padding(padding, 2)
+    if groups < 1 or any(type(n) is int and n % groups for n in (inputs, outputs)):
+        raise TypeInferenceError(f"{inputs} and {outputs} channels do not form {groups} groups")
+    outputs = outputs if channels is None else join_dim(outputs, channels)
+    shape = (outputs, inputs // groups, *kernel_size)
+    return TensorType(at(shape, layout_axes("OIHW", out_layout or "OIHW")), dtype)
+
+
+@relay_op(
+    "nn.conv2d_backward_weight",
+    infer=_backward_weight_type,
+    samples=[
+        sample((2, 4, 5, 6), (2, 3, 7, 7), kernel_size=(3, 2), kernel_layout="NCHW",
+               out_layout="OIHW"),
+        sample((2, 3, 3, 4), (2, 4, 6, 7), kernel_size=(3, 3), strides=(2, 2), padding=(1, 1),
+               groups=1, kernel_layout="NCHW", out_layout="HWIO"),
+        sample((1, 3, 2, 4), (1, 7, 8, 6), kernel_size=(3, 2), strides=(2, 3), padding=(1, 0, 0, 2),
+               dilation=(1, 2), groups=2, data_layout="NHWC", kernel_layout="NHWC",
+               out_layout="OHWI"),
+    ],
+)  # fmt: skip
+def conv2d_backward_weight(
+    grad: Array,
+    data: Array,
+    *,
+    strides: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """The gradient of a weight, from that of the convolution's result and from its data.
+
+    The attributes are the convolution's, but for the layouts, which are those of `grad`, of
+    `data` and of the weight.
+    """
+    errors = grad.transpose(layout_axes(data_layout, "NCHW"))
+    images = pad_sides(
+        data.transpose(layout_axes(kernel_layout, "NCHW")), *split_padding(padding, 2)
+    )
+    parts = []
+    for error, image in zip(np.split(errors, groups, 1), np.split(images, groups, 1), strict=True):
+        turned = convolve(image.swapaxes(0, 1), error.swapaxes(0, 1), dilation, strides, 1)
+        parts.append(turned.swapaxes(0, 1))
+    height, width = kernel_size or (0, 0)
+    weight = np.concatenate(parts)[:, :, :height, :width]
+    axes = layout_axes("OIHW", out_layout or "OIHW")
+    return to_product_dtype(weight, grad, out_dtype).transpose(axes)
+
+
+@builder("nn.conv2d_backward_weight")
+def build_conv2d_backward_weight(
+    grad: Expr,
+    data: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    grad_layout: str = "NCHW",
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_dtype: AnyValue = "",
+) -> Expr:
+    """Build ``nn.conv2d_backward_weight``; each attribute of a layout holds what it says."""
+    return call(
+        "nn.conv2d_backward_weight",
+        grad,
+        data,
+        strides=per_axis(strides, 2),
+        padding=padding_sides(padding, 2),
+        dilation=per_axis(dilation, 2),
+        groups=groups,
+        channels=channels,
+        kernel_size=per_axis(kernel_size, 2),
+        data_layout=grad_layout,
+        kernel_layout=data_layout,
+        out_layout=kernel_layout,
+        out_dtype=out_dtype or None,
+    )

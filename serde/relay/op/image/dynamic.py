@@ -1,0 +1,173 @@
+"""Resizing by lengths or factors that are operands."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any
+from serde.relay.op.image import resize, upsampling
+from serde.relay.op.image.resize import Method, Mode, Rounding
+from serde.relay.op.shape.dynamic import Given, count_of, integers_of, static_type
+from serde.relay.registry import Array, relay_op, sample, tensor
+from serde.relay.types import TensorType
+from serde.weights import dtype_name
+
+__all__: list[str] = []
+
+
+def _resized(data: TensorType, layout: str, dtype: AnyValue = None) -> TensorType:
+    """Return the type with unknown lengths in place of those of the spatial axes."""
+    if data.rank != len(layout):
+        raise TypeInferenceError(f"expected data of layout {layout}, found {data!r}")
+    shape = [
+        dim if letter in "NC" else Any() for letter, dim in zip(layout, data.shape, strict=True)
+    ]
+    return TensorType(shape, dtype or data.dtype)
+
+
+def _resize2d_type(data: TensorType, size: Given, roi: Given, **attrs: AnyValue) -> TensorType:
+    if count_of(size) != 2 or tuple(roi.shape) != (4,):
+        raise TypeInferenceError(f"expected two lengths and four edges, found {size!r}, {roi!r}")
+    if isinstance(size, np.ndarray):
+        edges = tuple(map(float, roi)) if isinstance(roi, np.ndarray) else (0.0,) * 4
+        return static_type("image.resize2d", data, size=integers_of(size), roi=edges, **attrs)
+    dtype = attrs["out_dtype"]
+    return _resized(data, attrs["layout"], None if dtype is None else dtype_name(dtype))
+
+
+_NO_ROI = np.zeros(4, np.float32)
+
+
+@relay_op(
+    "dyn.image.resize2d",
+    infer=_resize2d_type,
+    by_value=["size", "roi"],
+    samples=[
+        sample((1, 2, 5, 4), np.array([7, 9], np.int64), _NO_ROI),
+        sample((1, 5, 4, 2), tensor((2,), "int64", low=8, high=8), _NO_ROI, layout="NHWC",
+               method="nearest_neighbor", coordinate_transformation_mode="asymmetric",
+               rounding_method="floor"),
+    ],
+)  # fmt: skip
+def resize2d(
+    data: Array,
+    size: Array,
+    roi: Array,
+    *,
+    layout: str = "NCHW",
+    method: Method = "linear",
+    coordinate_transformation_mode: Mode = "half_pixel",
+    rounding_method: Rounding = "round",
+    cubic_alpha: float = -0.5,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """`data` with height and width resized to `size`; see ``image.resize2d``."""
+    return resize.resize2d(
+        data,
+        size=integers_of(size),
+        roi=tuple(map(float, roi)),
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method,
+        cubic_alpha=cubic_alpha,
+        cubic_exclude=cubic_exclude,
+        extrapolation_value=extrapolation_value,
+        out_dtype=out_dtype,
+    )
+
+
+def _upsampled(
+    name: str, data: TensorType, scales: dict[str, Given], attrs: dict[str, AnyValue]
+) -> TensorType:
+    if any(tuple(scale.shape) not in ((), (1,)) for scale in scales.values()):
+        raise TypeInferenceError(f"expected scalars, found {list(scales.values())}")
+    known = {key: each.item() for key, each in scales.items() if isinstance(each, np.ndarray)}
+    if len(known) == len(scales):
+        return static_type(name, data, **known, **attrs)
+    return _resized(data, attrs["layout"])
+
+
+def _upsampling_type(
+    data: TensorType, scale_h: Given, scale_w: Given, **attrs: AnyValue
+) -> TensorType:
+    return _upsampled("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, attrs)
+
+
+_TWICE = tensor((), low=2, high=2)
+
+
+@relay_op(
+    "dyn.nn.upsampling",
+    infer=_upsampling_type,
+    by_value=["scale_h", "scale_w"],
+    samples=[
+        sample((1, 2, 3, 4), np.float32(2), np.float32(1.5)),
+        sample((1, 3, 4, 2), _TWICE, _TWICE, layout="NHWC", method="bilinear"),
+    ],
+)
+def dynamic_upsampling(
+    data: Array,
+    scale_h: Array,
+    scale_w: Array,
+    *,
+    layout: str = "NCHW",
+    method: Literal["nearest_neighbor", "bilinear", "bicubic"] = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Array:
+    """`data` with height and width scaled; see ``nn.upsampling``."""
+    return upsampling.upsampling(
+        data,
+        scale_h=scale_h.item(),
+        scale_w=scale_w.item(),
+        layout=layout,
+        method=method,
+        align_corners=align_corners,
+    )
+
+
+def _upsampling3d_type(
+    data: TensorType, scale_d: Given, scale_h: Given, scale_w: Given, **attrs: AnyValue
+) -> TensorType:
+    scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
+    return _upsampled("nn.upsampling3d", data, scales, attrs)
+
+
+@relay_op(
+    "dyn.nn.upsampling3d",
+    infer=_upsampling3d_type,
+    by_value=["scale_d", "scale_h", "scale_w"],
+    samples=[
+        sample((1, 2, 2, 3, 4), np.float32(2), np.float32(2), np.float32(3)),
+        sample((1, 2, 3, 2, 2), _TWICE, _TWICE, _TWICE, layout="NDHWC", method="trilinear",
+               coordinate_transformation_mode="align_corners"),
+    ],
+)  # fmt: skip
+def dynamic_upsampling3d(
+    data: Array,
+    scale_d: Array,
+    scale_h: Array,
+    scale_w: Array,
+    *,
+    layout: str = "NCDHW",
+    method: Literal["nearest_neighbor", "trilinear"] = "nearest_neighbor",
+    coordinate_transformation_mode: Literal[
+        "half_pixel", "align_corners", "asymmetric"
+    ] = "half_pixel",
+) -> Array:
+    """`data` with depth, height and width scaled; see ``nn.upsampling3d``."""
+    return upsampling.upsampling3d(
+        data,
+        scale_d=scale_d.item(),
+        scale_h=scale_h.item(),
+        scale_w=scale_w.item(),
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+    )

@@ -1,0 +1,8 @@
+"""Linear algebra: products, sparse matrices and Fourier transforms."""
+
+from __future__ import annotations
+
+from serde.relay.op.linalg import fourier, sparse
+from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
+
+__all__ = ["exact_operand", "fourier", "product_dtype", "sparse", "to_product_dtype"]

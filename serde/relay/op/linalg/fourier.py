@@ -1,0 +1,139 @@
+"""Fourier transforms, on real and imaginary parts as tensors of their own."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, const
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import is_float, join_dim, require_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _dft_type(re_data: TensorType, im_data: TensorType, *, inverse: bool) -> list[TensorType]:
+    require_float(re_data, im_data)
+    dtype = require_same_dtype(re_data, im_data)
+    if not re_data.rank or re_data.rank != im_data.rank:
+        raise TypeInferenceError(f"{re_data!r} and {im_data!r} are no parts of one signal")
+    shape = [join_dim(a, b) for a, b in zip(re_data.shape, im_data.shape, strict=True)]
+    return [TensorType(shape, dtype)] * 2
+
+
+@relay_op(
+    "dft",
+    infer=_dft_type,
+    meta_class="relay.attrs.DFTAttrs",
+    samples=[
+        sample((2, 3, 8), (2, 3, 8)),
+        sample((2, 5), (2, 5), inverse=True),
+        sample(tensor((6,), "float64"), tensor((6,), "float64")),
+    ],
+)
+def dft(re_data: Array, im_data: Array, *, inverse: bool = False) -> tuple[Array, Array]:
+    """The discrete Fourier transform along the last axis, in its real and imaginary part.
+
+    The inverse divides by the length.
+    """
+    signal = re_data.astype(np.float64) + 1j * im_data.astype(np.float64)
+    result = np.fft.ifft(signal) if inverse else np.fft.fft(signal)
+    return result.real.astype(re_data.dtype), result.imag.astype(re_data.dtype)
+
+
+def _stft_type(
+    data: TensorType,
+    window: TensorType,
+    *,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    normalized: bool,
+    onesided: bool,
+) -> TensorType:
+    require_float(data)
+    if data.rank not in (1, 2) or window.rank != 1:
+        raise TypeInferenceError(f"expected signals and a window, found {data!r} and {window!r}")
+    if not 1 <= win_length <= n_fft or hop_length < 1:
+        raise TypeInferenceError(
+            f"n_fft {n_fft}, win_length {win_length} and hop_length {hop_length} do not fit"
+        )
+    length, given = data.shape[-1], window.shape[0]
+    if isinstance(given, int) and given < win_length:
+        raise TypeInferenceError(f"a window of {given} is shorter than win_length {win_length}")
+    if not is_float(window.dtype) and not window.dtype.startswith(("int", "uint")):
+        raise TypeInferenceError(f"expected a window of numbers, found {window!r}")
+    if isinstance(length, int) and length < n_fft:
+        raise TypeInferenceError(f"a signal of {length} is shorter than n_fft {n_fft}")
+    frequencies = n_fft // 2 + 1 if onesided else n_fft
+    frames = (length - n_fft) // hop_length + 1
+    return TensorType([*data.shape[:-1], frequencies, frames, 2], data.dtype)
+
+
+_WHOLE = {"n_fft": 8, "hop_length": 4, "win_length": 8}
+
+
+@relay_op(
+    "stft",
+    infer=_stft_type,
+    meta_class="relay.attrs.StftAttrs",
+    samples=[
+        sample((2, 40), (8,), **_WHOLE),
+        sample((30,), np.hanning(8).astype(np.float32), **_WHOLE, onesided=False),
+        sample((2, 29), (6,), n_fft=7, hop_length=3, win_length=6, normalized=True),
+        sample((2, 20), np.ones(9, np.int32), n_fft=9, hop_length=2, win_length=5),
+    ],
+)
+def stft(
+    data: Array,
+    window: Array,
+    *,
+    n_fft: int = -1,
+    hop_length: int = -1,
+    win_length: int = -1,
+    normalized: bool = False,
+    onesided: bool = True,
+) -> Array:
+    """The Fourier transforms of the windows of a signal that start `hop_length` apart.
+
+    As many windows as have room for `n_fft` elements; of each, the first `win_length` count and
+    frequencies are in turns of these. Axes are (batch,) frequency, window, and (real, imaginary);
+    `onesided` leaves out the frequencies that mirror others, `normalized` divides by the root of
+    `n_fft`.
+    """
+    starts = np.arange((data.shape[-1] - n_fft) // hop_length + 1) * hop_length
+    taps = np.arange(win_length)
+    frames = data[..., starts[:, None] + taps].astype(np.float64) * window[:win_length]
+    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
+    turns = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
+    result = np.swapaxes(frames @ turns, -1, -2)
+    if normalized:
+        result = result / np.sqrt(n_fft)
+    return np.stack([result.real, result.imag], -1).astype(data.dtype)
+
+
+@builder("stft")
+def build_stft(
+    data: Expr,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Expr | None = None,
+    normalized: bool = False,
+    onesided: bool = True,
+) -> Expr:
+    """Build ``stft``; windows are a quarter of `n_fft` apart, as long as it, and of ones."""
+    weights: AnyValue = const(np.ones(n_fft, np.int32)) if window is None else window
+    return call(
+        "stft",
+        data,
+        weights,
+        n_fft=n_fft,
+        hop_length=n_fft // 4 if hop_length is None else hop_length,
+        win_length=n_fft if win_length is None else win_length,
+        normalized=normalized,
+        onesided=onesided,
+    )

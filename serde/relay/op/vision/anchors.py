@@ -1,0 +1,215 @@
+"""Anchor boxes of feature maps, and what a detector predicts relative to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, TupleWrapper
+from serde.relay.registry import Array, builder, call, relay_op, sample
+from serde.relay.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__ = ["prior_boxes"]
+
+
+def _multibox_prior_type(
+    data: TensorType,
+    *,
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float],
+    offsets: Sequence[float],
+    clip: bool,
+) -> TensorType:
+    require_float(data)
+    if data.rank != 4 or len(steps) != 2 or len(offsets) != 2 or not sizes or not ratios:
+        raise TypeInferenceError(
+            f"expected a feature map, sizes, ratios, two steps and two offsets, found {data!r}, "
+            f"{list(sizes)}, {list(ratios)}, {list(steps)} and {list(offsets)}"
+        )
+    if any(not ratio > 0 for ratio in ratios):
+        raise TypeInferenceError(f"expected positive ratios, found {list(ratios)}")
+    number = len(sizes) + len(ratios) - 1
+    return TensorType((1, data.shape[2] * data.shape[3] * number, 4), data.dtype)
+
+
+@relay_op(
+    "vision.multibox_prior",
+    infer=_multibox_prior_type,
+    samples=[
+        sample((2, 3, 4, 5), sizes=[0.5, 0.25], ratios=[1.0, 2.0, 0.5], clip=True),
+        sample((1, 1, 3, 2), steps=[0.25, 0.5], offsets=[0.0, 0.25]),
+    ],
+)
+def multibox_prior(
+    data: Array,
+    *,
+    sizes: tuple[float, ...] = (1.0,),
+    ratios: tuple[float, ...] = (1.0,),
+    steps: tuple[float, ...] = (-1.0, -1.0),
+    offsets: tuple[float, ...] = (0.5, 0.5),
+    clip: bool = False,
+) -> Array:
+    """Boxes (left, top, right, bottom) around each place of a feature map, in parts of its size.
+
+    At each place a box of every size in the first ratio, then one of the first size in every
+    other. Places are `steps` apart (vertical first), the parts themselves where these are not
+    positive.
+    """
+    boxes = prior_boxes(data.shape[2], data.shape[3], sizes, ratios, steps, offsets, clip)
+    return boxes.astype(data.dtype)
+
+
+def prior_boxes(
+    height: int,
+    width: int,
+    sizes: Sequence[float],
+    ratios: Sequence[float],
+    steps: Sequence[float],
+    offsets: Sequence[float],
+    clip: bool,
+) -> Array:
+    """Return the boxes of :func:`multibox_prior` in double precision."""
+    down = steps[0] if steps[0] > 0 else 1 / height
+    across = steps[1] if steps[1] > 0 else 1 / width
+    y = (np.arange(height) + offsets[0]) * down
+    x = (np.arange(width) + offsets[1]) * across
+    shape = height / width
+    half_w = [size * shape / 2 for size in sizes]
+    half_w += [sizes[0] * shape * np.sqrt(ratio) / 2 for ratio in ratios[1:]]
+    half_h = [size / 2 for size in sizes]
+    half_h += [sizes[0] / np.sqrt(ratio) / 2 for ratio in ratios[1:]]
+    centres_y, centres_x, halves = np.meshgrid(y, x, np.arange(len(half_w)), indexing="ij")
+    w, h = np.array(half_w)[halves], np.array(half_h)[halves]
+    boxes = np.stack([centres_x - w, centres_y - h, centres_x + w, centres_y + h], -1)
+    return (np.clip(boxes, 0, 1) if clip else boxes).reshape(1, -1, 4)
+
+
+@builder("vision.multibox_prior")
+def build_multibox_prior(
+    data: Expr,
+    sizes: AnyValue = (1.0,),
+    ratios: AnyValue = (1.0,),
+    steps: AnyValue = (-1.0, -1.0),
+    offsets: AnyValue = (0.5, 0.5),
+    clip: bool = False,
+) -> Expr:
+    """Build ``vision.multibox_prior``."""
+    return call(
+        "vision.multibox_prior",
+        data,
+        sizes=sizes,
+        ratios=ratios,
+        steps=steps,
+        offsets=offsets,
+        clip=clip,
+    )
+
+
+def _transform_type(
+    cls_prob: TensorType,
+    loc_pred: TensorType,
+    anchor: TensorType,
+    *,
+    clip: bool,
+    threshold: float,
+    variances: Sequence[float],
+    keep_background: bool,
+) -> list[TensorType]:
+    require_float(cls_prob)
+    dtype = require_same_dtype(cls_prob, loc_pred, anchor)
+    if cls_prob.rank != 3 or loc_pred.rank != 2 or anchor.rank != 3 or len(variances) != 4:
+        raise TypeInferenceError(
+            f"expected scores, offsets, anchors and four variances, found {cls_prob!r}, "
+            f"{loc_pred!r}, {anchor!r} and {list(variances)}"
+        )
+    batch, number = join_dim(cls_prob.shape[0], loc_pred.shape[0]), cls_prob.shape[2]
+    join_dim(number, anchor.shape[1])
+    join_dim(loc_pred.shape[1], number * 4)
+    join_dim(anchor.shape[2], 4)
+    return [TensorType((batch, number, 6), dtype), TensorType((batch,), "int32")]
+
+
+_ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9, 1.0],
+                      [0.2, 0.6, 0.3, 0.9], [0.5, 0.0, 0.8, 0.4]]], np.float32)  # fmt: skip
+
+
+@relay_op(
+    "vision.multibox_transform_loc",
+    infer=_transform_type,
+    samples=[
+        sample((2, 3, 5), (2, 20), _ANCHORS, threshold=0.5),
+        sample((2, 3, 5), (2, 20), (1, 5, 4), clip=False, variances=[1.0, 0.5, 0.25, 0.5]),
+        sample((1, 2, 5), (1, 20), _ANCHORS, threshold=0.2, keep_background=True),
+    ],
+)
+def multibox_transform_loc(
+    cls_prob: Array,
+    loc_pred: Array,
+    anchor: Array,
+    *,
+    clip: bool = True,
+    threshold: float = 0.01,
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    keep_background: bool = False,
+) -> tuple[Array, Array]:
+    """Rows (class, score, left, top, right, bottom) of anchors that show objects; their count.
+
+    An object's class is the best of those behind the first, which is the background; it is
+    counted from there and must score `threshold`. The rows come first in their order, -1 follows.
+    With `keep_background` all anchors stay, those of no object as class -1.
+    """
+    dtype = cls_prob.dtype
+    best = cls_prob[:, 1:].argmax(1)
+    scores = cls_prob[:, 1:].max(1)
+    found = (scores >= dtype.type(threshold)) & (scores > -1)
+    boxes = _decoded(loc_pred.reshape(len(loc_pred), -1, 4), anchor, variances)
+    if clip:
+        boxes = np.clip(boxes, 0, 1)
+    classes = np.where(found, best, -1)
+    rows = np.concatenate([classes[..., None], scores[..., None], boxes], -1).astype(dtype)
+    kept = np.ones_like(found) if keep_background else found
+    order = np.argsort(~kept, 1, kind="stable")
+    result = np.where(
+        np.take_along_axis(kept, order, 1)[..., None],
+        np.take_along_axis(rows, order[..., None], 1),
+        dtype.type(-1),
+    )
+    return result, kept.sum(1).astype(np.int32)
+
+
+def _decoded(offsets: Array, anchor: Array, variances: Sequence[float]) -> Array:
+    low, high = anchor[..., :2], anchor[..., 2:]
+    size, centre = high - low, (low + high) / 2
+    scale = np.asarray(variances, anchor.dtype)
+    middle = offsets[..., :2] * scale[:2] * size + centre
+    half = np.exp(offsets[..., 2:] * scale[2:]) * size / 2
+    return np.concatenate([middle - half, middle + half], -1)
+
+
+@builder("vision.multibox_transform_loc")
+def build_multibox_transform_loc(
+    cls_prob: Expr,
+    loc_pred: Expr,
+    anchor: Expr,
+    clip: bool = True,
+    threshold: float = 0.01,
+    variances: AnyValue = (0.1, 0.1, 0.2, 0.2),
+    keep_background: bool = False,
+) -> TupleWrapper:
+    """Build ``vision.multibox_transform_loc``."""
+    result = call(
+        "vision.multibox_transform_loc",
+        cls_prob,
+        loc_pred,
+        anchor,
+        clip=clip,
+        threshold=threshold,
+        variances=variances,
+        keep_background=keep_background,
+    )
+    return TupleWrapper(result, 2)

@@ -1,0 +1,202 @@
+"""Non-maximum suppression of each class on its own."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, TupleWrapper
+from serde.relay.op.vision.suppression import Boxes, require_scalars, scalar, suppress
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import join_dim, require_float
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _all_class_type(
+    boxes: TensorType,
+    scores: TensorType,
+    max_output_boxes_per_class: TensorType,
+    iou_threshold: TensorType,
+    score_threshold: TensorType,
+    *,
+    output_format: str,
+) -> list[TensorType]:
+    require_scalars(max_output_boxes_per_class, iou_threshold, score_threshold)
+    _require_boxes(boxes)
+    if scores.rank != 3:
+        raise TypeInferenceError(f"expected scores of images, classes and boxes, found {scores!r}")
+    batch = join_dim(boxes.shape[0], scores.shape[0])
+    rows = scores.shape[1] * join_dim(boxes.shape[1], scores.shape[2])
+    if output_format == "onnx":
+        return [TensorType((batch * rows, 3), "int64"), TensorType((1,), "int64")]
+    return [
+        TensorType((batch, rows, 2), "int64"),
+        TensorType((batch, rows), "float32"),
+        TensorType((batch,), "int64"),
+    ]
+
+
+def _require_boxes(boxes: TensorType) -> None:
+    require_float(boxes)
+    if boxes.rank != 3 or (type(boxes.shape[2]) is int and boxes.shape[2] != 4):
+        raise TypeInferenceError(f"expected boxes of four numbers of images, found {boxes!r}")
+
+
+_ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.float32(0.3))
+
+
+@relay_op(
+    "vision.all_class_non_max_suppression",
+    infer=_all_class_type,
+    meta_class="relay.attrs.AllClassNonMaximumSuppressionAttrs",
+    samples=[
+        sample(*_ALL_CLASSES, np.float32(-0.5)),
+        sample(tensor((1, 8, 4), low=0.0), tensor((1, 2, 8)), np.int64(-1), np.float32(0.5),
+               tensor((), low=0.0, high=0.5)),
+        sample(*_ALL_CLASSES, np.float32(0.0), output_format="tensorflow"),
+    ],
+)  # fmt: skip
+def all_class_non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    max_output_boxes_per_class: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    *,
+    output_format: Literal["onnx", "tensorflow"] = "onnx",
+) -> tuple[Array, ...]:
+    """The boxes that stay of each image and class, and how many.
+
+    Boxes are two opposite corners; one goes that does not score more than `score_threshold`, or
+    whose overlap with one that stays is at least `iou_threshold`. A limit that is not positive is
+    none. Format "onnx": rows (image, class, box), then zeros, and their number. "tensorflow":
+    for each image rows (class, box) in order of their scores, then zeros; the scores; the numbers.
+    """
+    limit = int(max_output_boxes_per_class)
+    chosen: list[list[tuple[float, int, int]]] = []
+    for corners, classes in zip(boxes, scores, strict=True):
+        found: list[tuple[float, int, int]] = []
+        for class_, marks in enumerate(classes):
+            order = np.argsort(-marks, kind="stable")
+            order = order[marks[order] > score_threshold]
+            kept = suppress(
+                Boxes(corners[order]),
+                float(iou_threshold),
+                strict=False,
+                limit=limit if limit > 0 else None,
+            )
+            found += [(float(marks[box]), class_, int(box)) for box in order[kept]]
+        chosen.append(found)
+    rows = scores.shape[1] * scores.shape[2]
+    if output_format == "onnx":
+        flat = [(image, *row[1:]) for image, found in enumerate(chosen) for row in found]
+        selected = np.zeros((len(boxes) * rows, 3), np.int64)
+        selected[: len(flat)] = np.array(flat, np.int64).reshape(-1, 3)
+        return selected, np.array([len(flat)], np.int64)
+    places = np.zeros((len(boxes), rows, 2), np.int64)
+    marks = np.zeros((len(boxes), rows), np.float32)
+    for image, found in enumerate(chosen):
+        for row, (score, class_, box) in enumerate(sorted(found, key=lambda entry: -entry[0])):
+            places[image, row], marks[image, row] = (class_, box), score
+    return places, marks, np.array([len(found) for found in chosen], np.int64)
+
+
+@builder("vision.all_class_non_max_suppression")
+def build_all_class_non_max_suppression(
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: AnyValue = -1,
+    iou_threshold: AnyValue = -1.0,
+    score_threshold: AnyValue = -1.0,
+    output_format: str = "onnx",
+) -> TupleWrapper:
+    """Build ``vision.all_class_non_max_suppression``; limits are numbers or expressions."""
+    result = call(
+        "vision.all_class_non_max_suppression",
+        boxes,
+        scores,
+        scalar(max_output_boxes_per_class, "int32"),
+        scalar(iou_threshold, "float32"),
+        scalar(score_threshold, "float32"),
+        output_format=output_format,
+    )
+    return TupleWrapper(result, 2 if output_format == "onnx" else 3)
+
+
+def _regular_type(
+    boxes: TensorType,
+    scores: TensorType,
+    *,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> list[TensorType]:
+    _require_boxes(boxes)
+    if scores.rank != 3:
+        raise TypeInferenceError(f"expected scores of images, boxes and classes, found {scores!r}")
+    if max_detections < 1 or max_detections_per_class < 1 or num_classes < 1:
+        raise TypeInferenceError(
+            f"max_detections {max_detections}, max_detections_per_class "
+            f"{max_detections_per_class} and num_classes {num_classes} must be positive"
+        )
+    batch = join_dim(boxes.shape[0], scores.shape[0])
+    join_dim(boxes.shape[1], scores.shape[1])
+    join_dim(scores.shape[2], num_classes)
+    shapes = ((batch, max_detections, 4), (batch, max_detections), (batch, max_detections))
+    return [TensorType(shape, "float32") for shape in (*shapes, (batch,))]
+
+
+_TFLITE = {"max_detections_per_class": 2, "max_detections": 5, "num_classes": 3}
+
+
+@relay_op(
+    "vision.regular_non_max_suppression",
+    infer=_regular_type,
+    meta_class="relay.attrs.RegularNonMaximumSuppressionAttrs",
+    samples=[
+        sample(tensor((2, 6, 4), low=0.0), (2, 6, 3), **_TFLITE, iou_threshold=0.3,
+               score_threshold=0.2),
+        sample(tensor((1, 4, 4), low=0.0), (1, 4, 3), **_TFLITE, iou_threshold=0.9,
+               score_threshold=3.0),
+    ],
+)  # fmt: skip
+def regular_non_max_suppression(
+    boxes: Array,
+    scores: Array,
+    *,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> tuple[Array, Array, Array, Array]:
+    """Boxes, classes, scores and number of the best detections of each image, as TFLite's.
+
+    A box goes that scores less than `score_threshold`, or whose overlap with one of its class that
+    stays is more than `iou_threshold`. Behind the last detection are zeros.
+    """
+    shape = (len(boxes), max_detections)
+    found_boxes, classes = np.zeros((*shape, 4), np.float32), np.zeros(shape, np.float32)
+    marks, counts = np.zeros(shape, np.float32), np.zeros(len(boxes), np.float32)
+    for image, (corners, columns) in enumerate(zip(boxes, scores, strict=True)):
+        found: list[tuple[float, int, int]] = []
+        for class_, column in enumerate(columns.T):
+            order = np.argsort(-column, kind="stable")
+            order = order[column[order] >= column.dtype.type(score_threshold)]
+            kept = suppress(
+                Boxes(corners[order]), iou_threshold, strict=True, limit=max_detections_per_class
+            )
+            found += [(float(column[box]), class_, int(box)) for box in order[kept]]
+        best = sorted(found, key=lambda entry: -entry[0])[:max_detections]
+        for row, (score, class_, box) in enumerate(best):
+            found_boxes[image, row], classes[image, row] = corners[box], class_
+            marks[image, row] = score
+        counts[image] = len(best)
+    return found_boxes, classes, marks, counts

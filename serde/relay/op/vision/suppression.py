@@ -1,0 +1,322 @@
+"""Non-maximum suppression: of boxes that overlap, the best stays."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, TupleWrapper, const
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import join_dim, require_float
+from serde.relay.types import TensorType
+
+__all__ = ["Boxes", "require_scalars", "scalar", "suppress"]
+
+
+class Boxes:
+    """Boxes given by two opposite corners, in any order of these.
+
+    Args:
+        corners: ``(n, 4)``.
+        extra: What belongs to a box beyond the difference of its edges.
+    """
+
+    def __init__(self, corners: Array, extra: float = 0) -> None:
+        self.low = np.minimum(corners[:, :2], corners[:, 2:])
+        self.high = np.maximum(corners[:, :2], corners[:, 2:]) + np.asarray(extra, corners.dtype)
+        self.areas = (self.high - self.low).prod(1)
+
+    def overlaps(self, index: int, others: Array) -> Array:
+        """Return the common part of one box and each of some others, in parts of their union."""
+        low = np.maximum(self.low[index], self.low[others])
+        high = np.minimum(self.high[index], self.high[others])
+        common = np.maximum(high - low, 0).prod(1)
+        union = self.areas[index] + self.areas[others] - common
+        return np.divide(common, union, out=np.zeros_like(common), where=union > 0)
+
+
+def suppress(
+    boxes: Boxes,
+    threshold: float,
+    *,
+    strict: bool,
+    limit: int | None = None,
+    classes: Array | None = None,
+) -> list[int]:
+    """Return the boxes that stay, from the first on, which is the best.
+
+    Args:
+        boxes: In order of their scores.
+        threshold: Overlap with a box that stays, from which on a box goes.
+        strict: Whether it goes only above the threshold.
+        limit: How many may stay.
+        classes: Class of each box; others do not count as overlapping. None if all are of one.
+    """
+    kept: list[int] = []
+    for index in range(len(boxes.areas)):
+        if limit is not None and len(kept) >= limit:
+            break
+        others = np.array(kept, np.int64)
+        if classes is not None:
+            others = others[classes[others] == classes[index]]
+        found = boxes.overlaps(index, others)
+        bound = found.dtype.type(threshold)
+        if not (found > bound if strict else found >= bound).any():
+            kept.append(index)
+    return kept
+
+
+def require_scalars(*operands: TensorType) -> None:
+    """Refuse what is no scalar.
+
+    Raises:
+        TypeInferenceError: One has axes.
+    """
+    for operand in operands:
+        if operand.rank:
+            raise TypeInferenceError(f"expected a scalar, found {operand!r}")
+
+
+def _valid_counts_type(
+    data: TensorType,
+    score_threshold: TensorType,
+    **attrs: AnyValue,
+) -> list[TensorType]:
+    require_scalars(score_threshold)
+    if data.rank != 3:
+        raise TypeInferenceError(f"expected rows of boxes of each image, found {data!r}")
+    _require_columns(data, score_index=attrs["score_index"], id_index=attrs["id_index"])
+    batch, count, _ = data.shape
+    return [TensorType((batch,), "int32"), data, TensorType((batch, count), "int32")]
+
+
+def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
+    width = data.shape[2]
+    bound = width if isinstance(width, int) else np.inf
+    for name, place in {**places, "id_index": max(id_index, 0)}.items():
+        if not 0 <= place < bound:
+            raise TypeInferenceError(f"{name} {place} is outside rows of {width}")
+
+
+@relay_op(
+    "vision.get_valid_counts",
+    infer=_valid_counts_type,
+    meta_class="relay.attrs.GetValidCountsAttrs",
+    samples=[
+        sample((2, 7, 6), np.float32(0.1)),
+        sample((2, 5, 5), np.float32(-0.5), id_index=-1, score_index=0),
+    ],
+)
+def get_valid_counts(
+    data: Array,
+    score_threshold: Array,
+    *,
+    id_index: int = 0,
+    score_index: int = 1,
+) -> tuple[Array, Array, Array]:
+    """How many rows score more than a threshold and have a class; these rows; their places.
+
+    They come first in their order, -1 follows. A negative class is none; a negative `id_index`
+    means that there are no classes.
+    """
+    valid = data[..., score_index] > score_threshold
+    if id_index >= 0:
+        valid &= data[..., id_index] >= 0
+    order = np.argsort(~valid, 1, kind="stable")
+    first = np.take_along_axis(valid, order, 1)
+    rows = np.take_along_axis(data, order[..., None], 1)
+    result = np.where(first[..., None], rows, np.asarray(-1, data.dtype))
+    places = np.where(first, order, -1).astype(np.int32)
+    return valid.sum(1).astype(np.int32), result, places
+
+
+@builder("vision.get_valid_counts")
+def build_get_valid_counts(
+    data: Expr, score_threshold: AnyValue, id_index: int = 0, score_index: int = 1
+) -> TupleWrapper:
+    """Build ``vision.get_valid_counts``; the threshold is a number or an expression."""
+    bound = score_threshold
+    if not isinstance(bound, Expr):
+        bound = const(float(bound), "float32")
+    result = call(
+        "vision.get_valid_counts",
+        data,
+        bound,
+        id_index=id_index,
+        score_index=score_index,
+    )
+    return TupleWrapper(result, 3)
+
+
+def _nms_type(
+    data: TensorType,
+    valid_count: TensorType,
+    indices: TensorType,
+    max_output_size: TensorType,
+    iou_threshold: TensorType,
+    *,
+    force_suppress: bool,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    return_indices: bool,
+    invalid_to_bottom: bool,
+) -> TensorType | list[TensorType]:
+    require_scalars(max_output_size, iou_threshold)
+    require_float(data)
+    if data.rank != 3 or valid_count.rank != 1 or indices.rank != 2:
+        raise TypeInferenceError(
+            "expected rows of boxes, their numbers and places, found "
+            f"{data!r}, {valid_count!r} and {indices!r}"
+        )
+    _require_columns(
+        data, id_index=id_index, score_index=score_index, coord_start=coord_start,
+        last_coordinate=coord_start + 3,
+    )  # fmt: skip
+    batch = join_dim(data.shape[0], join_dim(valid_count.shape[0], indices.shape[0]))
+    count = join_dim(data.shape[1], indices.shape[1])
+    if not return_indices:
+        return data
+    return [TensorType((batch, count), "int32"), TensorType((batch, 1), "int32")]
+
+
+_ROWS = np.array(
+    [[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 19, 40],
+      [2, 0.9, 35, 61, 52, 79], [1, 0.5, 100, 60, 70, 110]]], np.float32)  # fmt: skip
+_COUNT = np.array([4], np.int32)
+_PLACES = np.array([[0, 1, 3, 4, -1]], np.int32)
+_LIMITS = (np.int32(-1), np.float32(0.5))
+
+
+@relay_op(
+    "vision.non_max_suppression",
+    infer=_nms_type,
+    meta_class="relay.attrs.NonMaximumSuppressionAttrs",
+    samples=[
+        sample(_ROWS, _COUNT, _PLACES, *_LIMITS, force_suppress=True, top_k=2),
+        sample(_ROWS, _COUNT, _PLACES, *_LIMITS, return_indices=False, invalid_to_bottom=True),
+        sample(tensor((2, 6, 5), low=0.0), np.array([6, 3], np.int32),
+               tensor((2, 6), "int32", low=0, high=5), np.int32(2), np.float32(0.3),
+               coord_start=1, score_index=0, id_index=-1, return_indices=False),
+        sample(_ROWS, _COUNT, _PLACES, np.int32(-1), np.float32(0)),
+    ],
+)  # fmt: skip
+def non_max_suppression(
+    data: Array,
+    valid_count: Array,
+    indices: Array,
+    max_output_size: Array,
+    iou_threshold: Array,
+    *,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> Array | tuple[Array, ...]:
+    """The rows in order of their scores, those suppressed -1; or the places of those that stay.
+
+    Of each image the first `valid_count` rows count, and of these the best `top_k`, if positive;
+    at most `max_output_size` stay, if that is not negative. A row goes whose overlap with one
+    that stays is at least the threshold, if both are of one class or `force_suppress` is set; no
+    row goes for a threshold that is not positive. A row without a positive score takes no part
+    and is left as it is. With `invalid_to_bottom` the rows that stay come first.
+    """
+    rows = np.full_like(data, -1)
+    places = np.full(data.shape[:2], -1, np.int32)
+    for image, count in enumerate(valid_count):
+        number = int(count)
+        order = np.arange(number)
+        if iou_threshold > 0:
+            order = np.argsort(-data[image, :number, score_index], kind="stable")
+            order = order[: top_k if 0 < top_k < number else number]
+        rows[image, : len(order)] = data[image, order]
+        places[image, : len(order)] = indices[image, order]
+        if iou_threshold > 0:
+            gone = _suppressed(
+                rows[image, : len(order)],
+                int(max_output_size),
+                float(iou_threshold),
+                slice(coord_start, coord_start + 4),
+                score_index,
+                None if force_suppress or id_index < 0 else id_index,
+            )
+            rows[image, gone] = -1
+            places[image, gone] = -1
+    if not return_indices:
+        return _first(rows, rows[..., 0] >= 0) if invalid_to_bottom else rows
+    stays = places >= 0
+    return _first(places, stays), stays.sum(1, keepdims=True).astype(np.int32)
+
+
+def _suppressed(
+    rows: Array, limit: int, threshold: float, corners: slice, score: int, class_: int | None
+) -> Array:
+    """Return the places of the rows that go."""
+    active = np.flatnonzero(rows[:, score] > 0)
+    taking = rows[active]
+    kept = suppress(
+        Boxes(taking[:, corners]),
+        threshold,
+        strict=False,
+        limit=limit if limit >= 0 else None,
+        classes=None if class_ is None else taking[:, class_],
+    )
+    gone = np.delete(active, kept)
+    if limit >= 0 and len(kept) >= limit:
+        last = active[kept[-1]] if kept else -1
+        gone = np.union1d(gone, np.arange(last + 1, len(rows)))
+    return gone
+
+
+def _first(data: Array, stays: Array) -> Array:
+    """Return the entries of each image that stay in front, -1 behind them."""
+    order = np.argsort(~stays, 1, kind="stable")
+    mask = np.take_along_axis(stays, order, 1)
+    if data.ndim == 3:
+        order, mask = order[..., None], mask[..., None]
+    return np.where(mask, np.take_along_axis(data, order, 1), np.asarray(-1, data.dtype))
+
+
+@builder("vision.non_max_suppression")
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> Expr | TupleWrapper:
+    """Build ``vision.non_max_suppression``; limit and threshold are numbers or expressions."""
+    result = call(
+        "vision.non_max_suppression",
+        data,
+        valid_count,
+        indices,
+        scalar(max_output_size, "int32"),
+        scalar(iou_threshold, "float32"),
+        force_suppress=force_suppress,
+        top_k=top_k,
+        coord_start=coord_start,
+        score_index=score_index,
+        id_index=id_index,
+        return_indices=return_indices,
+        invalid_to_bottom=invalid_to_bottom,
+    )
+    return TupleWrapper(result, 2) if return_indices else result
+
+
+def scalar(value: AnyValue, dtype: str) -> Expr:
+    """Return a number as a constant, an expression as it is."""
+    return value if isinstance(value, Expr) else const(value, dtype)
