@@ -68,7 +68,6 @@ GAPS: dict[tuple[str, str], str] = {
     ("tvm-call", "roi_align"): _UNDECLARED,
     ("tvm-call", "roi_pool"): _UNDECLARED,
     ("tvm-call", "stft"): _UNDECLARED,
-    ("tvm-call", "threefry_key"): _UNDECLARED,
 }
 """(suite, case) to the reason."""
 
