@@ -17,8 +17,6 @@ _IN_ALL = {
     "image.resize2d-4": "a Resize of a region is not exported",
     "nn.avg_pool2d-1": "ONNX leaves open what an average past the padding counts",
     "nn.avg_pool2d-3": "an AveragePool of ONNX takes no integers",
-    "nn.conv2d-6": "products of int8 are not exported",
-    "nn.dense-2": "products of int8 are not exported",
     "nn.mirror_pad-1": "ONNX has no symmetric padding",
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
