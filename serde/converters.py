@@ -14,7 +14,7 @@ import inspect
 import typing
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import TypeVar
 
@@ -72,6 +72,7 @@ class Converter:
         attributes: Attributes by name.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
+        when: For an exporter, whether it can say a call; None means any.
     """
 
     function: Callable[..., AnyValue]
@@ -81,6 +82,7 @@ class Converter:
     attributes: Mapping[str, Parameter]
     ignored: frozenset[str]
     uses: int | None
+    when: Callable[[Call], bool] | None = None
 
     def bind(
         self, attrs: Mapping[str, AnyValue], decode: Decode
@@ -92,16 +94,24 @@ class Converter:
             parameter = self.attributes.get(name)
             if parameter is None:
                 if name not in self.ignored:
-                    faults.append(f"unknown attribute {name}={raw!r}")
+                    faults.append(f"unknown attribute {_short(name, str)}={_short(raw)}")
                 continue
             try:
                 bound[name] = parameter.convert(decode(raw, parameter.hint))
             except (TypeError, ValueError, OverflowError, RelayError):
-                faults.append(f"attribute {name}: expected {parameter.annotation}, found {raw!r}")
+                faults.append(
+                    f"attribute {name}: expected {parameter.annotation}, found {_short(raw)}"
+                )
         for name, parameter in self.attributes.items():
             if parameter.default is REQUIRED and name not in attrs:
                 faults.append(f"attribute {name} is missing")
         return bound, faults
+
+
+def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
+    """Return a value of a file as text, cut where it would fill a screen."""
+    text = spell(value)
+    return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
 
 
 class ImportContext:
@@ -218,15 +228,23 @@ class ConverterTable:
 
         return register
 
-    def exports(self, *names: str, since: int = 1) -> Callable[[F], F]:
-        """Register an exporter of Relay operators, for targets from version `since` on."""
+    def exports(
+        self, *names: str, since: int = 1, when: Callable[[Call], bool] | None = None
+    ) -> Callable[[F], F]:
+        """Register an exporter of Relay operators.
+
+        Args:
+            names: The operators.
+            since: Version of the target from which on it holds.
+            when: Whether it can say a call; the operator is decomposed where it cannot.
+        """
 
         def register(function: F) -> F:
             for name in names:
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
-                entries[since] = _read(function, since, (), None)
+                entries[since] = replace(_read(function, since, (), None), when=when)
             return function
 
         return register
@@ -241,6 +259,13 @@ class ConverterTable:
         """Return the exporter for a Relay operator at a target version."""
         known = [since for since in self._exports.get(name, ()) if since <= version]
         return self._exports[name][max(known)] if known else None
+
+    def can_export(self, node: Call, version: int) -> bool:
+        """Whether a call can be written as it is at a target version."""
+        if not isinstance(node.op, OpDef):
+            return False
+        converter = self.exporter(node.op.name, version)
+        return converter is not None and (converter.when is None or converter.when(node))
 
     def imported(self) -> list[tuple[str, int]]:
         """Return all (operator, version) that are imported, sorted."""

@@ -55,7 +55,7 @@ def _lowered(model: RelayModel, opset: int, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
 
     def supported(node: Call) -> bool:
-        return isinstance(node.op, OpDef) and TABLE.exporter(node.op.name, opset) is not None
+        return TABLE.can_export(node, opset)
 
     passes = transform.Sequential([transform.Legalize(supported=supported), _DenseAsProduct()])
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened
@@ -156,6 +157,8 @@ def export_one_hot(
     dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
+    if depth * 8 > MAX_INLINE_BYTES:
+        raise Unsupported(f"depth {depth}, whose list of classes is too long to write")
     rank = ctx.result_type().rank
     place = axis % rank
     shape = [1] * rank
@@ -186,3 +189,21 @@ def export_sequence_mask(
     positions = ctx.emit("Reshape", steps, ctx.ints(position_shape))
     inside = ctx.emit("Less", positions, ctx.emit("Reshape", bounds, ctx.ints(length_shape)))
     return ctx.emit("Where", inside, x, ctx.scalar_like(x, mask_value))
+
+
+@OPS.exports("cumsum")
+def export_cumsum(
+    ctx: Ctx, x: Value, *, axis: int | None, dtype: np.dtype[AnyValue] | None, exclusive: bool
+) -> Value:
+    """ONNX Runtime sums in the four dtypes of 32 and 64 bits; in others the sum is rounded once."""
+    given, wanted = ctx.type(x).dtype, ctx.result_type().dtype
+    if axis is None:
+        x, axis = ctx.emit("Reshape", x, ctx.ints([-1])), 0
+    work = wanted
+    if wanted not in ("int32", "int64", "float32", "float64"):
+        work = "float32" if is_float(wanted) else "int64"
+    if work != given:
+        x = cast(ctx, x, work)
+    place = ctx.const(axis, "int64")
+    result = ctx.emit("CumSum", x, place, exclusive=int(exclusive) or None)
+    return result if work == wanted else cast(ctx, result, wanted)

@@ -1,0 +1,199 @@
+"""Recurrent layers.
+
+ONNX's own layout of batch before time came with version 14, and ONNX Runtime runs it on no
+processor; so the axes are exchanged around the layer instead, which every version can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.table import OPS
+from serde.relay.expr import Call, Tuple
+from serde.relay.op.recurrent.gates import PARAMETERS, read_gates
+
+_NAMES = {
+    "sigmoid": "Sigmoid",
+    "tanh": "Tanh",
+    "relu": "Relu",
+    "affine": "Affine",
+    "leaky_relu": "LeakyRelu",
+    "thresholded_relu": "ThresholdedRelu",
+    "scaled_tanh": "ScaledTanh",
+    "hard_sigmoid": "HardSigmoid",
+    "elu": "Elu",
+    "softsign": "Softsign",
+    "softplus": "Softplus",
+}
+
+
+def _functions(
+    defaults: Sequence[str],
+    direction: str,
+    activations: Sequence[str],
+    alphas: Sequence[float],
+    betas: Sequence[float],
+) -> dict[str, AnyValue]:
+    """ONNX lists alphas and betas of those functions alone that have one."""
+    if not activations:
+        return {}
+    directions = read_gates(
+        defaults,
+        direction=direction,
+        activations=activations,
+        activation_alpha=alphas,
+        activation_beta=betas,
+        clip=None,
+    )
+    gates = [gate for each in directions for gate in each]
+    counts = [len(PARAMETERS.get(gate.name, ())) for gate in gates]
+    return {
+        "activations": [_NAMES[gate.name] for gate in gates],
+        "activation_alpha": [g.alpha for g, n in zip(gates, counts, strict=True) if n] or None,
+        "activation_beta": [g.beta for g, n in zip(gates, counts, strict=True) if n > 1] or None,
+    }
+
+
+def _time_first(ctx: Ctx, x: Value | None, layout: str) -> Value | None:
+    if x is None or layout == "TNC":
+        return x
+    return ctx.emit("Transpose", x, perm=[1, 0, 2])
+
+
+def _lengths(ctx: Ctx, x: Value | None) -> Value | None:
+    if x is None or ctx.type(x).dtype == "int32":
+        return x
+    return cast(ctx, x, "int32")
+
+
+def _in_layout(ctx: Ctx, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
+    if layout == "TNC":
+        return tuple(results)
+    outputs = ctx.emit("Transpose", results[0], perm=[2, 0, 1, 3])
+    return (outputs, *(ctx.emit("Transpose", x, perm=[1, 0, 2]) for x in results[1:]))
+
+
+def _is_plain_lstm(node: Call) -> bool:
+    """ONNX has neither a projection nor bounds of the cell."""
+    projection = node.args[8]
+    return node.attrs["cell_clip"] is None and isinstance(projection, Tuple)
+
+
+@OPS.exports("serde.lstm", when=_is_plain_lstm)
+def export_lstm(
+    ctx: Ctx,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    sequence_lens: Value | None,
+    initial_h: Value | None,
+    initial_c: Value | None,
+    p: Value | None,
+    projection: Value | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    activations: tuple[str, ...],
+    activation_alpha: tuple[float, ...],
+    activation_beta: tuple[float, ...],
+    clip: float | None,
+    layout: str,
+    input_forget: bool,
+) -> tuple[Value, ...]:
+    defaults = ("sigmoid", "tanh", "tanh")
+    results = ctx.emit_tuple(
+        "LSTM",
+        _time_first(ctx, x, layout),
+        w,
+        r,
+        b,
+        _lengths(ctx, sequence_lens),
+        _time_first(ctx, initial_h, layout),
+        _time_first(ctx, initial_c, layout),
+        p,
+        outputs=3,
+        hidden_size=hidden_size,
+        direction=direction,
+        clip=clip,
+        input_forget=int(input_forget) or None,
+        **_functions(defaults, direction, activations, activation_alpha, activation_beta),
+    )
+    return _in_layout(ctx, results, layout)
+
+
+@OPS.exports("serde.gru")
+def export_gru(
+    ctx: Ctx,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    sequence_lens: Value | None,
+    initial_h: Value | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    activations: tuple[str, ...],
+    activation_alpha: tuple[float, ...],
+    activation_beta: tuple[float, ...],
+    clip: float | None,
+    layout: str,
+    linear_before_reset: bool,
+) -> tuple[Value, ...]:
+    defaults = ("sigmoid", "tanh")
+    results = ctx.emit_tuple(
+        "GRU",
+        _time_first(ctx, x, layout),
+        w,
+        r,
+        b,
+        _lengths(ctx, sequence_lens),
+        _time_first(ctx, initial_h, layout),
+        outputs=2,
+        hidden_size=hidden_size,
+        direction=direction,
+        clip=clip,
+        linear_before_reset=int(linear_before_reset) or None,
+        **_functions(defaults, direction, activations, activation_alpha, activation_beta),
+    )
+    return _in_layout(ctx, results, layout)
+
+
+@OPS.exports("serde.rnn")
+def export_rnn(
+    ctx: Ctx,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    sequence_lens: Value | None,
+    initial_h: Value | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    activations: tuple[str, ...],
+    activation_alpha: tuple[float, ...],
+    activation_beta: tuple[float, ...],
+    clip: float | None,
+    layout: str,
+) -> tuple[Value, ...]:
+    results = ctx.emit_tuple(
+        "RNN",
+        _time_first(ctx, x, layout),
+        w,
+        r,
+        b,
+        _lengths(ctx, sequence_lens),
+        _time_first(ctx, initial_h, layout),
+        outputs=2,
+        hidden_size=hidden_size,
+        direction=direction,
+        clip=clip,
+        **_functions(("tanh",), direction, activations, activation_alpha, activation_beta),
+    )
+    return _in_layout(ctx, results, layout)

@@ -1,0 +1,12 @@
+"""Layers that carry a state along a sequence: LSTM, GRU and the plain recurrent layer.
+
+Gates stand in the order of ONNX in weights, biases and peepholes, since that is the form
+that most layers arrive in and leave in: input, output, forget, cell for an LSTM; update,
+reset, hidden for a GRU.
+"""
+
+from __future__ import annotations
+
+from serde.relay.op.recurrent import gru, lstm, rnn
+
+__all__ = ["gru", "lstm", "rnn"]

@@ -1,0 +1,232 @@
+"""The gated recurrent unit."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relay.expr import Expr, const
+from serde.relay.op.recurrent import layer, unrolling
+from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample, tensor
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+_DEFAULTS = ("sigmoid", "tanh")
+
+
+def _gru_type(
+    data: TensorType,
+    input_weight: TensorType,
+    recurrent_weight: TensorType,
+    bias: TensorType | None,
+    sequence_lens: TensorType | None,
+    initial_h: TensorType | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    layout: str,
+    linear_before_reset: bool,
+    **functions: AnyValue,
+) -> tuple[TensorType, ...]:
+    read_gates(_DEFAULTS, direction=direction, **functions)
+    return layer.layer_types(
+        data,
+        input_weight,
+        recurrent_weight,
+        bias,
+        sequence_lens,
+        [("initial_h", initial_h, hidden_size)],
+        gates=3,
+        hidden_size=hidden_size,
+        direction=direction,
+        layout=layout,
+    )
+
+
+def _complete_gru(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> layer.Types:
+    return layer.complete(given, 3, hidden_size, hidden_size, attrs["direction"])
+
+
+def _rows(data: Expr, begin: int, end: int) -> Expr:
+    return call("strided_slice", data, begin=(begin,), end=(end,), strides=(1,), axes=(0,))
+
+
+def _decompose_gru(
+    data: Expr,
+    input_weight: Expr,
+    recurrent_weight: Expr,
+    bias: Expr | None,
+    sequence_lens: Expr | None,
+    initial_h: Expr | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    layout: str,
+    linear_before_reset: bool,
+    **functions: AnyValue,
+) -> Expr:
+    gates = read_gates(_DEFAULTS, direction=direction, **functions)
+    biases = unrolling.both(bias)
+    gated, hidden, parts = [], [], []
+    for number in range(len(gates)):
+        weight = unrolling.one(recurrent_weight, number)
+        gated.append(_rows(weight, 0, 2 * hidden_size))
+        hidden.append(_rows(weight, 2 * hidden_size, 3 * hidden_size))
+        if biases is not None:
+            row = unrolling.one(biases[1], number)
+            cuts = ((0, 2 * hidden_size), (2 * hidden_size, 3 * hidden_size))
+            parts.append([_rows(row, *cut) for cut in cuts])
+
+    def recurrent(number: int, state: Expr, part: int) -> Expr:
+        product = unrolling.dense(state, (gated, hidden)[part][number])
+        return call("add", product, parts[number][part]) if parts else product
+
+    def step(number: int, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        f, g = gates[number]
+        (state,) = states
+        update_in, reset_in, hidden_in = unrolling.fields(entering, 3)
+        update_state, reset_state = unrolling.fields(recurrent(number, state, 0), 2)
+        update = f.expression(call("add", update_in, update_state))
+        reset = f.expression(call("add", reset_in, reset_state))
+        if linear_before_reset:
+            linear: Expr = call("multiply", reset, recurrent(number, state, 1))
+        else:
+            linear = recurrent(number, call("multiply", reset, state), 1)
+        candidate = g.expression(call("add", hidden_in, linear))
+        rest = call("subtract", const(1.0, unrolling.dtype_of(update)), update)
+        kept = call("multiply", update, state)
+        return (call("add", call("multiply", rest, candidate), kept),)
+
+    return unrolling.unroll(
+        data,
+        input_weight,
+        None if biases is None else biases[0],
+        sequence_lens,
+        [(initial_h, hidden_size)],
+        step,
+        direction=direction,
+        layout=layout,
+    )
+
+
+@relay_op(
+    "serde.gru",
+    infer=_gru_type,
+    complete=_complete_gru,
+    decompose=_decompose_gru,
+    samples=[
+        sample((3, 2, 4), (1, 15, 4), (1, 15, 5), hidden_size=5),
+        sample(
+            (3, 2, 4),
+            (2, 15, 4),
+            (2, 15, 5),
+            (2, 30),
+            tensor((2,), "int32", low=1, high=3),
+            (2, 2, 5),
+            hidden_size=5,
+            direction="bidirectional",
+            linear_before_reset=True,
+        ),
+        sample(
+            (2, 3, 4),
+            (1, 15, 4),
+            (1, 15, 5),
+            (1, 30),
+            None,
+            (2, 1, 5),
+            hidden_size=5,
+            direction="reverse",
+            activations=("hard_sigmoid", "softsign"),
+            activation_alpha=(0.25, 0.0),
+            activation_beta=(0.625, 0.0),
+            clip=1.25,
+            layout="NTC",
+        ),
+    ],
+)
+def gru(
+    data: Array,
+    input_weight: Array,
+    recurrent_weight: Array,
+    bias: Array | None,
+    sequence_lens: Array | None,
+    initial_h: Array | None,
+    *,
+    hidden_size: int,
+    direction: Direction = "forward",
+    activations: tuple[Activation, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: layer.Layout = "TNC",
+    linear_before_reset: bool = False,
+) -> tuple[Array, Array]:
+    """One layer of gated recurrent units.
+
+    With f and g the activations, as ONNX has it:
+    z = f(X Wz' + H Rz' + Wbz + Rbz), r = f(X Wr' + H Rr' + Wbr + Rbr),
+    h = g(X Wh' + (r H) Rh' + Rbh + Wbh), or where `linear_before_reset`
+    h = g(X Wh' + r (H Rh' + Rbh) + Wbh), as cuDNN, PyTorch and MXNet have it; the next H is
+    (1 - z) h + z H.
+
+    Args:
+        data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.
+        input_weight: W of update, reset and hidden gate, (directions, 3 hidden, input).
+        recurrent_weight: R likewise, (directions, 3 hidden, hidden).
+        bias: Wb of the gates and then Rb, (directions, 6 hidden).
+        sequence_lens: Length of each sequence; outputs beyond it are zero.
+        initial_h: H before the first step, (directions, batch, hidden), or batch first.
+        hidden_size: Elements of the state.
+        direction: Along the sequence, against it, or both.
+        activations: f and g of each direction.
+        activation_alpha: Parameter of each activation, or none for the defaults.
+        activation_beta: Second parameter of each, likewise.
+        clip: Bound on the magnitude of what the activations are applied to.
+        layout: Order of the axes of data, states and outputs.
+        linear_before_reset: Whether the reset gate acts after the product.
+
+    Returns:
+        The outputs, (time, directions, batch, hidden) or (batch, time, directions, hidden),
+        and the final H, shaped as `initial_h`.
+    """
+    gates = read_gates(
+        _DEFAULTS,
+        direction=direction,
+        activations=activations,
+        activation_alpha=activation_alpha,
+        activation_beta=activation_beta,
+        clip=clip,
+    )
+    weights = widen(recurrent_weight)
+    entering_bias, recurrent_bias = layer.both(bias) or (None, None)
+    if recurrent_bias is None:
+        recurrent_bias = np.zeros(weights.shape[:2], weights.dtype)
+    cut = 2 * hidden_size
+
+    def step(number: int, entering: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        f, g = gates[number]
+        (state,) = states
+        weight, row = weights[number], recurrent_bias[number]
+        linear = entering[:, :cut] + state @ weight[:cut].T + row[:cut]
+        update, reset = np.split(f.values(linear), 2, axis=1)
+        if linear_before_reset:
+            linear = reset * (state @ weight[cut:].T + row[cut:])
+        else:
+            linear = (reset * state) @ weight[cut:].T + row[cut:]
+        return ((1 - update) * g.values(entering[:, cut:] + linear) + update * state,)
+
+    every, final = layer.walk(
+        data,
+        input_weight,
+        entering_bias,
+        sequence_lens,
+        [(initial_h, hidden_size)],
+        step,
+        direction=direction,
+        layout=layout,
+    )
+    return every, final

@@ -1,0 +1,202 @@
+"""What recurrent layers have in common: types, and the walk along the sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.op.recurrent.gates import count_directions
+from serde.relay.precision import widen
+from serde.relay.registry import Array
+from serde.relay.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__ = [
+    "Layout",
+    "Step",
+    "both",
+    "complete",
+    "layer_types",
+    "require_shape",
+    "walk",
+]
+
+Layout = Literal["TNC", "NTC"]
+Types = tuple[TensorType | None, ...]
+
+Step = Callable[[int, Array, tuple[Array, ...]], tuple[Array, ...]]
+"""Gets the number of a direction, one row of what enters the gates for each sequence, and the
+states; returns the next states, of which the first is the output."""
+
+
+def require_shape(
+    name: str, type_: TensorType | None, shape: Sequence[Dim], like: TensorType
+) -> None:
+    """Refuse an operand that has another shape, or another dtype than `like`.
+
+    Raises:
+        TypeInferenceError: It does.
+    """
+    if type_ is None:
+        return
+    require_same_dtype(like, type_)
+    shown = ", ".join(map(str, shape))
+    fault = TypeInferenceError(f"operand {name}: expected shape ({shown}), found {type_!r}")
+    if type_.rank != len(shape):
+        raise fault
+    for expected, found in zip(shape, type_.shape, strict=True):
+        try:
+            join_dim(expected, found)
+        except TypeInferenceError:
+            raise fault from None
+
+
+def layer_types(
+    data: TensorType,
+    input_weight: TensorType,
+    recurrent_weight: TensorType,
+    bias: TensorType | None,
+    sequence_lens: TensorType | None,
+    states: Sequence[tuple[str, TensorType | None, Dim]],
+    *,
+    gates: int,
+    hidden_size: int,
+    direction: str,
+    layout: str,
+) -> tuple[TensorType, ...]:
+    """Return the types of the outputs and of the final states, after checking the operands.
+
+    Args:
+        data: The sequences.
+        input_weight: Weights of what enters.
+        recurrent_weight: Weights of the first state.
+        bias: Biases of both, one after the other.
+        sequence_lens: Length of each sequence.
+        states: Name, initial value and width of each state; the first is the output.
+        gates: Number of gates.
+        hidden_size: Width of a gate.
+        direction: Which directions are walked.
+        layout: Order of the axes of `data`.
+
+    Raises:
+        TypeInferenceError: An operand has another rank, shape or dtype.
+    """
+    require_float(data)
+    if data.rank != 3:
+        raise TypeInferenceError(f"expected data of rank 3, found {data!r}")
+    if hidden_size < 1:
+        raise TypeInferenceError(f"hidden_size {hidden_size} is not positive")
+    time, batch = (0, 1) if layout == "TNC" else (1, 0)
+    length, count, width = data.shape[time], data.shape[batch], data.shape[2]
+    directions, rows, output = count_directions(direction), gates * hidden_size, states[0][2]
+    require_shape("input_weight", input_weight, (directions, rows, width), data)
+    require_shape("recurrent_weight", recurrent_weight, (directions, rows, output), data)
+    require_shape("bias", bias, (directions, 2 * rows), data)
+    if sequence_lens is not None:
+        if not sequence_lens.dtype.startswith(("int", "uint")) or sequence_lens.rank != 1:
+            raise TypeInferenceError(
+                f"operand sequence_lens: expected a vector of integers, found {sequence_lens!r}"
+            )
+        count = join_dim(count, sequence_lens.shape[0])
+    for name, state, size in states:
+        shape = _state_shape(directions, count, size, layout)
+        require_shape(name, state, shape, data)
+        if state is not None:
+            count = join_dim(count, state.shape[1 if layout == "TNC" else 0])
+    outputs = (length, directions, count) if layout == "TNC" else (count, length, directions)
+    return (
+        TensorType((*outputs, output), data.dtype),
+        *(
+            TensorType(_state_shape(directions, count, size, layout), data.dtype)
+            for _, _, size in states
+        ),
+    )
+
+
+def both(bias: Array | None) -> tuple[Array, Array] | None:
+    """Return the biases of what enters and of the state, in at least float32."""
+    if bias is None:
+        return None
+    entering, recurrent = np.split(widen(bias), 2, axis=1)
+    return entering, recurrent
+
+
+def _state_shape(directions: Dim, count: Dim, size: Dim, layout: str) -> tuple[Dim, ...]:
+    return (directions, count, size) if layout == "TNC" else (count, directions, size)
+
+
+def complete(given: Types, gates: int, hidden_size: int, output: Dim, direction: str) -> Types:
+    """Return the types of all operands, those of weights and bias derived from the data."""
+    data = given[0]
+    if not isinstance(data, TensorType) or data.rank != 3:
+        return given
+    directions, rows = count_directions(direction), gates * hidden_size
+    shapes = ((directions, rows, data.shape[2]), (directions, rows, output), (directions, 2 * rows))
+    derived = [TensorType(shape, data.dtype) for shape in shapes]
+    known = (data, *derived, *given[4:])
+    return tuple(own if own is not None else new for own, new in zip(given, known, strict=True))
+
+
+def walk(
+    data: Array,
+    input_weight: Array,
+    bias: Array | None,
+    sequence_lens: Array | None,
+    states: Sequence[tuple[Array | None, int]],
+    step: Step,
+    *,
+    direction: str,
+    layout: str,
+) -> tuple[Array, ...]:
+    """Return the outputs at every place and the final states.
+
+    A sequence that is shorter than the longest keeps its state beyond its end, from
+    whichever side it is walked, and its outputs there are zero.
+
+    Args:
+        data: The sequences.
+        input_weight: Weights of what enters.
+        bias: Its biases, of at least float32; None for zeros.
+        sequence_lens: Length of each sequence; None if all are full.
+        states: Initial value, None for zeros, and width of each state.
+        step: What happens at one place, in at least float32.
+        direction: Which directions are walked.
+        layout: Order of the axes.
+    """
+    turned = layout == "NTC"
+    sequences = widen(np.swapaxes(data, 0, 1) if turned else data)
+    length, count = sequences.shape[:2]
+    every: list[Array] = []
+    final: list[tuple[Array, ...]] = []
+    for number in range(count_directions(direction)):
+        backwards = direction == "reverse" or number == 1
+        entering = sequences @ widen(input_weight[number]).T
+        if bias is not None:
+            entering = entering + bias[number]
+        current = tuple(
+            np.zeros((count, width), sequences.dtype)
+            if given is None
+            else widen(given[:, number] if turned else given[number])
+            for given, width in states
+        )
+        outputs = np.zeros((length, count, states[0][1]), sequences.dtype)
+        for place in reversed(range(length)) if backwards else range(length):
+            following = step(number, entering[place], current)
+            if sequence_lens is None:
+                outputs[place], current = following[0], following
+                continue
+            inside = (place < sequence_lens)[:, np.newaxis]
+            outputs[place] = np.where(inside, following[0], 0)
+            pairs = zip(following, current, strict=True)
+            current = tuple(np.where(inside, new, old) for new, old in pairs)
+        every.append(outputs)
+        final.append(current)
+    results = [np.stack(every, axis=1)]
+    results += [np.stack(each) for each in zip(*final, strict=True)]
+    if turned:
+        results = [results[0].transpose(2, 0, 1, 3), *(x.swapaxes(0, 1) for x in results[1:])]
+    return tuple(result.astype(data.dtype) for result in results)

@@ -1,0 +1,179 @@
+"""The plain recurrent layer."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+from serde.relay.expr import Expr
+from serde.relay.op.recurrent import layer, unrolling
+from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample, tensor
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+_DEFAULTS = ("tanh",)
+
+
+def _rnn_type(
+    data: TensorType,
+    input_weight: TensorType,
+    recurrent_weight: TensorType,
+    bias: TensorType | None,
+    sequence_lens: TensorType | None,
+    initial_h: TensorType | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    layout: str,
+    **functions: AnyValue,
+) -> tuple[TensorType, ...]:
+    read_gates(_DEFAULTS, direction=direction, **functions)
+    return layer.layer_types(
+        data,
+        input_weight,
+        recurrent_weight,
+        bias,
+        sequence_lens,
+        [("initial_h", initial_h, hidden_size)],
+        gates=1,
+        hidden_size=hidden_size,
+        direction=direction,
+        layout=layout,
+    )
+
+
+def _complete_rnn(*given: TensorType | None, hidden_size: int, **attrs: AnyValue) -> layer.Types:
+    return layer.complete(given, 1, hidden_size, hidden_size, attrs["direction"])
+
+
+def _decompose_rnn(
+    data: Expr,
+    input_weight: Expr,
+    recurrent_weight: Expr,
+    bias: Expr | None,
+    sequence_lens: Expr | None,
+    initial_h: Expr | None,
+    *,
+    hidden_size: int,
+    direction: str,
+    layout: str,
+    **functions: AnyValue,
+) -> Expr:
+    gates = read_gates(_DEFAULTS, direction=direction, **functions)
+    weights = [unrolling.one(recurrent_weight, number) for number in range(len(gates))]
+    biases = unrolling.both(bias)
+
+    def step(number: int, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        total = call("add", entering, unrolling.dense(states[0], weights[number]))
+        return (gates[number][0].expression(total),)
+
+    return unrolling.unroll(
+        data,
+        input_weight,
+        None if biases is None else call("add", *biases),
+        sequence_lens,
+        [(initial_h, hidden_size)],
+        step,
+        direction=direction,
+        layout=layout,
+    )
+
+
+@relay_op(
+    "serde.rnn",
+    infer=_rnn_type,
+    complete=_complete_rnn,
+    decompose=_decompose_rnn,
+    samples=[
+        sample((3, 2, 4), (1, 5, 4), (1, 5, 5), hidden_size=5),
+        sample(
+            (3, 2, 4),
+            (2, 5, 4),
+            (2, 5, 5),
+            (2, 10),
+            tensor((2,), "int32", low=1, high=3),
+            (2, 2, 5),
+            hidden_size=5,
+            direction="bidirectional",
+            activations=("relu", "sigmoid"),
+            clip=0.75,
+        ),
+        sample(
+            (2, 3, 4),
+            (1, 5, 4),
+            (1, 5, 5),
+            (1, 10),
+            None,
+            (2, 1, 5),
+            hidden_size=5,
+            direction="reverse",
+            layout="NTC",
+        ),
+    ],
+)
+def rnn(
+    data: Array,
+    input_weight: Array,
+    recurrent_weight: Array,
+    bias: Array | None,
+    sequence_lens: Array | None,
+    initial_h: Array | None,
+    *,
+    hidden_size: int,
+    direction: Direction = "forward",
+    activations: tuple[Activation, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: layer.Layout = "TNC",
+) -> tuple[Array, Array]:
+    """One plain recurrent layer: the state is a function of the input and of the state before.
+
+    With f the activation: H = f(X W' + H R' + Wb + Rb), as ONNX has it.
+
+    Args:
+        data: Sequences: (time, batch, input), or (batch, time, input) for the layout NTC.
+        input_weight: W, (directions, hidden, input).
+        recurrent_weight: R, (directions, hidden, hidden).
+        bias: Wb and then Rb, (directions, 2 hidden).
+        sequence_lens: Length of each sequence; outputs beyond it are zero.
+        initial_h: H before the first step, (directions, batch, hidden), or batch first.
+        hidden_size: Elements of the state.
+        direction: Along the sequence, against it, or both.
+        activations: f of each direction.
+        activation_alpha: Parameter of each activation, or none for the defaults.
+        activation_beta: Second parameter of each, likewise.
+        clip: Bound on the magnitude of what f is applied to.
+        layout: Order of the axes of data, states and outputs.
+
+    Returns:
+        The outputs, (time, directions, batch, hidden) or (batch, time, directions, hidden),
+        and the final H, shaped as `initial_h`.
+    """
+    gates = read_gates(
+        _DEFAULTS,
+        direction=direction,
+        activations=activations,
+        activation_alpha=activation_alpha,
+        activation_beta=activation_beta,
+        clip=clip,
+    )
+    weights = widen(recurrent_weight)
+    biases = layer.both(bias)
+
+    def step(number: int, entering: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
+        return (gates[number][0].values(entering + states[0] @ weights[number].T),)
+
+    every, final = layer.walk(
+        data,
+        input_weight,
+        None if biases is None else biases[0] + biases[1],
+        sequence_lens,
+        [(initial_h, hidden_size)],
+        step,
+        direction=direction,
+        layout=layout,
+    )
+    return every, final

@@ -1,0 +1,198 @@
+"""Recurrent layers in plain Relay: one step after another, or a function that calls itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any, Dim
+from serde.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
+from serde.relay.op.recurrent.gates import count_directions
+from serde.relay.registry import call, infer_call
+from serde.relay.types import FuncType, TensorType, TupleType
+
+__all__ = ["StepBuilder", "both", "dense", "dtype_of", "fields", "one", "shape_of", "unroll"]
+
+StepBuilder = Callable[[int, Expr, tuple[Expr, ...]], tuple[Expr, ...]]
+"""As a :data:`~serde.relay.op.recurrent.layer.Step`, of expressions."""
+
+
+def one(data: Expr, index: int) -> Expr:
+    """Return what `data` has at `index` of its first axis."""
+    return call("take", data, const(np.int32(index)), axis=0, mode="clip")
+
+
+def fields(data: Expr, count: int) -> list[Expr]:
+    """Return `count` equal parts of the last axis."""
+    if count == 1:
+        return [data]
+    parts = call("split", data, indices_or_sections=count, axis=-1)
+    return [TupleGetItem(parts, index) for index in range(count)]
+
+
+def both(bias: Expr | None) -> tuple[Expr, Expr] | None:
+    """Return the biases of what enters and of the state."""
+    if bias is None:
+        return None
+    entering, recurrent = fields(bias, 2)
+    return entering, recurrent
+
+
+def dense(data: Expr, weight: Expr) -> Expr:
+    """Return `data` times the transposed `weight`."""
+    return call("nn.dense", data, weight, units=_tensor(weight).shape[0])
+
+
+def dtype_of(x: Expr) -> str:
+    """Return the dtype of a tensor."""
+    return _tensor(x).dtype
+
+
+def shape_of(x: Expr) -> tuple[Dim, ...]:
+    """Return the shape of a tensor."""
+    return _tensor(x).shape
+
+
+def _tensor(x: Expr) -> TensorType:
+    if not isinstance(x.type, TensorType):
+        raise TypeInferenceError(f"{x!r} has no type, so it cannot be decomposed")
+    return x.type
+
+
+def unroll(
+    data: Expr,
+    input_weight: Expr,
+    bias: Expr | None,
+    sequence_lens: Expr | None,
+    states: Sequence[tuple[Expr | None, Dim]],
+    step: StepBuilder,
+    *,
+    direction: str,
+    layout: str,
+) -> Expr:
+    """Return the tuple of outputs and final states; arguments as of the kernels' ``walk``."""
+    if layout == "NTC":
+        data = call("transpose", data, axes=(1, 0, 2))
+        states = [
+            (None if x is None else call("transpose", x, axes=(1, 0, 2)), width)
+            for x, width in states
+        ]
+    length = _tensor(data).shape[0]
+    walked = []
+    for number in range(count_directions(direction)):
+        entering = dense(data, one(input_weight, number))
+        if bias is not None:
+            entering = call("add", entering, one(bias, number))
+        initial = tuple(_zeros(data, width) if x is None else one(x, number) for x, width in states)
+        walker = _Walker(number, step, direction == "reverse" or number == 1, sequence_lens)
+        if isinstance(length, int):
+            walked.append(walker.steps(entering, initial, length))
+        else:
+            walked.append(walker.loop(entering, initial))
+    outputs, *final = (
+        call("stack", each, axis=1 if index == 0 else 0)
+        for index, each in enumerate(zip(*walked, strict=True))
+    )
+    if layout == "NTC":
+        outputs = call("transpose", outputs, axes=(2, 0, 1, 3))
+        final = [call("transpose", x, axes=(1, 0, 2)) for x in final]
+    return Tuple([outputs, *final])
+
+
+def _zeros(data: Expr, width: Dim) -> Expr:
+    """Return zeros for each sequence of `data`, whose second axis counts them."""
+    count = _tensor(data).shape[1]
+    if isinstance(width, int) and isinstance(count, int):
+        return call("zeros", shape=(count, width), dtype=_tensor(data).dtype)
+    if not isinstance(width, int):
+        raise TypeInferenceError(f"a state of {width} elements cannot be decomposed")
+    row = call("zeros_like", call("sum", data, axis=(0, 2)))
+    return call("repeat", call("expand_dims", row, axis=1), repeats=width, axis=1)
+
+
+class _Walker:
+    """Walks one direction.
+
+    Args:
+        number: The direction's number.
+        step: What happens at one place.
+        backwards: Whether the last place comes first.
+        sequence_lens: Length of each sequence, or None.
+    """
+
+    def __init__(
+        self, number: int, step: StepBuilder, backwards: bool, sequence_lens: Expr | None
+    ) -> None:
+        self.number = number
+        self.step = step
+        self.backwards = backwards
+        self.lengths = None if sequence_lens is None else call("cast", sequence_lens, dtype="int32")
+
+    def steps(self, entering: Expr, states: tuple[Expr, ...], length: int) -> tuple[Expr, ...]:
+        """Return outputs and final states of `length` steps."""
+        outputs: list[Expr] = []
+        for place in reversed(range(length)) if self.backwards else range(length):
+            output, states = self._at(const(np.int32(place)), entering, states)
+            outputs.append(output)
+        if not outputs:
+            return _none(states[0]), *states
+        if self.backwards:
+            outputs.reverse()
+        return call("stack", outputs, axis=0), *states
+
+    def loop(self, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return outputs and final states of as many steps as there are at run time."""
+        shape = call("shape_of", entering, dtype="int32")
+        total = call("take", shape, const(np.int32(0)), axis=0, mode="clip")
+        start = (_none(states[0]), *states)
+        types = [_tensor(x) for x in start]
+        types[0] = TensorType((Any(), *types[0].shape[1:]), types[0].dtype)
+        count = TensorType((), "int32")
+        result = TupleType(types)
+        names = ["outputs", *(f"state{index}" for index in range(len(states)))]
+        done = Var("done", count)
+        carried = [Var(name, type_) for name, type_ in zip(names, types, strict=True)]
+        loop = Var("steps", FuncType([count, *types], result))
+        place: Expr = done
+        if self.backwards:
+            place = call("subtract", call("subtract", total, const(np.int32(1))), done)
+        output, following = self._at(place, entering, tuple(carried[1:]))
+        joined = [carried[0], call("expand_dims", output, axis=0)]
+        outputs = call("concatenate", joined[::-1] if self.backwards else joined, axis=0)
+        further = call("add", done, const(np.int32(1)))
+        body = If(
+            call("less", done, total),
+            _called(loop, [further, outputs, *following]),
+            Tuple(carried),
+        )
+        function = Function([done, *carried], body, result)
+        value = Let(loop, function, _called(loop, [const(np.int32(0)), *start]))
+        return tuple(TupleGetItem(value, index) for index in range(len(types)))
+
+    def _at(
+        self, place: Expr, entering: Expr, states: tuple[Expr, ...]
+    ) -> tuple[Expr, tuple[Expr, ...]]:
+        """Return the output at a place and the next states."""
+        row = call("take", entering, place, axis=0, mode="clip")
+        following = self.step(self.number, row, states)
+        if self.lengths is None:
+            return following[0], following
+        inside = call("expand_dims", call("less", place, self.lengths), axis=1)
+        zero = const(0.0, _tensor(following[0]).dtype)
+        pairs = zip(following, states, strict=True)
+        kept = tuple(call("where", inside, new, old) for new, old in pairs)
+        return call("where", inside, following[0], zero), kept
+
+
+def _none(state: Expr) -> Expr:
+    """Return no outputs at all, each of which would be like `state`."""
+    row = call("expand_dims", state, axis=0)
+    return call("strided_slice", row, begin=(0,), end=(0,), strides=(1,), axes=(0,))
+
+
+def _called(function: Var, arguments: Sequence[Expr]) -> Call:
+    node = Call(function, arguments)
+    node.type = infer_call(node)
+    return node
