@@ -81,7 +81,8 @@ def _as_product(node: Expr) -> Expr:
     if not isinstance(data, TensorType) or data.rank == 2:
         return node
     turned = call("transpose", node.args[1], axes=(1, 0), span=node.span)
-    return call("nn.matmul", node.args[0], turned, units=node.attrs["units"], span=node.span)
+    attrs = {name: node.attrs[name] for name in ("units", "out_dtype")}
+    return call("nn.matmul", node.args[0], turned, span=node.span, **attrs)
 
 
 def _native(

@@ -10,10 +10,12 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.linalg import BYTES
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.shapes import split_padding
+from serde.relay.shapes import is_float, split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -40,7 +42,7 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def _filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> Value:
+def filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> Value:
     """Return the weight as ONNX keeps it.
 
     An axis of groups in front is joined with the one behind it. Relay's depthwise
@@ -61,9 +63,37 @@ def _filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> 
     )
 
 
-def _kernel_shape(ctx: Ctx, weight: Value, layout: str, spatial: str) -> list[int]:
+def kernel_shape(ctx: Ctx, weight: Value, layout: str, spatial: str) -> list[int]:
+    """Return the spatial lengths of a weight.
+
+    Raises:
+        Unsupported: One is symbolic.
+    """
     shape = ctx.type(weight).shape
     return fixed([shape[layout.index(letter)] for letter in spatial], "kernel_size")
+
+
+EXACT_DEPTH = (1 << 31) // 255**2
+"""So many products of two bytes less their zero points add up within int32."""
+
+
+def require_bytes(ctx: Ctx, x: Value, weight: Value) -> None:
+    """Refuse a convolution of integers that ConvInteger, which sums bytes in int32, cannot say.
+
+    Sums in int64 are the same where they cannot leave int32.
+
+    Raises:
+        Unsupported: The dtypes are others.
+    """
+    given = (ctx.type(x).dtype, ctx.type(weight).dtype)
+    dtype = ctx.result_type().dtype
+    size = ctx.type(weight).size
+    enough = dtype == "int64" and isinstance(size, int) and size < EXACT_DEPTH
+    if any(each not in BYTES for each in given) or not (dtype == "int32" or enough):
+        raise Unsupported(
+            f"a convolution of {given[0]} with {given[1]} in {dtype}: "
+            f"ONNX convolves int8 and uint8 in int32"
+        )
 
 
 def _require_dtype(ctx: Ctx, x: Value) -> None:
@@ -91,18 +121,26 @@ def _convolution(ndim: int) -> Callable[..., Value]:
         out_layout: str,
         out_dtype: np.dtype[AnyValue] | None,
     ) -> Value:
-        _require_dtype(ctx, x)
+        integers = not is_float(ctx.type(x).dtype)
+        if integers:
+            require_bytes(ctx, x, weight)
+        else:
+            _require_dtype(ctx, x)
         result = ctx.emit(
-            "Conv",
+            "ConvInteger" if integers else "Conv",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            _filters(ctx, weight, kernel_layout, "OI" + spatial, groups),
-            bias,
-            kernel_shape=_kernel_shape(ctx, weight, kernel_layout, spatial),
+            filters(ctx, weight, kernel_layout, "OI" + spatial, groups),
+            None if integers else bias,
+            kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),
             pads=pads(padding, ndim),
             dilations=fixed(dilation, "dilation"),
             group=groups,
         )
+        if ctx.result_type().dtype == "int64":
+            result = cast(ctx, result, np.int64)
+        if integers and bias is not None:
+            result = ctx.emit("Add", result, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * ndim)))
         return arranged(ctx, result, "NC" + spatial, out_layout or data_layout)
 
     return export_convolution
@@ -133,9 +171,9 @@ def _transposed(ndim: int) -> Callable[..., Value]:
         result = ctx.emit(
             "ConvTranspose",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            _filters(ctx, weight, kernel_layout, "IO" + spatial, 1),
+            filters(ctx, weight, kernel_layout, "IO" + spatial, 1),
             bias,
-            kernel_shape=_kernel_shape(ctx, weight, kernel_layout, spatial),
+            kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),
             pads=pads(padding, ndim),
             output_padding=fixed(output_padding, "output_padding"),

@@ -1,0 +1,31 @@
+"""Arithmetic of quantised tensors, exact in integers.
+
+A quantised number q stands for (q - zero_point) * scale. Scales are float32 and zero
+points int32, one for the whole tensor or one for each index of an axis.
+"""
+
+from __future__ import annotations
+
+from serde.relay.op.qnn import (
+    activation,
+    arithmetic,
+    conv,
+    lookup,
+    parameters,
+    pool,
+    product,
+    rescale,
+    simulated,
+)
+
+__all__ = [
+    "activation",
+    "arithmetic",
+    "conv",
+    "lookup",
+    "parameters",
+    "pool",
+    "product",
+    "rescale",
+    "simulated",
+]

@@ -1,0 +1,284 @@
+"""Convolutions of quantised images, summed in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.op.conv.direct import conv2d as convolve
+from serde.relay.op.conv.transposed import conv2d_transpose as transpose_convolve
+from serde.relay.op.conv.windows import padding_sides, per_axis
+from serde.relay.op.qnn.parameters import require_dtype, require_parameters
+from serde.relay.op.qnn.product import (
+    completion,
+    int8,
+    require_kernel,
+    require_out_dtype,
+    sample_parameters,
+    shifted,
+    uint8,
+)
+from serde.relay.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def channel_zero_point(zero_point: Array, weight: Array, layout: str, first: str = "O") -> Array:
+    """Return a zero point for each output channel in a shape that broadcasts with the weight.
+
+    Where the filters of a channel lie on the other channel axis, both axes count.
+    """
+    if zero_point.size == 1:
+        return zero_point.reshape(())
+    axes = [layout.index(letter) for letter in layout if letter in "GOI"]
+    filters = [axis for axis in axes if layout[axis] == "O"]
+    lengths = {layout[axis]: weight.shape[axis] for axis in axes}
+    if "G" in layout:
+        filters.insert(0, layout.index("G"))
+    elif lengths["O"] != zero_point.size:
+        filters = [layout.index(first), layout.index("I" if first == "O" else "O")]
+    sizes = [weight.shape[axis] for axis in filters]
+    shape = [1] * weight.ndim
+    order = np.argsort(filters)
+    for axis in filters:
+        shape[axis] = weight.shape[axis]
+    return zero_point.reshape(sizes).transpose(order).reshape(shape)
+
+
+def _conv_type(
+    name: str,
+    data: TensorType,
+    weight: TensorType,
+    parameters: Sequence[TensorType],
+    attrs: Mapping[str, AnyValue],
+) -> TensorType:
+    input_zero_point, weight_zero_point, input_scale, weight_scale = parameters
+    result = get(name).infer(data, weight, **attrs)
+    channels = result.shape[(attrs["out_layout"] or attrs["data_layout"]).index("C")]
+    require_out_dtype(attrs["out_dtype"], ("int16", "int32", "int64"))
+    require_kernel(weight_scale, weight_zero_point, channels, input_scale, input_zero_point)
+    return TensorType(result.shape, result.dtype)
+
+
+def _conv2d_type(
+    data: TensorType, weight: TensorType, *parameters: TensorType, **attrs: AnyValue
+) -> TensorType:
+    require_dtype(data, ("int8", "uint8", "int16"), "data")
+    require_dtype(weight, ("int8", "uint8", "int16"), "weight")
+    return _conv_type("nn.conv2d", data, weight, parameters, attrs)
+
+
+@relay_op(
+    "qnn.conv2d",
+    infer=_conv2d_type,
+    complete=completion("nn.conv2d"),
+    samples=[
+        sample(uint8(1, 3, 6, 5), uint8(4, 3, 3, 2),
+               *sample_parameters(120, 99, 0.25), padding=(1, 2, 0, 1), strides=(2, 1),
+               out_dtype="int32"),
+        sample(int8(1, 3, 6, 5), int8(2, 3, 3, 3),
+               *sample_parameters(-4, 0, [0.25, 0.5]), dilation=(2, 1), channels=2,
+               kernel_size=(3, 3), out_dtype="int32"),
+        sample(uint8(1, 6, 6, 4), int8(3, 3, 2, 6),
+               *sample_parameters(7, 0, 0.25), groups=2, data_layout="NHWC", kernel_layout="HWIO",
+               padding=(1, 1), out_dtype="int64"),
+        sample(uint8(1, 3, 5, 5), uint8(3, 2, 3, 3),
+               *sample_parameters(7, [1, 2, 3, 4, 5, 6], 0.25), groups=3, out_dtype="int32"),
+        sample(tensor((1, 3, 5, 5), "int16", low=-999, high=999), int8(2, 3, 3, 3),
+               *sample_parameters(0, [1, 2], 0.25), out_dtype="int16"),
+    ],
+)  # fmt: skip
+def conv2d(
+    data: Array,
+    weight: Array,
+    input_zero_point: Array,
+    weight_zero_point: Array,
+    input_scale: Array,
+    weight_scale: Array,
+    *,
+    strides: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
+    return convolve(
+        shifted(data, input_zero_point),
+        shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        channels=channels,
+        kernel_size=kernel_size,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+@builder("qnn.op.conv2d")
+def build_conv2d(
+    data: Expr,
+    kernel: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    kernel_size: AnyValue,
+    channels: AnyValue,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: AnyValue = "int32",
+) -> Expr:
+    """Build ``qnn.conv2d``; single numbers hold for all axes and sides."""
+    return call(
+        "qnn.conv2d",
+        data,
+        kernel,
+        input_zero_point,
+        kernel_zero_point,
+        input_scale,
+        kernel_scale,
+        strides=per_axis(strides, 2),
+        padding=padding_sides(padding, 2),
+        dilation=per_axis(dilation, 2),
+        groups=groups,
+        channels=channels,
+        kernel_size=per_axis(kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+def _conv2d_transpose_type(
+    data: TensorType,
+    weight: TensorType,
+    input_zero_point: TensorType,
+    weight_zero_point: TensorType,
+    input_scale: TensorType,
+    weight_scale: TensorType,
+    **attrs: AnyValue,
+) -> TensorType:
+    require_dtype(data, ("int8", "uint8", "int16", "uint16"), "data")
+    require_dtype(weight, ("int8", "uint8"), "weight")
+    # A vector of one number serves as a scalar here, as in TVM.
+    require_parameters(input_scale, input_zero_point, None, "input_")
+    if attrs["groups"] > 1 and weight_zero_point.rank and weight_zero_point.shape[0] != 1:
+        raise TypeInferenceError("a zero point for each channel needs a weight of one group")
+    parameters = (TensorType((), "int32"), weight_zero_point, TensorType(()), weight_scale)
+    return _conv_type("nn.conv2d_transpose", data, weight, parameters, attrs)
+
+
+@relay_op(
+    "qnn.conv2d_transpose",
+    infer=_conv2d_transpose_type,
+    complete=completion("nn.conv2d_transpose"),
+    samples=[
+        sample(uint8(1, 3, 4, 5), uint8(3, 2, 3, 2),
+               *sample_parameters(120, 99, 0.25), padding=(1, 0, 0, 1), strides=(2, 1),
+               output_padding=(1, 0), out_dtype="int32"),
+        sample(int8(1, 4, 4, 3), int8(2, 2, 2, 3),
+               *sample_parameters(-4, [1, 2], [0.25, 0.5]), data_layout="NHWC",
+               kernel_layout="HWOI", out_dtype="int32"),
+    ],
+)  # fmt: skip
+def conv2d_transpose(
+    data: Array,
+    weight: Array,
+    input_zero_point: Array,
+    weight_zero_point: Array,
+    input_scale: Array,
+    weight_scale: Array,
+    *,
+    channels: Dim | None = None,
+    kernel_size: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] = (1, 1),
+    output_padding: tuple[int, ...] = (0, 0),
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """Transposed convolution of (data - zero) with (weight - zero) in integers."""
+    return transpose_convolve(
+        shifted(data, input_zero_point.reshape(())),
+        shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")),
+        channels=channels,
+        kernel_size=kernel_size,
+        strides=strides,
+        output_padding=output_padding,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        out_dtype=out_dtype,
+    )
+
+
+@builder("qnn.op.conv2d_transpose")
+def build_conv2d_transpose(
+    data: Expr,
+    weight: Expr,
+    input_zero_point: Expr,
+    kernel_zero_point: Expr,
+    input_scale: Expr,
+    kernel_scale: Expr,
+    strides: AnyValue = (1, 1),
+    padding: AnyValue = (0, 0),
+    dilation: AnyValue = (1, 1),
+    groups: int = 1,
+    channels: AnyValue = None,
+    kernel_size: AnyValue = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: AnyValue = (0, 0),
+    out_dtype: AnyValue = "int32",
+) -> Expr:
+    """Build ``qnn.conv2d_transpose``; single numbers hold for all axes and sides."""
+    return call(
+        "qnn.conv2d_transpose",
+        data,
+        weight,
+        input_zero_point,
+        kernel_zero_point,
+        input_scale,
+        kernel_scale,
+        strides=per_axis(strides, 2),
+        padding=padding_sides(padding, 2),
+        dilation=per_axis(dilation, 2),
+        groups=groups,
+        channels=channels,
+        kernel_size=per_axis(kernel_size, 2),
+        data_layout=data_layout,
+        kernel_layout=kernel_layout,
+        out_layout=out_layout,
+        output_padding=per_axis(output_padding, 2),
+        out_dtype=out_dtype,
+    )

@@ -1,0 +1,134 @@
+"""Average pooling of quantised images."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relay.expr import Expr
+from serde.relay.op.conv.windows import per_axis
+from serde.relay.op.pool.window import avg_pool2d as mean_of_windows
+from serde.relay.op.qnn.arithmetic import requantized, to_dtype
+from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, typed
+from serde.relay.op.qnn.rescale import requantize
+from serde.relay.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+_PARAMETERS = (
+    np.array(0.1, np.float32),
+    np.array(5, np.int32),
+    np.array(0.07, np.float32),
+    np.array(-3, np.int32),
+)
+
+
+def _avg_pool_type(
+    data: TensorType,
+    input_scale: TensorType,
+    input_zero_point: TensorType,
+    output_scale: TensorType,
+    output_zero_point: TensorType,
+    **attrs: AnyValue,
+) -> TensorType:
+    require_dtype(data, ("int8", "uint8"), "data")
+    require_scalars((input_scale, input_zero_point), (output_scale, output_zero_point))
+    pooled = get("nn.avg_pool2d").infer(data, **attrs)
+    return TensorType(pooled.shape, data.dtype)
+
+
+def _as_avg_pool(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    **attrs: AnyValue,
+) -> Expr:
+    parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
+    return to_dtype(call("nn.avg_pool2d", requantized(data, *parameters), **attrs),
+                    typed(data).dtype)  # fmt: skip
+
+
+@relay_op(
+    "qnn.avg_pool2d",
+    infer=_avg_pool_type,
+    decompose=_as_avg_pool,
+    samples=[
+        sample(tensor((1, 2, 5, 6), "int8", low=-128, high=127), *_PARAMETERS, pool_size=(3, 2),
+               strides=(2, 2), padding=(1, 0, 1, 0)),
+        sample(tensor((1, 5, 6, 2), "uint8", low=0, high=255), *_PARAMETERS, pool_size=(2, 3),
+               padding=(1, 1), layout="NHWC", count_include_pad=True),
+    ],
+)  # fmt: skip
+def avg_pool2d(
+    data: Array,
+    input_scale: Array,
+    input_zero_point: Array,
+    output_scale: Array,
+    output_zero_point: Array,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...] = (1, 1),
+    dilation: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Array:
+    """Means over windows of the requantized numbers, as int32 and cut towards zero.
+
+    Padding counts as the number 0, not as the zero point, as TVM computes it.
+    """
+    parameters = (input_scale, input_zero_point, output_scale, output_zero_point)
+    level = requantize(data, *parameters, out_dtype=np.dtype(np.int32))
+    mean = mean_of_windows(
+        level,
+        pool_size=pool_size,
+        strides=strides,
+        dilation=dilation,
+        padding=padding,
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+    )
+    return saturate(mean, data.dtype)
+
+
+@builder("qnn.op.avg_pool2d")
+def build_avg_pool2d(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    pool_size: AnyValue,
+    strides: AnyValue,
+    padding: AnyValue,
+    dilation: AnyValue,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    layout: str = "NHWC",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``qnn.avg_pool2d``; its layout and what it counts are TVM's builder's own defaults."""
+    return call(
+        "qnn.avg_pool2d",
+        data,
+        input_scale,
+        input_zero_point,
+        output_scale,
+        output_zero_point,
+        pool_size=per_axis(pool_size, 2),
+        strides=per_axis(strides, 2),
+        dilation=per_axis(dilation, 2),
+        padding=padding,
+        layout=layout,
+        out_layout=out_layout,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+    )

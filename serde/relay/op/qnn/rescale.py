@@ -1,0 +1,293 @@
+"""Into quantised numbers, out of them, and from one scale to another."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr
+from serde.relay.op.qnn.parameters import (
+    along_axis,
+    fixed_point,
+    parameter_axis,
+    require_dtype,
+    require_parameters,
+    require_scalars,
+    round_away,
+    saturate,
+)
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import normalize_axis
+from serde.relay.types import TensorType
+from serde.weights import dtype_name
+
+__all__ = ["DTYPES", "Rounding", "dequantize", "quantize", "requantize", "rescaled"]
+
+DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
+"""What a real number may be quantised to."""
+
+Rounding = Literal["None", "UPWARD", "TONEAREST"]
+ComputeDtype = Literal["None", "int64", "float32", "float64"]
+
+_BYTES = tensor((2, 3), "uint8", low=0, high=255)
+_SUMS = tensor((2, 3), "int32", low=-2000, high=2000)
+
+
+def _scalar(value: float) -> Array:
+    return np.array(value, np.float32)
+
+
+def _zero(value: int) -> Array:
+    return np.array(value, np.int32)
+
+
+_SCALES = np.array([0.5, 0.03, 2.0], np.float32)
+_ZEROS = np.array([3, 0, 7], np.int32)
+
+
+def _quantize_type(
+    data: TensorType,
+    output_scale: TensorType,
+    output_zero_point: TensorType,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    axis: int,
+) -> TensorType:
+    require_dtype(data, ("float32",), "data")
+    dtype = dtype_name(out_dtype)
+    if dtype not in DTYPES:
+        raise TypeInferenceError(f"out_dtype: expected {', '.join(DTYPES)}, found {dtype}")
+    length = parameter_axis(data, axis, output_scale, output_zero_point)
+    require_parameters(output_scale, output_zero_point, length, "output_")
+    return TensorType(data.shape, dtype)
+
+
+@relay_op(
+    "qnn.quantize",
+    infer=_quantize_type,
+    samples=[
+        sample((2, 3), _scalar(0.02), _zero(3), out_dtype="uint8"),
+        sample((2, 3), _SCALES, _ZEROS, out_dtype="int8"),
+        sample((3, 2), _SCALES, _zero(1), out_dtype="int16", axis=0),
+        sample((2, 3), _scalar(1e-6), _ZEROS, out_dtype="int32"),
+        sample(np.array([-1.25, -0.75, -0.25, 0.25, 0.75, 1.25, 80.0], np.float32),
+               _scalar(0.5), _zero(-1), out_dtype="int8"),
+        sample((), _scalar(0.1), _zero(0), out_dtype="uint16"),
+    ],
+)  # fmt: skip
+def quantize(
+    data: Array,
+    output_scale: Array,
+    output_zero_point: Array,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    axis: int = -1,
+) -> Array:
+    """round(data / scale) + zero_point, saturated; halves are rounded away from zero."""
+    scale = along_axis(output_scale, data.ndim, axis)
+    zero_point = along_axis(output_zero_point, data.ndim, axis).astype(np.float32)
+    with np.errstate(all="ignore"):
+        whole = round_away(np.asarray(data / scale)) + zero_point
+    # What is not a number counts as zero: a cast of it means nothing.
+    return saturate(np.asarray(np.where(np.isnan(whole), np.float32(0), whole)), out_dtype)
+
+
+@builder("qnn.op.quantize")
+def build_quantize(
+    data: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int = -1,
+    out_dtype: AnyValue = "int8",
+) -> Expr:
+    """Build ``qnn.quantize``."""
+    operands = (data, output_scale, output_zero_point)
+    return call("qnn.quantize", *operands, axis=axis, out_dtype=out_dtype)
+
+
+def _dequantize_type(
+    data: TensorType,
+    input_scale: TensorType,
+    input_zero_point: TensorType,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    axis: int,
+) -> TensorType:
+    require_dtype(data, DTYPES, "data")
+    dtype = dtype_name(out_dtype)
+    if dtype not in ("float16", "float32"):
+        raise TypeInferenceError(f"out_dtype: expected float16 or float32, found {dtype}")
+    length = parameter_axis(data, axis, input_scale, input_zero_point)
+    require_parameters(input_scale, input_zero_point, length, "input_")
+    return TensorType(data.shape, dtype)
+
+
+@relay_op(
+    "qnn.dequantize",
+    infer=_dequantize_type,
+    samples=[
+        sample(_BYTES, _scalar(0.5), _zero(3), out_dtype="float32"),
+        sample(_BYTES, _SCALES, _ZEROS, out_dtype="float32"),
+        sample(tensor((3, 2), "int8", low=-128, high=127), _SCALES, _zero(-128),
+               out_dtype="float16", axis=0),
+        sample(_SUMS, _SCALES, _zero(0), out_dtype="float32"),
+        sample(_SUMS, _scalar(0.1), _zero(-40), out_dtype="float32"),
+        sample(tensor((4,), "int16", low=-9000, high=9000), _scalar(100.0), _zero(1),
+               out_dtype="float16"),
+    ],
+)  # fmt: skip
+def dequantize(
+    data: Array,
+    input_scale: Array,
+    input_zero_point: Array,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    axis: int = -1,
+) -> Array:
+    """(data - zero_point) * scale in float32; float16 saturates at its largest numbers."""
+    scale = along_axis(input_scale, data.ndim, axis)
+    shifted = data.astype(np.int32) - along_axis(input_zero_point, data.ndim, axis)
+    real = np.asarray(shifted.astype(np.float32) * scale)
+    if out_dtype == np.float32:
+        return real
+    limit = np.float32(np.finfo(out_dtype).max)
+    return np.asarray(np.clip(real, -limit, limit)).astype(out_dtype)
+
+
+@builder("qnn.op.dequantize")
+def build_dequantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    axis: int = -1,
+    out_dtype: AnyValue = "float32",
+) -> Expr:
+    """Build ``qnn.dequantize``."""
+    operands = (data, input_scale, input_zero_point)
+    return call("qnn.dequantize", *operands, axis=axis, out_dtype=out_dtype)
+
+
+def _requantize_type(
+    data: TensorType,
+    input_scale: TensorType,
+    input_zero_point: TensorType,
+    output_scale: TensorType,
+    output_zero_point: TensorType,
+    *,
+    axis: int,
+    rounding: Rounding,
+    compute_dtype: ComputeDtype,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> TensorType:
+    require_dtype(data, ("int8", "uint8", "int16", "int32", "int64"), "data")
+    if out_dtype is None or dtype_name(out_dtype) not in ("int8", "uint8", "int16", "int32"):
+        raise TypeInferenceError(
+            f"out_dtype: expected int8, uint8, int16 or int32, found {out_dtype}"
+        )
+    if data.rank:
+        normalize_axis(axis, data.rank)
+    length = parameter_axis(data, axis, input_scale, input_zero_point)
+    require_parameters(input_scale, input_zero_point, length, "input_")
+    require_scalars((output_scale, output_zero_point))
+    return TensorType(data.shape, out_dtype)
+
+
+@relay_op(
+    "qnn.requantize",
+    infer=_requantize_type,
+    samples=[
+        sample(_SUMS, _scalar(0.03), _zero(0), _scalar(0.7), _zero(1), out_dtype="int8"),
+        sample(_SUMS, _scalar(0.5), _zero(10), _scalar(1.0), _zero(3), rounding="TONEAREST",
+               out_dtype="uint8"),
+        sample(_SUMS, _SCALES, _ZEROS, _scalar(0.25), _zero(-5), rounding="UPWARD",
+               out_dtype="int32"),
+        sample(tensor((3, 4), "int16", low=-99, high=99), _SCALES, _zero(1), _scalar(4.0),
+               _zero(0), axis=0, rounding="TONEAREST", out_dtype="int16"),
+        sample(_SUMS, _scalar(0.5), _zero(1), _scalar(1.0), _zero(2), rounding="UPWARD",
+               compute_dtype="float32", out_dtype="int8"),
+        sample(_SUMS, _SCALES, _zero(0), _scalar(4.0), _zero(0), rounding="TONEAREST",
+               compute_dtype="float64", out_dtype="int16"),
+        sample(tensor((3,), "int64", low=-999, high=999), _scalar(3.0), _zero(0), _scalar(0.9),
+               _zero(0), compute_dtype="int64", out_dtype="int32"),
+        sample(_BYTES, _scalar(0.1), _zero(128), _scalar(0.1), _zero(0), out_dtype="int8"),
+    ],
+)  # fmt: skip
+def requantize(
+    data: Array,
+    input_scale: Array,
+    input_zero_point: Array,
+    output_scale: Array,
+    output_zero_point: Array,
+    *,
+    axis: int = -1,
+    rounding: Rounding = "None",
+    compute_dtype: ComputeDtype = "None",
+    out_dtype: np.dtype[AnyValue] | None = None,
+) -> Array:
+    """The same real numbers at another scale: (data - zero) * ratio + zero, saturated.
+
+    The ratio of the scales is a Q31 mantissa and a power of two, products are int64, halves
+    go up (``"None"`` is ``"UPWARD"``) or away from zero. A floating `compute_dtype` multiplies
+    in it and rounds after the zero point is added.
+    """
+    zero_point = along_axis(input_zero_point, data.ndim, axis)
+    ratio = along_axis(input_scale, data.ndim, axis).astype(np.float64) / np.float64(output_scale)
+    away = rounding == "TONEAREST"
+    if compute_dtype in ("float32", "float64"):
+        wide = np.dtype(compute_dtype)
+        shifted = data.astype(np.int32).astype(wide) - zero_point.astype(wide)
+        real = np.asarray(shifted * ratio.astype(wide) + output_zero_point.astype(wide))
+        whole = round_away(real) if away else np.floor(real + wide.type(0.5))
+        result = whole.astype(np.int32)
+    else:
+        level = data.astype(np.int32) - zero_point
+        result = rescaled(np.asarray(level), ratio, away=away) + output_zero_point
+    return np.asarray(result) if out_dtype == np.int32 else saturate(result, out_dtype)
+
+
+def rescaled(data: Array, ratio: AnyValue, *, away: bool = False) -> Array:
+    """Return int32 `data` times `ratio` by fixed-point arithmetic, rounded to the nearest.
+
+    Args:
+        data: Integers.
+        ratio: One number, or an array that broadcasts with `data`.
+        away: Whether halves go away from zero instead of up.
+    """
+    mantissa, exponent = fixed_point(ratio)
+    with np.errstate(over="ignore"):
+        product = (data.astype(np.int64) << np.maximum(exponent, 0)) * mantissa
+    right = 31 + np.maximum(-exponent, 0)
+    half = np.int64(1) << (right - 1)
+    if away:
+        half = np.where(product < 0, half - 1, half)
+    return np.asarray((product + half) >> right).astype(np.int32)
+
+
+@builder("qnn.op.requantize")
+def build_requantize(
+    data: Expr,
+    input_scale: Expr,
+    input_zero_point: Expr,
+    output_scale: Expr,
+    output_zero_point: Expr,
+    axis: int = -1,
+    rounding: str = "None",
+    compute_dtype: str = "None",
+    out_dtype: AnyValue = "int8",
+) -> Expr:
+    """Build ``qnn.requantize``."""
+    return call(
+        "qnn.requantize",
+        data,
+        input_scale,
+        input_zero_point,
+        output_scale,
+        output_zero_point,
+        axis=axis,
+        rounding=rounding,
+        compute_dtype=compute_dtype,
+        out_dtype=out_dtype,
+    )
