@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
 from serde.engines import engine_for_path, engine_for_source
-from serde.errors import CheckError, OptionError
+from serde.errors import CheckError, FormatError, OptionError
 from serde.prepare import PrepareOptions, prepare
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
@@ -119,12 +119,13 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), _target(format, path)
     own, passes, target = _bind_all(reader, writer, options)
-    _native, relay_model = _read(reader, model, params, own, report)
+    loaded, relay_model = _read(reader, model, params, own, report)
     native = _write(writer, relay_model, passes, target, report)
     if path is None:
         return writer.complete(native)
+    sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
     with report.stage("save"):
-        return writer.save(native, Path(path), target, sources=_paths(model))
+        return writer.save(native, Path(path), target, sources=sources)
 
 
 def convert(
@@ -191,7 +192,7 @@ def convert(
             native,
             path,
             bound,
-            sources=_paths(source),
+            sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
             before_commit=verify if check else None,
         )
     _settle_save_stage(report, start)
@@ -240,8 +241,12 @@ def check(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(_canonical(options))
-    loaded, model = _read(reader, source, params, bound, report)
     writer = target_bridge(target, target_format)
+    if not os.path.exists(target):
+        raise OptionError(f"{os.fspath(target)}: there is no such file")
+    if not writer.detect(Path(target)):
+        raise FormatError(f"expected a model of format {writer.name}", path=target)
+    loaded, model = _read(reader, source, params, bound, report)
     with report.stage("check"):
         compare(
             engine_for_source(reader.name, loaded, model),

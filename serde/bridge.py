@@ -14,15 +14,17 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any as AnyValue
-from typing import ClassVar
+from typing import ClassVar, SupportsIndex
 
-from serde.errors import OptionError
-from serde.relay.dims import DimLike
+from serde.errors import FormatError, OptionError
+from serde.relay.dims import Any, DimLike, SymDim
 from serde.relay.model import RelayModel
 from serde.report import Report
+from serde.weights import dtype_name
 
 __all__ = [
     "FORMATS",
@@ -55,14 +57,56 @@ class ImportOptions:
     """Options that every format takes when it is read.
 
     Attributes:
-        input_shapes: Shape of each input: integers, names of dynamic dimensions, ``"?"``.
-        input_dtypes: dtype of each input that is not what the format says or implies.
+        input_shapes: Shape of each input: integers, names of dynamic dimensions, ``"?"`` (also
+            -1 or None) for one without a name; a bare shape if there is one input.
+        input_dtypes: dtype of each input that is not what the format says or implies; a bare
+            dtype if there is one input.
         allow: Names of lossy steps that may be taken.
     """
 
     input_shapes: Mapping[str, Sequence[DimLike]] = field(default_factory=dict)
     input_dtypes: Mapping[str, str] = field(default_factory=dict)
     allow: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        shapes: AnyValue = self.input_shapes
+        dtypes: AnyValue = self.input_dtypes
+        named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}
+        named_dtypes = dtypes if isinstance(dtypes, Mapping) else {"": dtypes}
+        checked = {name: _shape(name, shape) for name, shape in named_shapes.items()}
+        object.__setattr__(self, "input_shapes", checked)
+        names = {name: _dtype(name, dtype) for name, dtype in named_dtypes.items()}
+        object.__setattr__(self, "input_dtypes", names)
+
+
+def _shape(name: str, shape: AnyValue) -> tuple[DimLike, ...]:
+    """Return a shape that a caller gave, unnamed dynamic dimensions as ``"?"``."""
+    where = f"input_shapes: {name or 'the input'}"
+    if isinstance(shape, str) or not isinstance(shape, Sequence):
+        raise OptionError(f"{where}: expected a shape such as (1, 3, 224, 224), found {shape!r}")
+    dims: list[DimLike] = []
+    for dim in shape:
+        if isinstance(dim, (str, SymDim, Any)):
+            dims.append(dim)
+        elif dim is None or (isinstance(dim, SupportsIndex) and index(dim) == -1):
+            dims.append("?")
+        elif isinstance(dim, SupportsIndex) and index(dim) >= 0:
+            dims.append(index(dim))
+        else:
+            raise OptionError(
+                f"{where}: expected a length, a name such as 'N', or '?', found {dim!r} in {shape}"
+            )
+    return tuple(dims)
+
+
+def _dtype(name: str, dtype: AnyValue) -> str:
+    try:
+        if dtype is None:
+            raise TypeError
+        return dtype_name(dtype)
+    except TypeError:
+        where = f"input_dtypes: {name or 'the input'}"
+        raise OptionError(f"{where}: expected a dtype such as 'int32', found {dtype!r}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +187,10 @@ class Bridge(ABC):
             FormatError: The bytes are not of this format.
         """
         raise OptionError(f"format {self.name} cannot be read")
+
+    def files(self, model: AnyValue) -> Sequence[Path]:
+        """Return the files that a loaded model came from, which no target may replace."""
+        return ()
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the native model as Relay; gaps go into `report`.
@@ -261,8 +309,12 @@ def _entry_points() -> dict[str, AnyValue]:
 def source_bridge(source: object, format_name: str | None = None) -> Bridge:
     """Return the bridge that reads `source`: as named, or as its content says.
 
+    A file that no format recognises goes to the one that its suffix names, which says what
+    is wrong with it.
+
     Raises:
-        OptionError: No format recognises it.
+        FormatError: It is a file of no known format.
+        OptionError: There is no such file, or no format takes such an object.
     """
     if format_name is not None:
         return get_bridge(format_name)
@@ -278,11 +330,12 @@ def source_bridge(source: object, format_name: str | None = None) -> Bridge:
     for bridge in bridges:
         if bridge.detect(Path(first)):
             return bridge
-    raise OptionError(f"{os.fspath(first)}: {_why_not(Path(first))}; {hint}")
-
-
-def _why_not(path: Path) -> str:
-    return "no format recognises it" if path.exists() else "there is no such file or model"
+    if not os.path.exists(first):
+        raise OptionError(f"{os.fspath(first)}: there is no such file or model")
+    for bridge in bridges:
+        if bridge.import_options is not None and os.fspath(first).endswith(bridge.suffixes):
+            return bridge
+    raise FormatError(f"no format recognises it; {hint}", path=first)
 
 
 def _loaded(broken: list[str]) -> Iterator[Bridge]:

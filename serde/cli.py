@@ -25,6 +25,7 @@ from serde.errors import (
     MissingDependency,
     OptionError,
     ParseError,
+    SerdeError,
 )
 from serde.render import as_json, as_markdown, size_text, tables, verdict_line
 
@@ -92,8 +93,8 @@ class Invocation:
         self.as_json = options.pop("json")
         self.terminal.results = not self.as_json
         path = options.pop("report", None)
-        if path is not None and path.suffix not in (".json", ".md"):
-            raise OptionError(f"--report {path}: expected a name ending in .json or .md")
+        if path is not None:
+            _check_report_path(path, options["paths"])
         self.report_path = path
 
     def close(self, code: int, error: str | None = None) -> None:
@@ -290,7 +291,6 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     source, target = _source_and_target(options["paths"])
-    _keep_apart(run.report_path, options["paths"])
     from serde.api import convert as convert_model
 
     checking = _checking(options)
@@ -307,11 +307,11 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
             **_given(ctx, options),
         )
     except CheckError:
-        _show_report(run)
+        _show_report(run, aside=True)
         raise
-    _show_report(run)
+    _show_report(run, aside=True)
     facts = run.report.facts
-    run.terminal.line(f"{facts['path']}  {size_text(facts['bytes'])}  ({_NETRON})")
+    run.terminal.line(facts["path"], aside=f"{size_text(facts['bytes'])}  ({_NETRON})")
     run.close(0)
 
 
@@ -332,7 +332,6 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     source, target = _source_and_target(options["paths"])
-    _keep_apart(run.report_path, options["paths"])
     from serde.api import check as check_model
 
     check_model(
@@ -423,17 +422,39 @@ def ops(ctx: click.Context, /, **options: Any) -> None:
         run.terminal.table(table)
 
 
-def _keep_apart(report_path: Path | None, paths: Sequence[str]) -> None:
-    if report_path is not None and os.fspath(report_path) in paths:
-        raise OptionError(f"--report {report_path}: is also the source or the target")
+def _check_report_path(path: Path, paths: Sequence[str]) -> None:
+    """Refuse a report that cannot be written, or that would replace a model."""
+    if path.suffix not in (".json", ".md"):
+        raise OptionError(f"--report {path}: expected a name ending in .json or .md")
+    if any(path.absolute() == Path(other).absolute() for other in paths):
+        raise OptionError(f"--report {path}: is also the source or the target")
+    if not path.absolute().parent.is_dir():
+        raise OptionError(f"--report {path}: there is no directory {path.parent}")
+    if not path.exists():
+        return
+    from serde.bridge import source_bridge
+
+    if any(os.path.exists(other) and path.samefile(other) for other in paths):
+        raise OptionError(f"--report {path}: is also the source or the target")
+    try:
+        bridge = source_bridge(path)
+    except (FormatError, OptionError):
+        return
+    raise OptionError(f"--report {path}: is a model (format {bridge.name}), not a report")
 
 
-def _show_report(run: Invocation) -> None:
+def _show_report(run: Invocation, *, aside: bool = False) -> None:
+    """Print the tables of the report; `aside` on stderr, where they are not the result."""
+    if aside and not run.as_json:
+        run.terminal.progress("")
     for table in tables(run.report, ticks=run.terminal.ticks()):
-        run.terminal.table(table)
+        run.terminal.table(table, aside=aside)
     line = verdict_line(run.report)
-    if line:
-        run.terminal.line(line, "green" if run.report.passed else "red")
+    style = "green" if run.report.passed else "red"
+    if line and aside and not run.as_json:
+        run.terminal.progress(line, style)
+    elif line and not aside:
+        run.terminal.line(line, style)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -460,10 +481,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(run, error)
 
 
+def _message(error: BaseException) -> str:
+    """Return what an error says; of one by the operating system, the file and the cause."""
+    if isinstance(error, SerdeError) or not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    return where + error.strerror
+
+
 def _fail(run: Invocation, error: BaseException) -> int:
     """Say why a command failed and return its exit code."""
     code = exit_code(error)
-    message = "interrupted" if code == 130 else str(error)
+    message = "interrupted" if code == 130 else _message(error)
     if code == 70:
         message = f"internal error: {type(error).__name__}: {error}"
         if not run.terminal.verbose:

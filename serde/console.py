@@ -39,15 +39,16 @@ class Terminal:
         self._working: list[str] = []
         self._status: Any = None
 
-    def line(self, text: str, style: str | None = None) -> None:
-        """Print one line of the result."""
+    def line(self, text: str, style: str | None = None, *, aside: str = "") -> None:
+        """Print one line of the result, with a remark for people where it goes to a terminal."""
         if self.results and not self.quiet:
-            self._print(sys.stdout, text, style)
+            seen = f"{text}  {aside}" if aside and sys.stdout.isatty() else text
+            self._print(sys.stdout, seen, style)
 
-    def progress(self, text: str) -> None:
+    def progress(self, text: str, style: str = "dim") -> None:
         """Print one line about what was done."""
         if not self.quiet:
-            self._print(sys.stderr, text, "dim")
+            self._print(sys.stderr, text, style)
 
     def error(self, text: str) -> None:
         """Print why a command failed; also when quiet."""
@@ -57,10 +58,11 @@ class Terminal:
         """Print text for machines on stdout, as it is."""
         _write(sys.stdout, text + "\n")
 
-    def table(self, table: Table) -> None:
-        """Print a table, and an empty line after it."""
-        if not self.results or self.quiet:
+    def table(self, table: Table, *, aside: bool = False) -> None:
+        """Print a table, and an empty line after it; `aside` on stderr."""
+        if self.quiet or not self.results:
             return
+        stream = sys.stderr if aside else sys.stdout
         from rich.table import Table as RichTable
         from rich.text import Text
 
@@ -71,11 +73,11 @@ class Terminal:
             grid.add_column(name, justify=justify, no_wrap=number, overflow="fold")
         for row in table.rows:
             grid.add_row(*[Text(printable(cell), style=_style(cell)) for cell in row])
-        console = self._console(sys.stdout)
+        console = self._console(stream)
         with console.capture() as capture:
             console.print(grid)
         lines = [line.rstrip() for line in capture.get().splitlines()]
-        _write(sys.stdout, "\n".join(lines) + "\n\n")
+        _write(stream, "\n".join(lines) + "\n\n")
 
     def ticks(self) -> tuple[str, str]:
         """Return what marks an output that agrees and one that does not."""

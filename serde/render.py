@@ -63,7 +63,10 @@ def tables(report: Report, *, ticks: tuple[str, str]) -> Iterator[Table]:
 def operator_table(report: Report) -> Table:
     """Return the operators of source and target side by side, the most frequent first."""
     source = str(report.facts.get("source", "before"))
-    target = str(report.facts.get("target", "after"))
+    if "target" not in report.facts:
+        total = ("total", str(report.before.total()))
+        return Table((source, "count"), (*_by_count(report.before), total), frozenset({1}))
+    target = str(report.facts["target"])
     blank = ("", "")
     rows = [
         (*left, *right)
@@ -105,7 +108,7 @@ def verdict_table(verdicts: Sequence[OutputVerdict], ticks: tuple[str, str]) -> 
         (
             verdict.output,
             _pair(*map(shape_text, verdict.shapes)),
-            _pair(*verdict.dtypes),
+            _pair(*verdict.dtypes, sign="!=" if not verdict.passed else "->"),
             f"{verdict.max_abs:.2e}",
             f"{verdict.max_rel:.2e}",
             f"{verdict.cosine:.6f}",
@@ -133,8 +136,8 @@ def _all(total: int) -> str:
     return "the output agrees" if total == 1 else f"all {total} outputs agree"
 
 
-def _pair(left: str, right: str) -> str:
-    return left if left == right else f"{left} != {right}"
+def _pair(left: str, right: str, sign: str = "!=") -> str:
+    return left if left == right else f"{left} {sign} {right}"
 
 
 def shape_text(shape: Sequence[object] | None) -> str:

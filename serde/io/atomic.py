@@ -45,6 +45,8 @@ _CANNOT_COPY = frozenset(
         errno.EXDEV,
     }
 )
+# Of the disk, or of how much of it may be used; the call that met it names no file.
+_DISK_FAULTS = frozenset({errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EROFS})
 
 
 @contextmanager
@@ -88,6 +90,10 @@ def atomic_group(
         _commit(staged, finals)
         if sync:
             _sync([parent])
+    except OSError as error:
+        if error.errno not in _DISK_FAULTS or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(targets[-1])) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
@@ -41,19 +43,26 @@ class MxnetBridge(Bridge):
         return codec.detect(path)
 
     def accepts(self, source: object) -> bool:
-        """Whether `source` is an object of MXNet's."""
-        from serde.mxnet import live
+        """Whether `source` is an object of MXNet's, or bytes or text of its files."""
+        from serde.mxnet import codec, live
 
-        return live.is_live(source)
+        first = source[0] if isinstance(source, (tuple, list)) and source else source
+        return live.is_live(source) or codec.detect_bytes(first)
 
     def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
         """Return the model of a path, a pair of paths, bytes or a live object."""
         from serde.mxnet import codec, live
 
         if live.is_live(source):
+            if isinstance(params, (str, os.PathLike, bytes)):
+                params = codec.load_params(params)
             return live.from_live(source, params, options.input_shapes)
         epoch = options.epoch if isinstance(options, MxnetImportOptions) else None
         return codec.load(source if params is None else (source, params), epoch=epoch)
+
+    def files(self, model: AnyValue) -> Sequence[Path]:
+        """Return the file of the symbol and that of the parameters."""
+        return [Path(name) for name in (model.source, model.params_source) if name is not None]
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""

@@ -21,7 +21,7 @@ from serde.mxnet.symbol_json import parse_symbol
 from serde.mxnet.upgrades import input_names
 from serde.weights import OpenFile, Weight
 
-__all__ = ["detect", "load"]
+__all__ = ["detect", "detect_bytes", "load", "load_params"]
 
 Source = str | os.PathLike[str] | bytes
 
@@ -62,6 +62,18 @@ def load(source: object, *, epoch: int | None = None) -> MxnetModel:
     raise OptionError(f"expected a path or bytes, found {type(source).__name__}")
 
 
+def load_params(source: str | os.PathLike[str] | bytes) -> dict[str, Weight]:
+    """Return the weights of a parameter file, by the names that stand there.
+
+    Raises:
+        FormatError: It is not one, or has no names.
+    """
+    if isinstance(source, bytes):
+        return dict(_named(*read_params(source), None)[0])
+    with OpenFile.open(source) as opened:
+        return dict(_named(*read_params(opened), opened.path)[0])
+
+
 def detect(path: str | os.PathLike[str]) -> bool:
     """Whether `path` is a symbol, parameters, an archive or directory of them, or their prefix."""
     name = os.fspath(path)
@@ -76,6 +88,16 @@ def detect(path: str | os.PathLike[str]) -> bool:
     if head.startswith(_LIST_HEAD) or _JSON_HEAD.match(head):
         return True
     return is_tar(name) and _holds_model(name)
+
+
+def detect_bytes(source: object) -> bool:
+    """Whether `source` is the text of a symbol, or bytes of a symbol or of parameters."""
+    if isinstance(source, str):
+        return bool(_JSON_HEAD.match(source[:256].encode(errors="replace")))
+    if not isinstance(source, (bytes, bytearray, memoryview)):
+        return False
+    head = bytes(source[:256])
+    return head.startswith(_LIST_HEAD) or bool(_JSON_HEAD.match(head))
 
 
 def _holds_model(path: str) -> bool:
@@ -163,6 +185,9 @@ def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
         raise OptionError(f"{path} is not of epoch {epoch}")
     stem = path[: match.start()] if match else path.removesuffix(".params")
     symbol = next((p for p in (stem + _SYMBOL, stem + ".json") if os.path.isfile(p)), None)
+    if path.endswith(_SYMBOL):
+        message = "expected a symbol's JSON, found parameters: the two files may be swapped"
+        raise FormatError(message, path=path, offset=0)
     if symbol is None:
         expected = os.path.basename(stem) + _SYMBOL
         raise FormatError(f"parameters alone are no model: no {expected} beside them", path=path)
@@ -284,18 +309,21 @@ def _build(graph: Graph, params: OpenFile | bytes | None, source: str) -> MxnetM
     if params is None:
         return _checked(MxnetModel(graph, source=source))
     path = params.path if isinstance(params, OpenFile) else None
-    names, arrays = read_params(params)
+    named, empty = _named(*read_params(params), path)
+    arg, aux = assign(graph, named, path=path)
+    return _checked(MxnetModel(graph, arg, aux, empty, source, path), path)
+
+
+def _named(
+    names: Sequence[str] | None, arrays: Sequence[Weight | None], path: str | None
+) -> tuple[list[tuple[str, Weight]], frozenset[str]]:
+    """Return the arrays with their names, and the names without an array."""
     if names is None:
         raise FormatError("a list of arrays without names is no set of parameters", path=path)
-    named: list[tuple[str, Weight]] = []
-    empty = set()
-    for name, array in zip(names, arrays, strict=True):
-        if array is None:
-            empty.add(name.removeprefix("arg:").removeprefix("aux:"))
-        else:
-            named.append((name, array))
-    arg, aux = assign(graph, named, path=path)
-    return _checked(MxnetModel(graph, arg, aux, frozenset(empty), source), path)
+    found = list(zip(names, arrays, strict=True))
+    named = [(name, array) for name, array in found if array is not None]
+    empty = (name for name, array in found if array is None)
+    return named, frozenset(n.removeprefix("arg:").removeprefix("aux:") for n in empty)
 
 
 def _checked(model: MxnetModel, params: str | None = None) -> MxnetModel:

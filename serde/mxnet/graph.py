@@ -111,7 +111,8 @@ class _Walk:
 
     def _input(self, index: int, node: Node, shape: Sequence[DimLike]) -> Var:
         if node.name not in self.inputs:
-            dtype = self.options.input_dtypes.get(node.name)
+            dtypes = self.options.input_dtypes
+            dtype = dtypes.get(node.name, dtypes.get(""))
             if dtype is None and "__dtype__" in node.hidden:
                 code = node.hidden["__dtype__"]
                 dtype = dtype_of_code(int(code)) if code.lstrip("-").isdigit() else None
@@ -138,7 +139,9 @@ class _Walk:
             if len(names) != 1:
                 raise OptionError(f"a shape without a name, but the inputs are {', '.join(names)}")
             given[names[0]] = given.pop("")
-        unknown = sorted({*given, *self.options.input_dtypes} - known)
+        if "" in self.options.input_dtypes and len(names) != 1:
+            raise OptionError(f"a dtype without a name, but the inputs are {', '.join(names)}")
+        unknown = sorted({*given, *self.options.input_dtypes} - {*known, ""})
         if unknown:
             raise OptionError(f"no input is called {unknown[0]}; inputs: {', '.join(names)}")
         fixed = sorted(set(given) & set(self.weights))
@@ -223,6 +226,7 @@ def _missing_shapes(names: Sequence[str]) -> str:
     shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     shapes: Mapping[str, tuple[int, ...]] = {names[0]: (1, 3, 224, 224)}
     return (
-        f"the shape of {shown} is missing; "
+        f"the {'shape' if len(names) == 1 else 'shapes'} of {shown} "
+        f"{'is' if len(names) == 1 else 'are'} missing; "
         f"give --input-shape {names[0]}:1,3,224,224 or input_shapes={dict(shapes)}"
     )

@@ -58,8 +58,12 @@ def from_live(
     if kind == "Symbol":
         return _model(source, weights_of(params), repr(source))
     if kind == "BaseModule":
+        symbol = _module_symbol(source)
+        if params is None and not source.params_initialized:
+            name = type(source).__name__
+            raise OptionError(f"{name} has no parameters yet: set or initialise them, or pass them")
         own = weights_of(source.get_params()) if source.params_initialized else []
-        return _model(_module_symbol(source), _replaced(own, params), "Module")
+        return _model(symbol, _replaced(own, params), "Module")
     if kind == "Block":
         symbol = _trace(source, shapes)
         own = [] if params is not None else _block_weights(source, symbol, shapes)

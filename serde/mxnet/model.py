@@ -106,6 +106,7 @@ class MxnetModel:
         aux: Auxiliary states (moving averages) by bare name.
         uninitialized: Names that the file lists without a value.
         source: Where it is from, for messages.
+        params_source: File of the parameters, if they came from one.
     """
 
     graph: Graph
@@ -113,6 +114,7 @@ class MxnetModel:
     aux: dict[str, Weight] = field(default_factory=dict)
     uninitialized: frozenset[str] = frozenset()
     source: str = "<memory>"
+    params_source: str | None = None
 
     def param(self, name: str) -> Weight | None:
         """Return the parameter or auxiliary state of a variable called `name`."""

@@ -53,7 +53,10 @@ def test_convert_prints_stages_tables_and_the_path(
 ) -> None:
     assert main(["convert", "m.toy", "o.toy", "--check"]) == 0
     out, err = capsys.readouterr()
-    assert out == (
+    assert out == "o.toy\n"
+    assert untimed(err) == (
+        "load T s\ntoy -> relay T s\noptimize T s\nrelay -> toy T s\ncheck T s\nsave T s\n"
+        "\n"
         "toy    before  toy    after\n"
         "Limit       1  Limit      1\n"
         "Plus        1  Plus       1\n"
@@ -70,11 +73,14 @@ def test_convert_prints_stages_tables_and_the_path(
         "limited  2x3    float32  0.00e+00  0.00e+00  1.000000  7.3e-05  1.0e-04  ✓\n"
         "\n"
         "checked relay interpreter against relay interpreter: all 2 outputs agree\n"
-        f"o.toy  {Path('o.toy').stat().st_size} B  (view it at https://netron.app)\n"
     )
-    assert untimed(err) == (
-        "load T s\ntoy -> relay T s\noptimize T s\nrelay -> toy T s\ncheck T s\nsave T s\n"
-    )
+
+
+def test_the_path_has_a_remark_on_a_terminal(work: Path) -> None:
+    target = work / "o.toy"
+    text = on_a_terminal(work, "convert", str(work / "m.toy"), str(target), NO_COLOR="1")
+    size = target.stat().st_size
+    assert text.endswith(f"{target}  {size} B  (view it at https://netron.app)\r\n")
 
 
 def test_formats_are_listed(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -215,6 +221,37 @@ def test_a_report_must_be_a_file_of_its_own(work: Path, name: str) -> None:
     assert Path("m.toy").read_bytes() == before
 
 
+def test_a_report_replaces_no_model(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (work / "sub").mkdir()
+    Path("model.json").write_bytes(Path("m.toy").read_bytes())
+    Path("link.json").symlink_to("m.toy")
+    before = Path("m.toy").read_bytes()
+    for source, name, message in [
+        ("model.json", "sub/../model.json", "is also the source or the target"),
+        ("m.toy", "link.json", "is also the source or the target"),
+        ("m.toy", "model.json", "is a model"),
+        ("m.toy", "none/r.json", "there is no directory none"),
+    ]:
+        assert main(["convert", source, "o.toy", "--report", name]) == 2
+        assert message in capsys.readouterr().err
+    assert Path("model.json").read_bytes() == Path("m.toy").read_bytes() == before
+    assert not Path("o.toy").exists()
+
+
+def test_an_old_report_is_replaced(work: Path) -> None:
+    Path("r.json").write_text("{}")
+    assert main(["convert", "m.toy", "o.toy", "--report", "r.json"]) == 0
+    assert json.loads(Path("r.json").read_text())["outcome"] == "done"
+
+
+def test_a_refusal_counts_the_source_alone(work: Path) -> None:
+    nodes = [{"op": "Fold", "name": "f", "inputs": ["data"]}]
+    write("m.toy", changed(nodes=nodes, outputs=["f"]))
+    assert main(["convert", "m.toy", "o.toy", "--report", "r.md"]) == 1
+    text = Path("r.md").read_text()
+    assert "| toy | count |\n| --- | --: |\n| Fold | 1 |\n| total | 1 |\n" in text
+
+
 def test_quiet_prints_nothing(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "m.toy", "o.toy", "-q", "--check"]) == 0
     assert capsys.readouterr() == ("", "")
@@ -292,8 +329,9 @@ def test_check_failed_and_nothing_is_written(
     Path("o.toy").write_text("old")
     assert main(["convert", "m.toy", "o.toy", "--check", "3", "--sloppy"]) == 4
     out, err = capsys.readouterr()
-    assert out.count("✗") == 2
-    assert "2 of 2 outputs differ" in out
+    assert out == ""
+    assert err.count("✗") == 2
+    assert "2 of 2 outputs differ" in err
     assert err.endswith("serde: o.toy: the numbers differ from those of the source\n")
     assert Path("o.toy").read_text() == "old"
     assert sorted(os.listdir()) == ["m.toy", "o.toy"]
@@ -308,7 +346,7 @@ def test_tolerance_is_taken_from_the_flags(work: Path) -> None:
 
 def test_without_check_nothing_is_compared(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "m.toy", "o.toy", "--sloppy"]) == 0
-    assert "checked" not in capsys.readouterr().out
+    assert "checked" not in capsys.readouterr().err
 
 
 def test_could_not_be_checked(
@@ -480,9 +518,17 @@ def test_several_sources(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dynamic_dimensions_of_a_check(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ["--check", "--check-dim", "N=5", "--input-shape", "data:N,3"]
     assert main(["convert", "m.toy", "o.toy", *args]) == 0
-    out = capsys.readouterr().out
-    assert "dynamic dimensions were checked at N=5" in out
-    assert "limited  5x3" in out
+    err = capsys.readouterr().err
+    assert "dynamic dimensions were checked at N=5" in err
+    assert "limited  5x3" in err
+
+
+def test_what_is_no_target_of_a_check(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "m.toy", "absent.toy"]) == 2
+    assert "serde: absent.toy: there is no such file" in capsys.readouterr().err
+    Path("o.toy").write_text("junk")
+    assert main(["check", "m.toy", "o.toy"]) == 3
+    assert "serde: o.toy: expected a model of format toy" in capsys.readouterr().err
 
 
 # The process.

@@ -228,3 +228,10 @@ def test_a_file_that_is_replaced_is_a_format_error(tmp_path: Path) -> None:
     os.replace(tmp_path / "new", source)
     with (tmp_path / "out").open("wb") as file, pytest.raises(FormatError, match="changed"):
         copy_range(found, file.fileno())
+
+
+def test_a_full_disk_names_the_target(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"big\.bin") as caught, atomic_write(tmp_path / "big.bin"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.errno == errno.ENOSPC
+    assert names(tmp_path) == []

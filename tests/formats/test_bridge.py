@@ -6,14 +6,23 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from support.toy_format import BRIDGE, MODEL, TOY, ToyEntryPoint, ToyExportOptions
 
 import serde.bridge
 from serde.api import to_relay
-from serde.bridge import bind_options, format_names, get_bridge, source_bridge, target_bridge
-from serde.errors import OptionError
+from serde.bridge import (
+    ImportOptions,
+    bind_options,
+    format_names,
+    get_bridge,
+    source_bridge,
+    target_bridge,
+)
+from serde.errors import FormatError, OptionError
 
 BROKEN = ToyEntryPoint("broken", "elsewhere:BRIDGE", ImportError("no module named gizmo"))
 
@@ -68,7 +77,7 @@ def test_a_broken_plug_in_is_named_where_nothing_fits(
     plugins.append(BROKEN)
     path = tmp_path / "unknown.bin"
     path.write_bytes(b"\x00\x01")
-    with pytest.raises(OptionError, match=r"no format recognises it.*no module named gizmo"):
+    with pytest.raises(FormatError, match=r"no format recognises it.*no module named gizmo"):
         source_bridge(path)
 
 
@@ -150,3 +159,44 @@ def test_importing_serde_loads_no_plug_in(tmp_path: Path) -> None:
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True
     )
     assert done.stdout == "format broken: gizmo_module:BRIDGE does not load: loaded\n"
+
+
+def test_the_suffix_names_who_says_what_is_wrong(
+    plugins: list[ToyEntryPoint], tmp_path: Path
+) -> None:
+    path = tmp_path / "m.toy"
+    path.write_bytes(b"")
+    assert source_bridge(path) is BRIDGE
+
+
+@pytest.mark.parametrize(
+    ("given", "shapes"),
+    [
+        ({"x": (1, "N", -1, None, "?")}, {"x": (1, "N", "?", "?", "?")}),
+        ({"x": [np.int64(2), 0]}, {"x": (2, 0)}),
+        (("N", 3), {"": ("N", 3)}),
+        ({"x": ()}, {"x": ()}),
+    ],
+)
+def test_shapes_in_any_spelling(given: Any, shapes: dict[str, Any]) -> None:
+    assert ImportOptions(input_shapes=given).input_shapes == shapes
+
+
+@pytest.mark.parametrize(
+    "given", [{"x": (1.5, 2)}, {"x": (-2,)}, {"x": "1,2"}, {"x": 3}, [("N", 3)], 7]
+)
+def test_what_is_no_shape(given: Any) -> None:
+    with pytest.raises(OptionError, match=r"input_shapes: (x|the input): expected a "):
+        ImportOptions(input_shapes=given)
+
+
+@pytest.mark.parametrize("given", [np.int32, np.dtype("int32"), "int32"])
+def test_dtypes_in_any_spelling(given: Any) -> None:
+    assert ImportOptions(input_dtypes={"x": given}).input_dtypes == {"x": "int32"}
+    assert ImportOptions(input_dtypes=given).input_dtypes == {"": "int32"}
+
+
+@pytest.mark.parametrize("given", ["int33", None, 5])
+def test_what_is_no_dtype(given: Any) -> None:
+    with pytest.raises(OptionError, match="input_dtypes: x: expected a dtype"):
+        ImportOptions(input_dtypes={"x": given})

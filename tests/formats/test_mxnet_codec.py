@@ -26,6 +26,7 @@ from support.params_layout import (
     v2,
 )
 
+from serde.bridge import source_bridge
 from serde.compat import import_mxnet
 from serde.errors import FormatError, MissingDependency, OptionError
 from serde.mxnet.codec import detect, load
@@ -440,6 +441,10 @@ BAD_SOURCES = {
         lambda d: (write(d, "a", symbol_text()), write(d, "b.params", symbol_text())),
         "may be swapped",
     ),
+    "swapped names": (
+        lambda d: write(d, "s-symbol.json", params_bytes(1)),
+        "expected a symbol's JSON, found parameters: the two files may be swapped",
+    ),
     "two parameter files": (lambda d: (d / "m-0000.params", d / "m-0007.params"), "found a param"),
     "of another model": (
         lambda d: (d / "m-symbol.json", params_bytes(1, ["0.gamma", "0.beta"])),
@@ -490,6 +495,17 @@ def test_detection(model, tmp_path):
     assert not detect(write(model, "empty.params", b""))
     assert not detect(model / "nothing")
     assert not detect(tmp_path.parent)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_recognised(kind, order):
+    pair = [kind(symbol_text().encode()), kind(params_bytes(3))][::order]
+    assert source_bridge(pair) is source_bridge(pair[0]) is source_bridge(symbol_text())
+    assert source_bridge(pair).name == "mxnet"
+    assert fill(load(pair)) == 3
+    with pytest.raises(OptionError, match="no format accepts"):
+        source_bridge(kind(b"\x08\x08\x12"))
 
 
 # ---- archives

@@ -6,6 +6,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from serde.bridge import get_bridge
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
 from serde.mxnet.codec import load
@@ -146,7 +147,8 @@ def test_a_module_that_is_bound(mx, symbol):
 
 def test_a_module_that_is_not_bound(mx, symbol, values):
     mod = module(mx, symbol)
-    assert not from_live(mod).arg
+    with pytest.raises(OptionError, match="Module has no parameters yet"):
+        from_live(mod)
     check(from_live(mod, values), values)
 
 
@@ -331,3 +333,13 @@ def test_what_is_live(mx, symbol):
 def test_what_is_not_live(mx):
     with pytest.raises(OptionError, match="found NDArray"):
         from_live(mx.nd.ones(2))
+
+
+@pytest.mark.parametrize("how", ["path", "bytes"])
+def test_a_symbol_with_the_file_of_its_parameters(mx, symbol, values, tmp_path, how):
+    path = tmp_path / "p.params"
+    mx.nd.save(str(path), {name: mx.nd.array(value) for name, value in values.items()})
+    given = path if how == "path" else path.read_bytes()
+    bridge = get_bridge("mxnet")
+    model = bridge.load(symbol, given, bridge.bind_import({}))
+    check(model, values)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import helper
+from onnx import ModelProto, helper
+from onnx.reference import ReferenceEvaluator
 from support.runtime import open_session
 
 from serde.relay.dims import Dim
@@ -65,6 +66,19 @@ def _variable(value: Array) -> Var:
 
 def run_node(op: str, *inputs: Array | None, opset: int = 18, **attrs: Any) -> Array:
     """Return the first output of one ONNX node, by ONNX Runtime; None is an absent input."""
+    model, given = _single_node(op, inputs, opset, attrs)
+    return open_session(model.SerializeToString()).run(None, given)[0]
+
+
+def run_reference(op: str, *inputs: Array | None, opset: int = 18, **attrs: Any) -> Array:
+    """Return the first output of one ONNX node, by ONNX's reference implementation."""
+    model, given = _single_node(op, inputs, opset, attrs)
+    return ReferenceEvaluator(model).run(None, given)[0]
+
+
+def _single_node(
+    op: str, inputs: Sequence[Array | None], opset: int, attrs: dict[str, Any]
+) -> tuple[ModelProto, dict[str, Array]]:
     names = ["" if value is None else f"i{index}" for index, value in enumerate(inputs)]
     given = {name: value for name, value in zip(names, inputs, strict=True) if name}
     infos = [
@@ -80,4 +94,4 @@ def run_node(op: str, *inputs: Array | None, opset: int = 18, **attrs: Any) -> A
     opsets = [helper.make_opsetid("", opset)]
     model = helper.make_model(graph, opset_imports=opsets)
     model.ir_version = helper.find_min_ir_version_for(opsets)
-    return open_session(model.SerializeToString()).run(None, given)[0]
+    return model, given

@@ -149,7 +149,8 @@ LOSS_HEADS = [
     toy("checkpoint", dense_with("SoftmaxOutput"), 3, 8),
     toy("checkpoint_multi_output", checkpoint(multi_output=True, use_ignore=True)),
     toy("checkpoint_preserve_shape", checkpoint(preserve_shape=True)),
-    toy("checkpoint_rank_4", checkpoint(), mkldnn=False),
+    # One softmax over all that a sample has: the exponentials of two runtimes differ so far.
+    toy("checkpoint_rank_4", checkpoint(), mkldnn=False, tolerance=3e-5),
     toy(
         "checkpoint_named_label",
         lambda s, x: s.SoftmaxOutput(s.FullyConnected(x, num_hidden=5), s.var("target"), name="o"),

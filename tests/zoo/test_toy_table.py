@@ -153,3 +153,18 @@ def test_labels_are_no_inputs(mx: Any, tmp_path: Path) -> None:
     assert [each.name for each in model.graph.input] == ["data"]
     assert {each.name for each in model.graph.initializer} == set(args)
     onnx.checker.check_model(model, full_check=True)
+
+
+@pytest.mark.parametrize("opset", [11, 17, newest_runtime_opset()])
+@pytest.mark.parametrize(
+    "case", [c for c in TOYS if c.name.startswith("pool_")], ids=lambda case: case.name
+)
+def test_pooling_of_any_size(mx: Any, case: Toy, opset: int, tmp_path: Path) -> None:
+    symbol = case.build(mx.sym, mx.sym.var("data"))
+    shapes = {
+        name: ("N", shape[1], *"HWD"[: len(shape) - 2]) for name, shape in case.shapes.items()
+    }
+    proto = serde.export_model(symbol, {}, format="onnx", input_shapes=shapes, opset=opset)
+    inputs = case.inputs(SEED)
+    names, found = run_onnx(proto.SerializeToString(), inputs)
+    assert_close(names, found, run_mxnet(symbol, {}, inputs), case.tolerance)

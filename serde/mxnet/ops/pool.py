@@ -105,23 +105,32 @@ class _Window:
             return build(self.data, **geometry, count_include_pad=include_pad)
         data, pad = self.data, self.pad
         if include_pad and any(pad):
-            data, pad = self._padded(data, [(each, each) for each in pad]), (0,) * self.ndim
+            around = [(each, each) for each in pad]
+            if None in (self.overshoot or ()):
+                # Runtimes fuse a pad into the pooling behind it, and then count past it.
+                counted = self._padded(relay.ones_like(data), around, 1)
+                share = self._filled_mean(counted, (0,) * self.ndim)
+                return relay.divide(self._filled_mean(data, pad), share)
+            data, pad = self._padded(data, around), (0,) * self.ndim
         return build(data, **self._geometry(pad, ceil_mode=True), count_include_pad=False)
 
     def sum(self, data: Expr) -> Expr:
-        """Zeros past the padding add nothing, so the window is filled up with them."""
+        """Zeros past the padding add nothing."""
+        mean = self._filled_mean(data, self.pad)
+        return relay.multiply(mean, scalar_like(self.ctx, mean, prod(self.kernel)))
+
+    def _filled_mean(self, data: Expr, pad: tuple[int, ...]) -> Expr:
+        """Return means over whole windows, what they lack past the padding filled with zeros."""
         build = getattr(relay.nn, f"avg_pool{self.ndim}d")
-        pad: tuple[int, ...] = self.pad
         if not self._even():
             spare = self.overshoot or []
             after = [
                 each + (stride - 1 if more is None else more)
-                for each, stride, more in zip(self.pad, self.strides, spare, strict=True)
+                for each, stride, more in zip(pad, self.strides, spare, strict=True)
             ]
-            data = self._padded(data, list(zip(self.pad, after, strict=True)))
+            data = self._padded(data, list(zip(pad, after, strict=True)))
             pad = (0,) * self.ndim
-        mean = build(data, **self._geometry(pad, ceil_mode=False), count_include_pad=True)
-        return relay.multiply(mean, scalar_like(self.ctx, mean, prod(self.kernel)))
+        return build(data, **self._geometry(pad, ceil_mode=False), count_include_pad=True)
 
     def _even(self) -> bool:
         return self.overshoot is None or all(excess == 0 for excess in self.overshoot)
@@ -135,11 +144,11 @@ class _Window:
             "ceil_mode": ceil_mode,
         }
 
-    def _padded(self, data: Expr, widths: list[tuple[int, int]]) -> Expr:
+    def _padded(self, data: Expr, widths: list[tuple[int, int]], value: int = 0) -> Expr:
         pad_width = [(0, 0)] * len(self.layout)
         for axis, width in zip(self.axes, widths, strict=True):
             pad_width[axis] = width
-        return relay.nn.pad(data, pad_width, scalar_like(self.ctx, data, 0))
+        return relay.nn.pad(data, pad_width, scalar_like(self.ctx, data, value))
 
 
 def _global(ctx: Ctx, data: Expr, pool_type: PoolType, p_value: int | None, layout: str) -> Expr:

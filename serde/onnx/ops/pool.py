@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import add
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.shapes import is_float, pool_dim
+from serde.weights import Array
 
 
 def _max_pool(ndim: int) -> Callable[..., Value]:
@@ -59,51 +62,92 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
         ceil_mode: bool,
         count_include_pad: bool,
     ) -> Value:
-        """Dilation came with 19. What a window past the padding counts is left open by ONNX."""
+        """Dilation came with 19.
+
+        Runtimes differ in what a window that reaches past the padding counts. Where
+        lengths are fixed there is none: zeros are put behind the data, and the means
+        scaled to the count that Relay divides by.
+        """
         if not is_float(ctx.type(x).dtype):
             raise Unsupported("an average of integers")
         dilations = fixed(dilation, "dilation")
         if any(each != 1 for each in dilations) and ctx.version < 19:
             raise Unsupported("dilation of an average needs version 19")
-        around = pads(padding, ndim)
-        if (
-            ceil_mode
-            and count_include_pad
-            and not _even(
-                ctx, x, layout, fixed(pool_size, "pool_size"), fixed(strides, "strides"), around
-            )
-        ):
-            raise Unsupported("a padded average over windows that reach past the padding")
+        window = _Window(
+            fixed(pool_size, "pool_size"), fixed(strides, "strides"), dilations, pads(padding, ndim)
+        )
+        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
+        past = window.past(lengths) if ceil_mode else [0] * ndim
+        known = [each for each in lengths if isinstance(each, int)]
+        moved = arranged(ctx, x, layout, "NC" + SPATIAL[ndim])
+        around, counts, ceil = window.padding, None, ceil_mode and any(each != 0 for each in past)
+        if ceil and len(known) == ndim:
+            widths = [0, 0, *around[:ndim], 0, 0, *map(add, around[ndim:], past)]
+            moved = ctx.emit("Pad", moved, ctx.ints(widths), ctx.scalar_like(x, 0))
+            counts = None if count_include_pad else window.scale(known)
+            around, ceil, count_include_pad = [0] * (2 * ndim), False, True
+        elif ceil and count_include_pad:
+            raise Unsupported("a padded average past the padding needs fixed lengths")
         result = ctx.emit(
             "AveragePool",
-            arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
-            kernel_shape=fixed(pool_size, "pool_size"),
-            strides=fixed(strides, "strides"),
+            moved,
+            kernel_shape=window.size,
+            strides=window.strides,
             dilations=dilations if ctx.version >= 19 else None,
             pads=around,
-            ceil_mode=int(ceil_mode),
+            ceil_mode=int(ceil),
             count_include_pad=int(count_include_pad),
         )
+        if counts is not None:
+            result = ctx.emit("Mul", result, ctx.const(counts, ctx.type(x).dtype))
         return arranged(ctx, result, "NC" + SPATIAL[ndim], out_layout or layout)
 
     return export_avg_pool
 
 
-def _even(
-    ctx: Ctx, x: Value, layout: str, size: list[int], strides: list[int], around: list[int]
-) -> bool:
-    """Whether the windows end where the padding ends."""
-    ndim = len(size)
-    for i, letter in enumerate(SPATIAL[ndim]):
-        length = ctx.type(x).shape[layout.index(letter)]
-        padding = around[i] + around[i + ndim]
-        down, up = (
-            pool_dim(length, size[i], strides[i], padding, 1, ceil_mode=mode)
-            for mode in (False, True)
+@dataclass(frozen=True)
+class _Window:
+    """Geometry of a pooling; `padding` has all before the axes first."""
+
+    size: list[int]
+    strides: list[int]
+    dilations: list[int]
+    padding: list[int]
+
+    def past(self, lengths: Sequence[Dim]) -> list[int | None]:
+        """Return how far the last window reaches past the padding; None where it is not known."""
+        return [self._past(axis, length) for axis, length in enumerate(lengths)]
+
+    def _past(self, axis: int, length: Dim) -> int | None:
+        count = self._count(axis, length)
+        if not isinstance(length, int) or not isinstance(count, int):
+            return None
+        end = (count - 1) * self.strides[axis] + (self.size[axis] - 1) * self.dilations[axis] + 1
+        return max(0, end - length - self._around(axis))
+
+    def _around(self, axis: int) -> int:
+        return self.padding[axis] + self.padding[axis + len(self.size)]
+
+    def _count(self, axis: int, length: Dim) -> Dim:
+        return pool_dim(
+            length,
+            self.size[axis],
+            self.strides[axis],
+            self._around(axis),
+            self.dilations[axis],
+            ceil_mode=True,
         )
-        if down != up:
-            return False
-    return True
+
+    def scale(self, lengths: Sequence[int]) -> Array:
+        """Return for each window its size over the number of its places that hold data."""
+        result: Array = np.ones((1, 1), np.float64)
+        for axis, length in enumerate(lengths):
+            (count,) = fixed([self._count(axis, length)], "windows")
+            starts = np.arange(count) * self.strides[axis] - self.padding[axis]
+            places = starts[:, None] + np.arange(self.size[axis]) * self.dilations[axis]
+            inside = ((places >= 0) & (places < length)).sum(1)
+            result = result[..., None] * (self.size[axis] / np.maximum(inside, 1))
+        return result
 
 
 for _ndim in SPATIAL:
