@@ -46,6 +46,7 @@ FORMATS = MappingProxyType(
     {
         "mxnet": "serde.mxnet",
         "onnx": "serde.onnx",
+        "relay": "serde.relayfile",
     }
 )
 """Modules of the formats of this package, each with an object ``BRIDGE``."""

@@ -21,15 +21,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from typing import Protocol
 
-import numpy as np
-
-from serde.errors import FormatError
+from serde.io.cursor import Cursor
 from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
 from serde.mxnet.model import DTYPES
 from serde.mxnet.sparse import SparseWeight
-from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight, numpy_dtype
+from serde.weights import OpenFile, Weight
 
 __all__ = ["LIST_MAGIC", "read_params"]
 
@@ -39,62 +36,8 @@ _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 
 _STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}
 
-_WINDOW = 4096
-
 # The least that an array and its name take: a rank of 0 and an empty name.
 _LEAST_ARRAY = 12
-
-
-class _Bytes(Protocol):
-    """Bytes at positions, and weights that lie in them."""
-
-    path: str | None
-    size: int
-
-    def read(self, offset: int, count: int) -> bytes: ...
-
-    def weight(self, offset: int, shape: tuple[int, ...], dtype: str) -> Weight: ...
-
-
-class _FileBytes:
-    """A file, read in small windows; arrays become ranges of it."""
-
-    def __init__(self, opened: OpenFile) -> None:
-        self.path: str | None = opened.path
-        self.size = opened.size
-        self._opened = opened
-        self._start = 0
-        self._window = b""
-
-    def read(self, offset: int, count: int) -> bytes:
-        skip = offset - self._start
-        if skip < 0 or skip + count > len(self._window):
-            buffer = bytearray(min(max(count, _WINDOW), self.size - offset))
-            self._opened.read_into(buffer, offset)
-            self._start, self._window, skip = offset, bytes(buffer), 0
-        return self._window[skip : skip + count]
-
-    def weight(self, offset: int, shape: tuple[int, ...], dtype: str) -> Weight:
-        length = math.prod(shape) * numpy_dtype(dtype).itemsize
-        return FileWeight(self._opened.range(offset, length), shape, dtype)
-
-
-class _MemoryBytes:
-    """Bytes in memory; arrays become views of them."""
-
-    def __init__(self, data: bytes) -> None:
-        self.path: str | None = None
-        self.size = len(data)
-        self._data = data
-
-    def read(self, offset: int, count: int) -> bytes:
-        return self._data[offset : offset + count]
-
-    def weight(self, offset: int, shape: tuple[int, ...], dtype: str) -> Weight:
-        kind = numpy_dtype(dtype)
-        count = math.prod(shape)
-        raw = np.frombuffer(self._data, np.uint8, count * kind.itemsize, offset)
-        return ArrayWeight(raw.view(kind).reshape(shape))
 
 
 def read_params(source: OpenFile | bytes) -> tuple[list[str] | None, list[Weight | None]]:
@@ -106,64 +49,21 @@ def read_params(source: OpenFile | bytes) -> tuple[list[str] | None, list[Weight
     Raises:
         FormatError: The bytes are not such a file.
     """
-    data: _Bytes = _FileBytes(source) if isinstance(source, OpenFile) else _MemoryBytes(source)
-    cursor = _Cursor(data)
+    cursor = Cursor(source)
     _check_magic(cursor)
     cursor.u64("reserved word")
     count = cursor.u64("number of arrays")
-    if count > min(MAX_TENSORS, (data.size - cursor.at) // _LEAST_ARRAY) and count:
-        raise cursor.error(f"{count} arrays do not fit into {data.size} bytes", back=8)
+    if count > min(MAX_TENSORS, cursor.left // _LEAST_ARRAY) and count:
+        raise cursor.error(f"{count} arrays do not fit into {cursor.size} bytes", back=8)
     arrays = [_read_array(cursor) for _ in range(count)]
     names = _read_names(cursor, count)
-    if cursor.at != data.size:
-        raise cursor.error(f"expected the end of the file, found {data.size - cursor.at} bytes")
+    if cursor.left:
+        raise cursor.error(f"expected the end of the file, found {cursor.left} bytes")
     return names, arrays
 
 
-class _Cursor:
-    """A position in the bytes; what does not fit is an error there."""
-
-    def __init__(self, data: _Bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def take(self, count: int, what: str) -> bytes:
-        self.require(count, what)
-        value = self.data.read(self.at, count)
-        self.at += count
-        return value
-
-    def require(self, count: int, what: str) -> None:
-        left = self.data.size - self.at
-        if count > left:
-            raise self.error(f"{what}: expected {count} bytes, found {left}")
-
-    def numbers(self, form: str, what: str) -> tuple[int, ...]:
-        form = "<" + form
-        return struct.unpack(form, self.take(struct.calcsize(form), what))
-
-    def u32(self, what: str) -> int:
-        return self.numbers("I", what)[0]
-
-    def i32(self, what: str) -> int:
-        return self.numbers("i", what)[0]
-
-    def u64(self, what: str) -> int:
-        return self.numbers("Q", what)[0]
-
-    def weight(self, shape: tuple[int, ...], dtype: str, what: str) -> Weight:
-        count = math.prod(shape) * numpy_dtype(dtype).itemsize
-        self.require(count, f"{what} of {dtype}{list(shape)}")
-        value = self.data.weight(self.at, shape, dtype)
-        self.at += count
-        return value
-
-    def error(self, message: str, *, back: int = 0) -> FormatError:
-        return FormatError(message, path=self.data.path, offset=self.at - back)
-
-
-def _check_magic(cursor: _Cursor) -> None:
-    head = cursor.data.read(0, min(8, cursor.data.size))
+def _check_magic(cursor: Cursor) -> None:
+    head = cursor.head(8)
     if head == struct.pack("<Q", LIST_MAGIC):
         cursor.at = 8
         return
@@ -177,7 +77,7 @@ def _check_magic(cursor: _Cursor) -> None:
     raise cursor.error(f"expected an MXNet parameter file, found {found}")
 
 
-def _read_names(cursor: _Cursor, arrays: int) -> list[str] | None:
+def _read_names(cursor: Cursor, arrays: int) -> list[str] | None:
     count = cursor.u64("number of names")
     if count not in (0, arrays):
         raise cursor.error(f"expected 0 or {arrays} names, found {count}", back=8)
@@ -192,7 +92,7 @@ def _read_names(cursor: _Cursor, arrays: int) -> list[str] | None:
     return list(names)
 
 
-def _read_name(cursor: _Cursor) -> str:
+def _read_name(cursor: Cursor) -> str:
     length = cursor.u64("length of a name")
     if length > MAX_NAME_BYTES:
         raise cursor.error(f"a name of {length} bytes, at most {MAX_NAME_BYTES}", back=8)
@@ -203,7 +103,7 @@ def _read_name(cursor: _Cursor) -> str:
         raise cursor.error("a name that is not UTF-8", back=length) from None
 
 
-def _read_array(cursor: _Cursor) -> Weight | None:
+def _read_array(cursor: Cursor) -> Weight | None:
     start = cursor.at
     magic = cursor.u32("array")
     if magic in (_V2, _V3):
@@ -219,7 +119,7 @@ def _read_array(cursor: _Cursor) -> Weight | None:
     return cursor.weight(shape, _read_type(cursor), "values")
 
 
-def _read_current(cursor: _Cursor, start: int, *, scalars: bool) -> Weight | None:
+def _read_current(cursor: Cursor, start: int, *, scalars: bool) -> Weight | None:
     code = cursor.i32("storage")
     if code not in _STORAGE:
         raise cursor.error(f"expected a storage of 0, 1 or 2, found {code}", back=4)
@@ -236,13 +136,13 @@ def _read_current(cursor: _Cursor, start: int, *, scalars: bool) -> Weight | Non
     return _SPARSE[code](cursor, start, shape, stored, dtype)
 
 
-def _read_shape(cursor: _Cursor, rank: int) -> tuple[int, ...]:
+def _read_shape(cursor: Cursor, rank: int) -> tuple[int, ...]:
     if not 0 <= rank <= MAX_RANK:
         raise cursor.error(f"expected a rank from 0 to {MAX_RANK}, found {rank}", back=4)
     return _checked(cursor, cursor.numbers(f"{rank}q", "shape"))
 
 
-def _checked(cursor: _Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _checked(cursor: Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(length < 0 for length in shape):
         raise cursor.error(f"a negative length in the shape {list(shape)}")
     # NumPy counts the bytes of even an empty array as if no axis had the length 0.
@@ -251,20 +151,20 @@ def _checked(cursor: _Cursor, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-def _read_type(cursor: _Cursor) -> str:
+def _read_type(cursor: Cursor) -> str:
     """Read device and type; where the array once was has no meaning here."""
     cursor.take(8, "device")
     return _type_name(cursor)
 
 
-def _type_name(cursor: _Cursor) -> str:
+def _type_name(cursor: Cursor) -> str:
     flag = cursor.i32("type")
     if not 0 <= flag < len(DTYPES):
         raise cursor.error(f"expected a type from 0 to {len(DTYPES) - 1}, found {flag}", back=4)
     return DTYPES[flag]
 
 
-def _read_index_head(cursor: _Cursor, allowed: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
+def _read_index_head(cursor: Cursor, allowed: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
     dtype = _type_name(cursor)
     if dtype not in ("int32", "int64"):
         raise cursor.error(f"expected indices of int32 or int64, found {dtype}", back=4)
@@ -275,18 +175,18 @@ def _read_index_head(cursor: _Cursor, allowed: tuple[int, ...]) -> tuple[str, tu
 
 
 def _read_row_sparse(
-    cursor: _Cursor, start: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: str
+    cursor: Cursor, start: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: str
 ) -> SparseWeight:
     if not shape or not stored or stored[1:] != shape[1:] or stored[0] > shape[0]:
         raise cursor.error(f"row_sparse array {list(shape)} cannot store {list(stored)}")
     index_type, index_shape = _read_index_head(cursor, (stored[0],))
     data = cursor.weight(stored, dtype, "values")
     indices = cursor.weight(index_shape, index_type, "indices")
-    return SparseWeight("row_sparse", shape, data, indices, path=cursor.data.path, offset=start)
+    return SparseWeight("row_sparse", shape, data, indices, path=cursor.path, offset=start)
 
 
 def _read_csr(
-    cursor: _Cursor, start: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: str
+    cursor: Cursor, start: int, shape: tuple[int, ...], stored: tuple[int, ...], dtype: str
 ) -> SparseWeight:
     if len(shape) != 2 or len(stored) != 1 or stored[0] > math.prod(shape):
         raise cursor.error(f"csr array {list(shape)} cannot store {list(stored)}")
@@ -297,10 +197,10 @@ def _read_csr(
     data = cursor.weight(stored, dtype, "values")
     indptr = cursor.weight(pointer_shape, pointer_type, "row pointers")
     indices = cursor.weight(index_shape, index_type, "indices")
-    return SparseWeight("csr", shape, data, indices, indptr, path=cursor.data.path, offset=start)
+    return SparseWeight("csr", shape, data, indices, indptr, path=cursor.path, offset=start)
 
 
 _SPARSE: dict[
     int,
-    Callable[[_Cursor, int, tuple[int, ...], tuple[int, ...], str], SparseWeight],
+    Callable[[Cursor, int, tuple[int, ...], tuple[int, ...], str], SparseWeight],
 ] = {1: _read_row_sparse, 2: _read_csr}

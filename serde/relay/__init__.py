@@ -42,12 +42,16 @@ __all__ = [
     "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
+_BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
+
 
 def __getattr__(name: str) -> _AnyValue:
-    if name == "frontend":
+    if name in ("frontend", *_BACKEND):
         import importlib
 
-        return importlib.import_module("serde.frontend")
+        home = "serde.frontend" if name == "frontend" else "serde.backend"
+        module = importlib.import_module(home)
+        return module if name == "frontend" else getattr(module, name)
     found = None if name.startswith("_") else _lookup_builder(name)
     if found is None:
         raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any as AnyValue
+from typing import Final
 
+from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim, DimLike, as_dim, product, substitute
 from serde.weights import dtype_name
 
 __all__ = ["FuncType", "TensorType", "TupleType", "Type", "accepts", "substitute_type"]
+
+# Shared fields make a short text unfold to any number of them.
+_MAX_LEAVES: Final = 50_000
 
 
 class TensorType:
@@ -60,12 +65,19 @@ class TensorType:
 
 
 class TupleType:
-    """The types of a tuple's fields."""
+    """The types of a tuple's fields.
 
-    __slots__ = ("fields",)
+    Raises:
+        TypeInferenceError: Tuples of tuples unfold to more tensors than any model has.
+    """
+
+    __slots__ = ("_leaves", "fields")
 
     def __init__(self, fields: Iterable[Type]) -> None:
         self.fields: tuple[Type, ...] = tuple(fields)
+        self._leaves: int = sum(getattr(field, "_leaves", 1) for field in self.fields)
+        if self._leaves > _MAX_LEAVES:
+            raise TypeInferenceError(f"a tuple unfolds to more than {_MAX_LEAVES} tensors")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TupleType) and self.fields == other.fields

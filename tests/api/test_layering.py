@@ -9,13 +9,13 @@ import pytest
 import serde
 
 PACKAGE = Path(serde.__file__).parent
-FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm"}
+FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional"},
     {"relay"},
     {"converters", "bridge", "io"},
     FORMATS,
-    {"api", "engines", "frontend", "inputs", "prepare", "verdict"},
+    {"api", "backend", "engines", "frontend", "inputs", "prepare", "verdict"},
     {"cli", "compat", "console", "flags", "inspection", "render", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -17,10 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from support.params_layout import CSR, ROW_SPARSE, V3, legacy, listing, sparse, v1, v2
+from support.tvm_layout import JsonGraph, param_file
 
 from serde.errors import FormatError, SerdeError
 from serde.mxnet.codec import load
 from serde.mxnet.symbol_json import parse_symbol
+from serde.relayfile.codec import load as load_relay
 from serde.weights import OpenFile
 
 SEED = 20
@@ -132,12 +134,87 @@ def read_params_bytes(path: str) -> None:
         read_mxnet_values((mxnet_symbol(), file.read()))
 
 
+# ---- Relay and TVM
+
+
+def relay_text() -> bytes:
+    """A function with attributes, a constant in the metadata and a carried name."""
+    text = JsonGraph()
+    constant = text.constant(np.arange(6, dtype="float32").reshape(2, 3))
+    root = text.add("Map", keys=["relay.Constant"], data=[text.array(constant)])
+    body = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %w_0: Tensor[(3), float32], serde.names="w_0=w.0") {
+  %0 = add(%x, meta[relay.Constant][0]);
+  let %y = nn.softmax(%0, axis=1);
+  %1 = split(%y, indices_or_sections=[1, 2], axis=1);
+  if (True) { (multiply(%y, %w_0), %1.0) } else { (%y, exp(%1.0) * 2f) }
+}
+
+#[metadata]
+"""
+    return body.encode() + json.dumps(text.whole(root)).encode()
+
+
+def tvm_params() -> bytes:
+    """Arrays of several types, one of them the text's."""
+    values = np.arange(3, dtype="float32")
+    params = {"w.0": values, "scalar": values[0].reshape(()), "none": values[:0]}
+    return param_file({**params, "codes": values.astype("int8"), "on": values.astype("bool")})
+
+
+def tvm_json() -> bytes:
+    """A module with a convolution, a constant, a let and a condition."""
+    graph = JsonGraph()
+    x = graph.var("x", graph.tensor_type(1, 2, 4, 4))
+    kernel = graph.constant(np.ones((3, 2, 3, 3), "float32"))
+    ones = [graph.array(graph.integer(1), graph.integer(1)) for _ in range(3)]
+    attrs = graph.object(
+        "relay.attrs.Conv2DAttrs",
+        strides=ones[0],
+        padding=ones[1],
+        dilation=ones[2],
+        groups=1,
+        channels=graph.integer(3),
+        kernel_size=0,
+        data_layout="NCHW",
+        kernel_layout="OIHW",
+        out_layout="",
+        out_dtype="",
+    )
+    conv = graph.call(graph.op("nn.conv2d"), x, kernel, attrs=attrs)
+    y = graph.var("y", 0)
+    branches = [graph.call(graph.op(name), y) for name in ("exp", "nn.relu")]
+    yes = graph.constant(np.array(True))
+    choice = graph.expr("relay.If", cond=yes, true_branch=branches[0], false_branch=branches[1])
+    body = graph.expr("relay.Let", var=y, value=conv, body=choice)
+    return json.dumps(graph.module(main=graph.function([x], body))).encode()
+
+
+def read_relay_values(source: object) -> None:
+    for weight in load_relay(source).params.values():
+        for _ in weight.chunks():
+            pass
+
+
+def read_tvm_params(path: str) -> None:
+    read_relay_values((relay_text(), path))
+
+
+def read_tvm_params_bytes(path: str) -> None:
+    with open(path, "rb") as file:
+        read_relay_values((relay_text(), file.read()))
+
+
 CASES = [
     Case("m-symbol.json", mxnet_symbol, read_symbol),
     Case("m-0000.params", mxnet_params, read_params),
     Case("bytes.params", mxnet_params, read_params_bytes),
     Case("model.tar", mxnet_archive, read_mxnet_values, whole=False),
     Case("model.tar.gz", mxnet_archive_packed, read_mxnet_values, whole=False),
+    Case("net.relay", relay_text, read_relay_values),
+    Case("net.json", tvm_json, read_relay_values),
+    Case("tvm.params", tvm_params, read_tvm_params),
+    Case("tvm-bytes.params", tvm_params, read_tvm_params_bytes),
 ]
 
 
@@ -236,7 +313,7 @@ FOREIGN = [
     pytest.param(case, other, id=f"{case.name} as {other.name}")
     for case in CASES
     for other in CASES
-    if other.make is not case.make and (case.whole or other.whole)
+    if other.make is not case.make and other.read is not case.read and (case.whole or other.whole)
 ]
 
 

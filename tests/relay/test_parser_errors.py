@@ -255,3 +255,12 @@ def _parse_or_refuse(text: str) -> None:
     except SerdeError:
         return
     relay.fromtext(found.astext())
+
+
+def test_tuples_that_double_on_every_line_are_refused_at_once() -> None:
+    lines = [f"  %{i} = (%{i - 1}, %{i - 1});" for i in range(1, 60)]
+    body = "\n".join(["  %0 = (%x, %x);", *lines, "  %59"])
+    start = time.perf_counter()
+    with pytest.raises(TypeInferenceError, match="unfolds to more than 50000 tensors"):
+        relay.fromtext(f"{HEADER}def @main(%x: float32) {{\n{body}\n}}")
+    assert time.perf_counter() - start < 2

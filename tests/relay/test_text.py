@@ -535,3 +535,11 @@ def test_str_has_neither_header_nor_metadata() -> None:
         "  %0 = multiply(%a, meta[relay.Constant][0]);\n"
         "  add(%0, meta[relay.Constant][0])\n}\n"
     )
+
+
+def test_a_name_whose_spelling_is_taken_comes_back() -> None:
+    names = ["a.b", "a_b", "a-b", "a_b1"]
+    variables = [relay.var(name, shape=(2,)) for name in names]
+    mod = relay.IRModule.from_expr(relay.Function(variables, relay.Tuple(variables)))
+    back = relay.fromtext(InferType()(mod).astext())
+    assert [param.name_hint for param in back["main"].params] == names

@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import base64
 import json
-import math
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Final
 
 import numpy as np
 
-from serde.errors import RelayError
-from serde.limits import MAX_RANK
+from serde.relay.containers import array_bytes, array_from_bytes
 from serde.relay.expr import Constant
 from serde.relay.text.attribute_classes import FIELDS, PREFIX, class_key
 from serde.relay.types import TensorType
-from serde.weights import numpy_dtype
 
-__all__ = ["AttributeObject", "Metadata", "MetadataWriter", "array_bytes", "array_from_bytes"]
+__all__ = ["AttributeObject", "Metadata", "MetadataWriter"]
 
-_MAGIC: Final = 0xDD5E40F096B4A13F
-_HEADER: Final = struct.Struct("<QQiiiBBH")
-_TYPE_CODES: Final = {"i": 0, "u": 1, "f": 2}
-_EXTENDED_CODES: Final = {"bfloat16": (4, 16), "float8_e4m3fn": (6, 8), "float8_e5m2": (7, 8)}
 _MAX_EXPANDED: Final = 1_000_000
 _MAX_DEPTH: Final = 32
 
@@ -41,64 +33,6 @@ class AttributeObject:
     def __init__(self, key: str, values: Mapping[str, AnyValue]) -> None:
         self.key = key
         self.values = dict(values)
-
-
-def array_bytes(data: np.ndarray[AnyValue, AnyValue]) -> bytes:
-    """Return an array in TVM's container."""
-    name = data.dtype.name
-    if name == "bool":
-        code, bits = 1, 1
-    elif name in _EXTENDED_CODES:
-        code, bits = _EXTENDED_CODES[name]
-    elif data.dtype.kind in _TYPE_CODES:
-        code, bits = _TYPE_CODES[data.dtype.kind], 8 * data.dtype.itemsize
-    else:
-        raise RelayError(f"a constant of {name} has no form in text")
-    body = np.ascontiguousarray(data)
-    if body.dtype.byteorder == ">":
-        body = body.astype(body.dtype.newbyteorder("<"))
-    header = _HEADER.pack(_MAGIC, 0, 1, 0, data.ndim, code, bits, 1)
-    shape = struct.pack(f"<{data.ndim}q", *data.shape)
-    return b"".join([header, shape, struct.pack("<q", body.nbytes), body.tobytes()])
-
-
-def array_from_bytes(raw: bytes) -> np.ndarray[AnyValue, AnyValue]:
-    """Return the array in a container.
-
-    Raises:
-        ValueError: The bytes are not a container, or its sizes do not agree with them.
-    """
-    if len(raw) < _HEADER.size:
-        raise ValueError(f"an array container of {len(raw)} bytes has no header")
-    magic, _, _, _, rank, code, bits, lanes = _HEADER.unpack_from(raw)
-    if magic != _MAGIC:
-        raise ValueError(f"expected an array container, found the number {magic:#x}")
-    if not 0 <= rank <= MAX_RANK or len(raw) < _HEADER.size + 8 * rank + 8:
-        raise ValueError(f"an array of rank {rank} does not fit {len(raw)} bytes")
-    dtype = _dtype_of(code, bits, lanes)
-    *shape, count = struct.unpack_from(f"<{rank + 1}q", raw, _HEADER.size)
-    start = _HEADER.size + 8 * rank + 8
-    if any(length < 0 for length in shape):
-        raise ValueError(f"an array has the shape {tuple(shape)}")
-    expected = math.prod(shape) * dtype.itemsize
-    if count != expected or len(raw) - start != expected:
-        raise ValueError(
-            f"an array of shape {tuple(shape)} and {dtype.name} takes {expected} bytes, "
-            f"found {len(raw) - start}"
-        )
-    return np.frombuffer(raw, dtype, offset=start).reshape(shape).copy()
-
-
-def _dtype_of(code: int, bits: int, lanes: int) -> np.dtype[AnyValue]:
-    names = {known: name for name, known in _EXTENDED_CODES.items()}
-    name = {0: "int", 1: "uint", 2: "float"}.get(code, "")
-    known = names.get((code, bits)) or f"{name}{bits}"
-    if known == "uint1":
-        known = "bool"
-    sizes = {"int": (8, 16, 32, 64), "uint": (1, 8, 16, 32, 64), "float": (16, 32, 64)}
-    if lanes != 1 or (not names.get((code, bits)) and bits not in sizes.get(name, ())):
-        raise ValueError(f"an array of type code {code}, {bits} bits and {lanes} lanes")
-    return numpy_dtype(known)
 
 
 class MetadataWriter:

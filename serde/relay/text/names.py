@@ -24,6 +24,7 @@ __all__ = [
     "is_attribute_key",
     "is_identifier",
     "is_symbol",
+    "spelling",
 ]
 
 KEYWORDS: Final = frozenset(
@@ -70,21 +71,30 @@ class NameTable:
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
+        self._owners: dict[str, str] = {}
         self.originals: dict[str, str] = {}
         """Printed name to original, for names that had to change."""
 
     def take(self, name: str) -> str:
         """Return how `name` is printed; a name taken before gets a number."""
-        spelled = name if is_identifier(name) else _spell(name)
+        spelled = spelling(name)
         printed = spelled
         if spelled in self._taken:
             while printed in self._taken:
                 self._taken[spelled] += 1
                 printed = f"{spelled}{self._taken[spelled]}"
         self._taken[printed] = 0
-        if spelled != name:
+        # Another name's spelling may have been in the way; a number behind one's own is TVM's way.
+        foreign = self._owners.get(spelled, name) != name
+        self._owners[printed] = name
+        if spelled != name or foreign:
             self.originals[printed] = name
         return printed
+
+
+def spelling(name: str) -> str:
+    """Return `name` as text shows it where no other name is in the way."""
+    return name if is_identifier(name) else _spell(name)
 
 
 def _spell(name: str) -> str:

@@ -1,0 +1,141 @@
+"""Relay's side of the bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.relay.expr import Call
+from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
+from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.visit import post_order
+from serde.report import Report
+
+__all__ = ["RelayBridge", "RelayExportOptions", "RelayImportOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayImportOptions(ImportOptions):
+    """Options of reading Relay.
+
+    Attributes:
+        lift_constants: Constants of more bytes than this become weights; None keeps them all.
+    """
+
+    lift_constants: int | None = field(
+        default=256,
+        metadata={"help": "Constants of more bytes than this become weights."},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayExportOptions(ExportOptions):
+    """Options of writing Relay.
+
+    Attributes:
+        strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
+    """
+
+    strict: bool = field(default=False, metadata={"help": "Write text that TVM 0.18 reads."})
+
+
+class RelayBridge(Bridge):
+    """Reads and writes Relay text with TVM's parameter file; reads TVM's JSON of a module."""
+
+    name = "relay"
+    title = "Relay (text or JSON, and TVM's parameter file)"
+    suffixes = (".relay",)
+    import_options = RelayImportOptions
+    export_options = RelayExportOptions
+
+    def detect(self, path: Path) -> bool:
+        """Whether `path` holds Relay text, TVM's JSON or a parameter file, or is their prefix."""
+        from serde.relayfile import codec
+
+        return codec.detect(path)
+
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is a module, a function or a model, perhaps with parameters."""
+        from serde.relayfile import codec
+
+        return codec.is_live(source)
+
+    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+        """Return the model of a path, a pair of paths, text, bytes or a module."""
+        from serde.relayfile import codec
+
+        return codec.load(source, params)
+
+    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+        """Return the model as Relay."""
+        from serde.relayfile.graph import to_relay
+
+        own = options if isinstance(options, RelayImportOptions) else RelayImportOptions()
+        if model.unused:
+            shown = ", ".join(model.unused[:5]) + (", ..." if len(model.unused) > 5 else "")
+            report.notes.append(f"parameters that main does not have: {shown}")
+        return to_relay(
+            model,
+            shapes=options.input_shapes,
+            dtypes=options.input_dtypes,
+            lift_above=own.lift_constants,
+        )
+
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+        """Return the module with its text and parameters."""
+        from serde.relayfile.graph import from_relay
+
+        strict = isinstance(options, RelayExportOptions) and options.strict
+        return from_relay(model, strict=strict, allow=options.allow, report=report)
+
+    def save(
+        self,
+        model: AnyValue,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write the text and, beside it, the parameters, streamed from where they are."""
+        from serde.relayfile import codec
+
+        return codec.save(model, path, sources=sources, before_commit=before_commit)
+
+    def complete(self, model: AnyValue) -> AnyValue:
+        """Return the module and its parameters as arrays, as TVM's frontends do."""
+        return model.mod, {name: weight.array() for name, weight in model.params.items()}
+
+    def operators(self, model: AnyValue) -> list[str]:
+        """Return the operator of every call of every function."""
+        nodes = post_order(*model.mod.functions.values())
+        calls = (node.op for node in nodes if isinstance(node, Call))
+        return [op.name for op in calls if isinstance(op, OpDef)]
+
+    def summary(self, model: AnyValue) -> ModelSummary:
+        """Return inputs, outputs and the parameters of the parameter file."""
+        from serde.relayfile.graph import to_relay
+
+        relay_model = to_relay(model, shapes={}, dtypes={}, lift_above=None)
+        result = relay_model.main.body.type
+        types = result.fields if isinstance(result, TupleType) else (result,)
+        weights = relay_model.params.values()
+        return ModelSummary(
+            version="0.0.5",
+            inputs=tuple(_tensor(each.name_hint, each.type) for each in relay_model.inputs()),
+            outputs=tuple(map(_tensor, relay_model.meta.outputs, types)),
+            parameters=sum(weight.size for weight in weights),
+            parameter_bytes=sum(weight.nbytes for weight in weights),
+            facts={"functions": len(model.mod.functions)},
+        )
+
+
+def _tensor(name: str, type_: Type | None) -> TensorSummary:
+    if not isinstance(type_, TensorType):
+        return TensorSummary(name)
+    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
+    return TensorSummary(name, shape, type_.dtype)

@@ -1,0 +1,284 @@
+"""From files to the native model and back: which files belong together, and what is in them.
+
+A model is a graph, as text (``net.relay``) or as TVM's JSON (``net.json``),
+and the parameters beside it (``net.params``). Text that holds its weights as
+constants needs no parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import FormatError, OptionError
+from serde.io.atomic import atomic_group
+from serde.limits import MAX_GRAPH_TEXT_BYTES
+from serde.relay.expr import Function
+from serde.relay.model import RelayModel
+from serde.relay.module import IRModule
+from serde.relay.text.names import spelling
+from serde.relay.text.parser import fromtext
+from serde.relay.transform.infer_type import InferType
+from serde.relay.types import TensorType, accepts
+from serde.relayfile.json_graph import read_graph
+from serde.relayfile.model import RelayProgram
+from serde.relayfile.params import PARAMS_HEAD, read_params, write_params
+from serde.weights import ArrayWeight, OpenFile, Weight
+
+__all__ = ["as_weight", "detect", "is_live", "load", "save"]
+
+_GRAPHS = (".relay", ".json", ".txt")
+_TEXT_HEAD = re.compile(rb"(?:\s|//[^\n]*\n)*#\[version[ \t]*=")
+_JSON_HEAD = re.compile(rb'\s*\{\s*"root"\s*:')
+_HEAD_BYTES = 4096
+
+
+def is_live(source: object) -> bool:
+    """Whether `source` is a module, a function or a model in memory, perhaps with parameters."""
+    if isinstance(source, (tuple, list)) and len(source) == 2 and isinstance(source[1], Mapping):
+        source = source[0]
+    return isinstance(source, (IRModule, Function, RelayModel))
+
+
+def detect(path: str | os.PathLike[str]) -> bool:
+    """Whether `path` holds Relay text, TVM's JSON or parameters, or is their common prefix."""
+    name = os.fspath(path)
+    if not os.path.exists(name):
+        return os.path.isfile(f"{name}.relay")
+    try:
+        head = _head(name)
+    except FormatError:
+        return False
+    return _is_params(head) or _is_graph(head)
+
+
+def load(source: object, params: object = None) -> RelayProgram:
+    """Return the native model of a Relay source.
+
+    Args:
+        source: The path of a graph or of parameters (the other one lies
+            beside it); their common prefix; text or bytes of a graph; a
+            module, function or model in memory; or a pair, in any order, of a
+            graph and parameters.
+        params: Parameters that belong to `source`: a path, bytes, or arrays by name.
+
+    Raises:
+        FormatError: A file is missing or not what it should be.
+        ParseError: The text does not parse, or holds what the pivot lacks.
+        OptionError: `source` is nothing of the kind.
+    """
+    if params is not None:
+        return _load_pair((source, params))
+    if isinstance(source, (tuple, list)):
+        return _load_pair(source)
+    if isinstance(source, RelayModel):
+        return _bound(source.mod, source.params, "<memory>")
+    if isinstance(source, (IRModule, Function)):
+        return _bound(_live_module(source), {}, "<memory>")
+    content = _content(source)
+    if isinstance(content, bytes):
+        return _bound(_graph(content, None), {}, "<bytes>")
+    return _load_path(content)
+
+
+def _load_path(path: str) -> RelayProgram:
+    if not os.path.exists(path) and os.path.isfile(f"{path}.relay"):
+        path = f"{path}.relay"
+    stem = os.path.splitext(path)[0]
+    if not _is_params(_head(path)) and not path.endswith(".params"):
+        beside = f"{stem}.params"
+        found = os.path.isfile(beside) and _is_params(_head(beside))
+        return _load_files(path, beside if found else None)
+    with OpenFile.open(path) as opened:
+        weights = read_params(opened)
+    graph = next((stem + end for end in _GRAPHS if os.path.isfile(stem + end)), None)
+    if graph is None:
+        expected = os.path.basename(stem) + _GRAPHS[0]
+        raise FormatError(f"parameters alone are no model: no {expected} beside them", path=path)
+    return _bound(_read_graph(graph), weights, graph, path)
+
+
+def _load_files(graph: str, params: str | None) -> RelayProgram:
+    mod = _read_graph(graph)
+    if params is None:
+        return _bound(mod, {}, graph)
+    with OpenFile.open(params) as opened:
+        return _bound(mod, read_params(opened), graph, params)
+
+
+def _load_pair(pair: Sequence[object]) -> RelayProgram:
+    if len(pair) != 2:
+        raise OptionError(f"expected a graph and parameters, found {len(pair)} items")
+    first, second = pair
+    if isinstance(first, Mapping) or _is_parameters(first):
+        first, second = second, first
+    mod, source = _module_of(first)
+    if isinstance(second, Mapping):
+        return _bound(mod, {name: as_weight(value) for name, value in second.items()}, source)
+    content = _content(second)
+    if isinstance(content, bytes):
+        return _bound(mod, read_params(content), source)
+    with OpenFile.open(content) as opened:
+        return _bound(mod, read_params(opened), source, content)
+
+
+def _module_of(source: object) -> tuple[IRModule, str]:
+    if isinstance(source, RelayModel):
+        raise OptionError("a RelayModel has its own parameters; give its module instead")
+    if isinstance(source, (IRModule, Function)):
+        return _live_module(source), "<memory>"
+    content = _content(source)
+    if isinstance(content, bytes):
+        return _graph(content, None), "<bytes>"
+    return _read_graph(content), content
+
+
+def _live_module(source: IRModule | Function) -> IRModule:
+    mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
+    return mod if mod.checked else InferType()(mod)
+
+
+def _is_parameters(source: object) -> bool:
+    if not isinstance(source, (str, bytes, bytearray, memoryview, os.PathLike)):
+        return False
+    content = _content(source)
+    return _is_params(content[:8] if isinstance(content, bytes) else _head(content))
+
+
+def _content(source: object) -> str | bytes:
+    """Return the path, or the bytes of text or bytes given."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source)
+    if isinstance(source, str) and source.lstrip()[:1] in ("#", "{"):
+        return source.encode()
+    if isinstance(source, (str, os.PathLike)):
+        return os.fspath(source)
+    raise OptionError(f"expected a path, text or a module, found {type(source).__name__}")
+
+
+def as_weight(value: AnyValue) -> Weight:
+    if isinstance(value, Weight):
+        return value
+    if hasattr(value, "asnumpy"):
+        value = value.asnumpy()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return ArrayWeight(np.asarray(value))
+    raise OptionError(f"expected an array, found {type(value).__name__}")
+
+
+def _head(path: str) -> bytes:
+    with OpenFile.open(path) as opened:
+        buffer = bytearray(min(opened.size, _HEAD_BYTES))
+        opened.read_into(buffer, 0)
+    return bytes(buffer)
+
+
+def _is_params(head: bytes) -> bool:
+    return head.startswith(PARAMS_HEAD)
+
+
+def _is_graph(head: bytes) -> bool:
+    return _TEXT_HEAD.match(head) is not None or _JSON_HEAD.match(head) is not None
+
+
+def _read_graph(path: str) -> IRModule:
+    with OpenFile.open(path) as opened:
+        if opened.size > MAX_GRAPH_TEXT_BYTES:
+            message = f"expected a graph of at most {MAX_GRAPH_TEXT_BYTES} bytes"
+            raise FormatError(f"{message}, found {opened.size}", path=path)
+        buffer = bytearray(opened.size)
+        opened.read_into(buffer, 0)
+    return _graph(bytes(buffer), path)
+
+
+def _graph(data: bytes, path: str | None) -> IRModule:
+    if data.lstrip()[:1] == b"{":
+        return read_graph(data, path=path)
+    if _TEXT_HEAD.match(data[:_HEAD_BYTES]) is None:
+        found = data[:8].hex(" ") or "nothing"
+        message = f'expected text that begins with #[version = "0.0.5"], found {found}'
+        raise FormatError(message, path=path, offset=0)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError("text that is not UTF-8", path=path, offset=error.start) from None
+    return fromtext(text, name=path or "<text>")
+
+
+def _bound(
+    mod: IRModule, given: Mapping[str, Weight], source: str, path: str | None = None
+) -> RelayProgram:
+    """Return the module with each parameter under the name of its variable.
+
+    TVM prints some names in another spelling than its parameter file has.
+    """
+    if "main" not in mod:
+        raise FormatError("the module has no function main", path=source)
+    variables = {param.name_hint: param for param in mod["main"].params}
+    spelled: dict[str, str] = {}
+    for name in given:
+        other = spelling(name)
+        spelled[other] = "" if other in spelled else name
+    owners = {
+        variable: variable if variable in given else spelled.get(variable, "")
+        for variable in variables
+    }
+    params = {variable: given[name] for variable, name in owners.items() if name}
+    if given and variables and not params:
+        shown = ", ".join([*given][:3])
+        raise FormatError(
+            f"parameters of another model ({shown}): main has none of them", path=path
+        )
+    for name, weight in params.items():
+        declared = variables[name].type
+        found = TensorType(weight.shape, weight.dtype)
+        if declared is None or not accepts(declared, found):
+            message = f"parameter {name}: expected {declared!r}, found {found!r}"
+            raise FormatError(message, path=path)
+    used = {name for name in owners.values() if name}
+    unused = tuple(name for name in given if name not in used)
+    return RelayProgram(mod, params, unused=unused, source=source)
+
+
+def save(
+    model: RelayProgram,
+    path: Path,
+    *,
+    sources: Sequence[Path] = (),
+    before_commit: Callable[[Path], None] | None = None,
+) -> Path:
+    """Write the parameter file, then the text beside it.
+
+    The parameter file is there even without parameters, so that one of another
+    model never belongs to this text.
+
+    Raises:
+        OptionError: `path` cannot be a new file, is a source, or the file in
+            the place of the parameters is something else.
+        FormatError: A file that holds weights changed meanwhile.
+    """
+    params = path.with_suffix(".params")
+    if params == path:
+        raise OptionError(f"{path}: that is the name of the parameter file; name the text")
+    _check_replaced(params)
+    ranges = (weight.source for weight in model.params.values())
+    files = {each.path for each in ranges if each is not None and each.handle is None}
+
+    def check(staged: tuple[Path, ...]) -> None:
+        if before_commit is not None:
+            before_commit(staged[-1])
+
+    with atomic_group([params, path], sources=[*sources, *files], before_commit=check) as staged:
+        write_params(model.params, staged[0])
+        staged[-1].write_bytes(model.text.encode())
+    return path
+
+
+def _check_replaced(params: Path) -> None:
+    if params.is_file() and not _is_params(_head(os.fspath(params))):
+        raise OptionError(f"{params}: would be replaced, but is no parameter file of TVM's")

@@ -1,0 +1,213 @@
+"""Between the native model and the pivot: names that travel, constants that are weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import ConverterBug, RelayError
+from serde.relay.compare import equal_in_six_digits, first_difference
+from serde.relay.containers import container_head
+from serde.relay.expr import Call, Constant, Expr, Function, Var
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef
+from serde.relay.text.parser import fromtext
+from serde.relay.transform.infer_type import InferType
+from serde.relay.types import TensorType, TupleType
+from serde.relay.visit import post_order, rewrite
+from serde.relayfile.inputs import with_input_types
+from serde.relayfile.model import RelayProgram
+from serde.report import Issue, Report
+from serde.weights import ArrayWeight, Weight
+
+__all__ = ["SIX_DIGITS", "from_relay", "lift_constants", "to_relay"]
+
+SIX_DIGITS: Final = "six-digit-floats"
+"""Name of the step that rounds floats as TVM's printer does."""
+
+_TEXT_VERSION: Final = "0.0.5"
+_INPUTS, _OUTPUTS, _SOURCE = "serde.inputs", "serde.outputs", "serde.source"
+_DESCRIPTION, _LABELS, _EXTRA = "serde.description", "serde.labels", "serde.extra"
+_CARRIED: Final = (_INPUTS, _OUTPUTS, _SOURCE, _DESCRIPTION, _LABELS, _EXTRA)
+
+
+def to_relay(
+    program: RelayProgram,
+    *,
+    shapes: Mapping[str, Sequence[AnyValue]],
+    dtypes: Mapping[str, str],
+    lift_above: int | None,
+) -> RelayModel:
+    """Return a native model as Relay.
+
+    Args:
+        program: The native model.
+        shapes: Shapes of inputs that are to be more exact than the module says.
+        dtypes: dtypes of inputs, which must be those of the module.
+        lift_above: Constants of more bytes become weights; None for no constant.
+
+    Raises:
+        OptionError: A shape or dtype contradicts the module.
+    """
+    mod, carried = _without_carried(program.mod)
+    params = dict(program.params)
+    if shapes or dtypes:
+        mod = with_input_types(mod, set(params), shapes, dtypes)
+    if lift_above is not None:
+        mod = lift_constants(mod, params, lift_above)
+    return RelayModel(mod, params, _meta(mod, params, carried))
+
+
+def _without_carried(mod: IRModule) -> tuple[IRModule, Mapping[str, AnyValue]]:
+    carried = {name: mod.attrs[name] for name in _CARRIED if name in mod.attrs}
+    if not carried:
+        return mod, carried
+    rest = {name: value for name, value in mod.attrs.items() if name not in carried}
+    return IRModule(mod.functions, rest, checked=mod.checked), carried
+
+
+def _meta(
+    mod: IRModule, params: Mapping[str, Weight], carried: Mapping[str, AnyValue]
+) -> ModelMeta:
+    """Return what the file says of the model, and what its functions say otherwise."""
+    main = mod["main"]
+    inputs = tuple(p.name_hint for p in main.params if p.name_hint not in params)
+    named = _texts(carried.get(_INPUTS))
+    fields = main.body.type.fields if isinstance(main.body.type, TupleType) else (None,)
+    outputs = _texts(carried.get(_OUTPUTS))
+    if len(outputs) != len(fields):
+        outputs = (
+            tuple(f"output{i}" for i in range(len(fields))) if len(fields) > 1 else ("output",)
+        )
+    source = _texts(carried.get(_SOURCE))
+    description = carried.get(_DESCRIPTION, "")
+    pairs = carried.get(_EXTRA, ())
+    extra = [_texts(pair) for pair in pairs] if isinstance(pairs, tuple) else []
+    return ModelMeta(
+        inputs=named if sorted(named) == sorted(inputs) else inputs,
+        outputs=outputs,
+        source_format=source[0] if len(source) == 2 else "relay",
+        source_version=source[1] if len(source) == 2 else _TEXT_VERSION,
+        description=description if isinstance(description, str) else "",
+        labels=_texts(carried.get(_LABELS)),
+        extra={pair[0]: pair[1] for pair in extra if len(pair) == 2},
+    )
+
+
+def _texts(value: AnyValue) -> tuple[str, ...]:
+    whole = isinstance(value, tuple) and all(isinstance(item, str) for item in value)
+    return value if whole else ()
+
+
+def lift_constants(mod: IRModule, params: dict[str, Weight], limit: int) -> IRModule:
+    """Return `mod` with large constants of ``main`` as parameters, whose values go to `params`.
+
+    Scalars stay, and so do constants that a type depends on or that stand in
+    a function inside ``main``, which has to be whole by itself.
+    """
+    main = mod["main"]
+    nodes = post_order(main)
+    inner = [node for node in nodes if isinstance(node, Function) and node is not main]
+    kept: set[Expr] = {node for node in post_order(*inner) if isinstance(node, Constant)}
+    kept |= {argument for node in nodes for argument in _by_value(node)}
+    found = [
+        node
+        for node in nodes
+        if isinstance(node, Constant) and node.data.ndim and node.data.nbytes > limit
+    ]
+    taken = {param.name_hint for param in main.params}
+    lifted: dict[Expr, Expr] = {}
+    for node in found:
+        if node in kept:
+            continue
+        name = _fresh(f"constant{len(lifted)}", taken)
+        taken.add(name)
+        lifted[node] = Var(name, TensorType(node.data.shape, node.data.dtype), node.span)
+        params[name] = ArrayWeight(node.data)
+    if not lifted:
+        return mod
+    variables = [each for each in lifted.values() if isinstance(each, Var)]
+    body = rewrite(main.body, lambda _node, new: new, lifted)
+    new = Function([*main.params, *variables], body, main.ret_type, main.attrs, main.span)
+    functions = {v: new if v.name_hint == "main" else f for v, f in mod.functions.items()}
+    return InferType()(mod.with_functions(functions, checked=False))
+
+
+def _by_value(node: Expr) -> list[Expr]:
+    """Return the operands of a call that its type depends on."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return []
+    pairs = zip(node.op.operands, node.args, strict=True)
+    return [argument for operand, argument in pairs if operand.name in node.op.by_value]
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    fresh = name
+    while fresh in taken:
+        fresh = f"{fresh}_"
+    return fresh
+
+
+def from_relay(
+    model: RelayModel, *, strict: bool, allow: frozenset[str], report: Report
+) -> RelayProgram:
+    """Return a model as it is written: its module with its text, and its parameters.
+
+    Args:
+        model: The model.
+        strict: Whether the text is legal for TVM 0.18.
+        allow: Names of lossy steps that may be taken.
+        report: Filled with gaps.
+
+    Raises:
+        UnsupportedModelError: Text or parameter file cannot hold something.
+    """
+    mod = model.mod if model.mod.checked else InferType()(model.mod)
+    mod = IRModule(mod.functions, {**mod.attrs, **_carried(model)}, checked=True)
+    names = [param.name_hint for param in model.main.params if param.name_hint in model.params]
+    for name in names:
+        try:
+            container_head((), model.params[name].dtype)
+        except RelayError as error:
+            report.add("parameter", name, str(error))
+    try:
+        text = mod.astext(strict=strict)
+    except RelayError as error:
+        report.add("text", "main", str(error))
+        text = ""
+    report.raise_if_refused()
+    if strict:
+        _check_exact(mod, text, allow, report)
+    return RelayProgram(mod, {name: model.params[name] for name in names}, text)
+
+
+def _carried(model: RelayModel) -> dict[str, AnyValue]:
+    """Return the attributes of the module that carry what its functions do not say."""
+    meta = model.meta
+    inputs = tuple(param.name_hint for param in model.inputs())
+    source = (meta.source_format, meta.source_version)
+    facts: dict[str, AnyValue] = {
+        _INPUTS: meta.inputs if meta.inputs != inputs else (),
+        _OUTPUTS: meta.outputs,
+        _SOURCE: source if any(source) and source != ("relay", _TEXT_VERSION) else (),
+        _DESCRIPTION: meta.description,
+        _LABELS: meta.labels,
+        _EXTRA: tuple(meta.extra.items()),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _check_exact(mod: IRModule, text: str, allow: frozenset[str], report: Report) -> None:
+    """Refuse text whose floats, written with six digits, read back as others."""
+    back = fromtext(text)
+    found = first_difference(mod, back)
+    if found is None:
+        return
+    pairs = [(function, back[variable.name_hint]) for variable, function in mod.functions.items()]
+    if not all(equal_in_six_digits(ours, theirs) for ours, theirs in pairs):
+        raise ConverterBug(f"the text reads back as another module: {found}")
+    issue = Issue("float", "main", f"six digits change {found}", f"allow {SIX_DIGITS!r}")
+    (report.allowed if SIX_DIGITS in allow else report.issues).append(issue)
+    report.raise_if_refused()

@@ -1,0 +1,480 @@
+"""TVM's JSON of a module: a graph of nodes with their fields as text.
+
+A node has a type key and its fields, each a value or the number of another
+node; node 0 is null. Only what the module's functions need is looked at, so
+that the types, source maps and devices that TVM saves along cost nothing.
+Each kind of node is read by a generator that yields the numbers of the nodes
+it needs; :meth:`_Reader.build` keeps the stack, however deep the graph is.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any as AnyValue
+from typing import Final
+
+from serde.errors import FormatError, RelayError
+from serde.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
+from serde.relay.containers import array_from_bytes
+from serde.relay.dims import Any, SymDim, symbol
+from serde.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Span,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef, get
+from serde.relay.transform.infer_type import InferType
+from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relayfile.json_attributes import AttributeReader, Node
+
+__all__ = ["read_graph"]
+
+Step = Generator[int, AnyValue, AnyValue]
+
+_MAX_EXPANDED: Final = 1_000_000
+_MAX_TERMS: Final = 100
+_MAX_DIM_CHARS: Final = 1000
+_LACKING: Final = {
+    "relay.Match": "match expressions",
+    "relay.Constructor": "algebraic data types",
+    "relay.RefCreate": "references",
+    "relay.RefRead": "references",
+    "relay.RefWrite": "references",
+    "relay.RefType": "references",
+    "relay.TypeCall": "algebraic data types",
+    "TypeCall": "algebraic data types",
+    "TypeData": "algebraic data types",
+    "TypeVar": "functions with type parameters",
+    "relay.TypeVar": "functions with type parameters",
+}
+
+
+def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
+    """Return the module that JSON of TVM's ``save_json`` holds, with its types inferred.
+
+    Args:
+        data: The JSON of a module, or of a function, which becomes ``main``.
+        path: What errors call it.
+
+    Raises:
+        FormatError: It is no such JSON, or holds what the pivot lacks.
+        TypeInferenceError: Its operators do not fit their operands.
+    """
+    try:
+        value = _Reader(_parsed(data)).root()
+        if isinstance(value, IRModule):
+            mod = value
+        elif isinstance(value, Expr):
+            mod = IRModule.from_expr(value)
+        else:
+            raise ValueError(f"expected a module or a function at the root, found {value!r}"[:200])
+    except (ValueError, RelayError) as error:
+        raise FormatError(str(error), path=path) from None
+    return InferType()(mod)
+
+
+def _parsed(data: bytes) -> Mapping[str, AnyValue]:
+    try:
+        graph = json.loads(data)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"expected TVM's JSON of a module: {error}") from None
+    nodes = graph.get("nodes") if isinstance(graph, dict) else None
+    if not isinstance(nodes, list) or type(graph.get("root")) is not int:
+        raise ValueError("expected TVM's JSON of a module: it has no nodes or no root")
+    if len(nodes) > MAX_NODES:
+        raise ValueError(f"a graph of {len(nodes)} nodes, at most {MAX_NODES}")
+    return graph
+
+
+class _Reader:
+    def __init__(self, graph: Mapping[str, AnyValue]) -> None:
+        self._root: int = graph["root"]
+        self._nodes: list[AnyValue] = graph["nodes"]
+        arrays = graph.get("b64ndarrays", [])
+        self._arrays: list[AnyValue] = arrays if isinstance(arrays, list) else []
+        self._attributes = AttributeReader(self._nodes)
+        self._symbols: set[str] = set()
+        self._sizes: dict[int, int] = {}
+        self._kept: list[AnyValue] = []
+        self._plain: dict[str, Callable[[Node], AnyValue]] = {
+            "": lambda node: None,
+            "runtime.String": lambda node: _text(node.get("repr_str", "")),
+            "SourceName": lambda node: _text(node.get("repr_str", "")),
+            "Op": lambda node: get(_text(node.get("repr_str", ""))),
+            "runtime.BoxInt": lambda node: _integer(node.get("repr_str")),
+            "runtime.BoxBool": lambda node: bool(_integer(node.get("repr_str"))),
+            "runtime.BoxFloat": lambda node: _number(node.get("repr_str")),
+            "IntImm": _int_imm,
+            "FloatImm": lambda node: _number(node.fields.get("value")),
+            "relay.Constant": self._constant,
+            "tir.Any": lambda node: Any(),
+            "relay.IncompleteType": lambda node: None,
+            "IncompleteType": lambda node: None,
+        }
+        self._compound: dict[str, Callable[[Node], Step]] = {
+            "Array": self._array,
+            "Map": self._map,
+            "StrMap": self._map,
+            "DictAttrs": self._dict_attrs,
+            "IRModule": self._module,
+            "GlobalVar": self._global_var,
+            "relay.Id": self._id,
+            "relay.Var": self._var,
+            "relay.Call": self._call,
+            "relay.Tuple": self._tuple,
+            "relay.TupleGetItem": self._field,
+            "relay.Function": self._function,
+            "relay.Let": self._let,
+            "relay.If": self._if,
+            "relay.TensorType": self._tensor_type,
+            "TupleType": self._tuple_type,
+            "relay.TupleType": self._tuple_type,
+            "FuncType": self._func_type,
+            "relay.FuncType": self._func_type,
+            "tir.Var": self._symbol,
+            "tir.SizeVar": self._symbol,
+            "tir.Add": self._arithmetic(lambda a, b: a + b),
+            "tir.Sub": self._arithmetic(lambda a, b: a - b),
+            "tir.Mul": self._arithmetic(lambda a, b: a * b),
+            "tir.FloorDiv": self._arithmetic(lambda a, b: a // b),
+            "Span": self._span,
+            "SequentialSpan": self._spans,
+        }
+
+    def root(self) -> AnyValue:
+        """Return what the whole graph stands for."""
+        return self.build(self._root)
+
+    def build(self, root: int) -> AnyValue:
+        """Return what node `root` stands for, those below it first and each of them once.
+
+        Raises:
+            ValueError: A node is malformed, of a kind that the pivot lacks, or below itself.
+        """
+        done: dict[int, AnyValue] = {}
+        active = {root}
+        stack: list[tuple[int, Step]] = [(root, self._make(root))]
+        answer: AnyValue = None
+        while stack:
+            index, step = stack[-1]
+            try:
+                wanted = step.send(answer)
+            except StopIteration as end:
+                stack.pop()
+                active.discard(index)
+                answer = done[index] = end.value
+                continue
+            except (ValueError, RelayError) as error:
+                if str(error).startswith("node "):
+                    raise
+                raise ValueError(f"node {index}: {error}") from None
+            if wanted in done:
+                answer = done[wanted]
+                continue
+            if wanted in active:
+                raise ValueError(f"node {wanted} is below itself")
+            active.add(wanted)
+            stack.append((wanted, self._make(wanted)))
+            answer = None
+        return done[root]
+
+    def _make(self, index: int) -> Step:
+        node = self._attributes.node(index)
+        key = node.key
+        if key in self._compound:
+            return (yield from self._compound[key](node))
+        if key in self._plain:
+            return self._plain[key](node)
+        if key in _LACKING:
+            raise ValueError(f"the pivot has no {_LACKING[key]}")
+        raise ValueError(f"a {key[:60]} has no counterpart here")
+
+    # Values.
+
+    def _array(self, node: Node) -> Step:
+        items = []
+        for index in node.items():
+            items.append((yield index))
+        return self._bounded(tuple(items), items)
+
+    def _bounded(self, value: AnyValue, parts: Sequence[AnyValue]) -> AnyValue:
+        """Return `value` if it is not too long with its shared parts written out."""
+        size = 1 + sum(self._sizes.get(id(part), 1) for part in parts)
+        if size > _MAX_EXPANDED:
+            raise ValueError(f"a list or type unfolds to more than {_MAX_EXPANDED} parts")
+        self._sizes[id(value)] = size
+        # Kept, so that its identity stays its own.
+        self._kept.append(value)
+        return value
+
+    def _map(self, node: Node) -> Step:
+        """Return a map as pairs; its keys may be nodes that no dictionary should compare."""
+        keys, items = node.get("keys"), node.items()
+        pairs: list[tuple[AnyValue, AnyValue]] = []
+        if keys is None:
+            if len(items) % 2:
+                raise ValueError("a map has a key without a value")
+            for key, value in zip(items[::2], items[1::2], strict=True):
+                pairs.append(((yield key), (yield value)))
+            return pairs
+        if not isinstance(keys, list) or len(keys) != len(items):
+            raise ValueError("a map has as many keys as values")
+        for name, index in zip(keys, items, strict=True):
+            pairs.append((_text(name), (yield index)))
+        return pairs
+
+    def _dict_attrs(self, node: Node) -> Step:
+        pairs = yield node.reference("__dict__")
+        attrs = {}
+        for key, value in _pairs(pairs):
+            if not isinstance(key, str):
+                raise ValueError("a function attribute has a key that is no text")
+            attrs[key] = _fact(key, value)
+        return attrs
+
+    def _constant(self, node: Node) -> Constant:
+        index = _integer(node.fields.get("data"))
+        if not 0 <= index < len(self._arrays) or not isinstance(self._arrays[index], str):
+            raise ValueError(f"the graph has no array {index}")
+        raw = base64.b64decode(self._arrays[index], validate=True)
+        return Constant(array_from_bytes(raw))
+
+    # Modules and functions.
+
+    def _module(self, node: Node) -> Step:
+        pairs = yield node.reference("functions")
+        functions: dict[GlobalVar, Function] = {}
+        for variable, function in _pairs(pairs):
+            if not isinstance(variable, GlobalVar) or not isinstance(function, Function):
+                raise ValueError(f"the module maps {variable!r} to {function!r}"[:200])
+            functions[variable] = function
+        attrs = (yield node.reference("attrs")) if "attrs" in node.fields else None
+        return IRModule(functions, _facts(attrs))
+
+    def _global_var(self, node: Node) -> Step:
+        name = yield from self._name(node)
+        return GlobalVar(name)
+
+    def _id(self, node: Node) -> Step:
+        return (yield from self._name(node))
+
+    def _name(self, node: Node) -> Step:
+        """Read a name: the number of a string's node, or since before 0.7 the text itself."""
+        text = _text(node.fields.get("name_hint"))
+        index = self._attributes.string_node(text)
+        return text if index is None else (yield index)
+
+    def _var(self, node: Node) -> Step:
+        self._refuse_device(node)
+        name = yield node.reference("vid")
+        type_ = yield node.reference("type_annotation")
+        if not isinstance(name, str):
+            raise ValueError("a variable has no name")
+        return Var(name, _declared(type_), (yield from self._place(node)))
+
+    def _refuse_device(self, node: Node) -> None:
+        index = node.reference("virtual_device_", missing=0)
+        fields = self._attributes.node(index).fields if index else {}
+        if fields.get("device_type_int", "-1") != "-1":
+            raise ValueError("virtual devices of variables have no counterpart here")
+
+    def _function(self, node: Node) -> Step:
+        params = yield node.reference("params")
+        if not isinstance(params, tuple) or not all(isinstance(p, Var) for p in params):
+            raise ValueError("a function has a parameter that is no variable")
+        if len(set(params)) != len(params):
+            raise ValueError("a function has one parameter twice")
+        kinds = yield node.reference("type_params", missing=0)
+        if kinds:
+            raise ValueError("the pivot has no functions with type parameters")
+        result = yield node.reference("ret_type")
+        attrs = yield node.reference("attrs")
+        body = _expr((yield node.reference("body")))
+        place = yield from self._place(node)
+        return Function(params, body, _declared(result), _facts(attrs), place)
+
+    def _call(self, node: Node) -> Step:
+        callee = yield node.reference("op")
+        args = yield node.reference("args")
+        operands = [_expr(arg) for arg in _items(args)]
+        place = yield from self._place(node)
+        if not isinstance(callee, OpDef):
+            return Call(_expr(callee), operands, None, place)
+        while len(operands) < len(callee.operands) and callee.operands[len(operands)].optional:
+            operands.append(Tuple(()))
+        if len(operands) != len(callee.operands):
+            expected = len(callee.operands)
+            raise ValueError(f"{callee.name}: expected {expected} operands, found {len(operands)}")
+        arguments = self._attributes.node(node.reference("args")).items()
+        attrs: dict[str, AnyValue] = {}
+        for name, field in self._attributes.fields(node.reference("attrs"), callee, arguments):
+            attrs[name] = (yield field) if isinstance(field, int) else field.value
+        return Call(callee, operands, callee.bind(attrs), place)
+
+    def _tuple(self, node: Node) -> Step:
+        fields = yield node.reference("fields")
+        return Tuple([_expr(field) for field in _items(fields)], (yield from self._place(node)))
+
+    def _field(self, node: Node) -> Step:
+        value = _expr((yield node.reference("tuple_value")))
+        return TupleGetItem(value, _integer(node.fields.get("index")))
+
+    def _let(self, node: Node) -> Step:
+        variable = yield node.reference("var")
+        if not isinstance(variable, Var):
+            raise ValueError("a let binds something that is no variable")
+        value = _expr((yield node.reference("value")))
+        body = _expr((yield node.reference("body")))
+        return Let(variable, value, body, (yield from self._place(node)))
+
+    def _if(self, node: Node) -> Step:
+        cond = _expr((yield node.reference("cond")))
+        then = _expr((yield node.reference("true_branch")))
+        other = _expr((yield node.reference("false_branch")))
+        return If(cond, then, other, (yield from self._place(node)))
+
+    def _place(self, node: Node) -> Step:
+        return (yield node.reference("span", missing=0))
+
+    def _span(self, node: Node) -> Step:
+        name = yield node.reference("source_name")
+        line, column = (_integer(node.fields.get(key, "0")) for key in ("line", "column"))
+        return Span(name, line, column) if isinstance(name, str) and name else None
+
+    def _spans(self, node: Node) -> Step:
+        """Read several spans; the first one names the node."""
+        spans = yield node.reference("spans")
+        return spans[0] if isinstance(spans, tuple) and spans else None
+
+    # Types.
+
+    def _tensor_type(self, node: Node) -> Step:
+        shape = yield node.reference("shape")
+        dtype = _text(node.fields.get("dtype"))
+        if not isinstance(shape, tuple) or len(shape) > MAX_RANK:
+            raise ValueError(f"a tensor has at most {MAX_RANK} dimensions")
+        try:
+            return TensorType(shape, "bool" if dtype == "uint1" else dtype)
+        except TypeError:
+            raise ValueError(f"{dtype[:40]} is no element type") from None
+
+    def _tuple_type(self, node: Node) -> Step:
+        fields = yield node.reference("fields")
+        types = _types(fields)
+        return self._bounded(TupleType(types), types)
+
+    def _func_type(self, node: Node) -> Step:
+        arguments = yield node.reference("arg_types")
+        result = yield node.reference("ret_type")
+        types = _types(arguments)
+        return self._bounded(FuncType(types, _types((result,))[0]), (*types, result))
+
+    def _symbol(self, node: Node) -> Step:
+        """Read a named dimension; two of one name are two dimensions."""
+        text = _text(node.fields.get("name"))
+        index = self._attributes.string_node(text)
+        name = text if index is None else (yield index)
+        fresh, count = name, 0
+        while fresh in self._symbols:
+            count += 1
+            fresh = f"{name}{count}"
+        self._symbols.add(fresh)
+        return symbol(fresh)
+
+    def _arithmetic(self, combine: Callable[[AnyValue, AnyValue], AnyValue]) -> Callable[..., Step]:
+        def read(node: Node) -> Step:
+            left = yield node.reference("a")
+            right = yield node.reference("b")
+            if not all(isinstance(each, (int, SymDim, Any)) for each in (left, right)):
+                raise ValueError("a dimension is no sum, product or quotient of dimensions")
+            if node.key == "tir.FloorDiv" and right == 0:
+                raise ValueError("a dimension is divided by zero")
+            value = combine(left, right)
+            if isinstance(value, int) and abs(value) >= 2**63:
+                raise ValueError("a dimension is beyond 64 bits")
+            if isinstance(value, SymDim) and len(value.terms) > _MAX_TERMS:
+                raise ValueError("a dimension has too many terms")
+            if isinstance(value, SymDim) and len(str(value)) > _MAX_DIM_CHARS:
+                raise ValueError("a dimension is too long")
+            return value
+
+        return read
+
+
+def _expr(value: AnyValue) -> Expr:
+    if not isinstance(value, Expr):
+        raise ValueError(f"expected an expression, found {value!r}"[:200])
+    return value
+
+
+def _items(value: AnyValue) -> Sequence[AnyValue]:
+    if value is None or isinstance(value, tuple):
+        return value or ()
+    raise ValueError("expected a list")
+
+
+def _pairs(value: AnyValue) -> Sequence[tuple[AnyValue, AnyValue]]:
+    if value is None or isinstance(value, list):
+        return value or []
+    raise ValueError("expected a map")
+
+
+def _facts(value: AnyValue) -> Mapping[str, AnyValue]:
+    if value is None or isinstance(value, dict):
+        return value or {}
+    raise ValueError("expected attributes by name")
+
+
+def _declared(value: AnyValue) -> Type | None:
+    return None if value is None else _types((value,))[0]
+
+
+def _types(values: AnyValue) -> Sequence[AnyValue]:
+    if isinstance(values, tuple) and all(
+        isinstance(value, (TensorType, TupleType, FuncType)) for value in values
+    ):
+        return values
+    raise ValueError("a type has a part that is no type")
+
+
+def _fact(key: str, value: AnyValue) -> AnyValue:
+    items = value if isinstance(value, tuple) else (value,)
+    if all(item is None or isinstance(item, (bool, int, float, str)) for item in items):
+        return value
+    raise ValueError(f"the function attribute {key[:60]} has no counterpart here")
+
+
+def _text(value: AnyValue) -> str:
+    if isinstance(value, str) and len(value) <= MAX_NAME_BYTES:
+        return value
+    raise ValueError(f"expected text, found {str(value)[:40]!r}")
+
+
+def _int_imm(node: Node) -> AnyValue:
+    value = _integer(node.fields.get("value"))
+    return bool(value) if node.fields.get("dtype") in ("bool", "uint1") else value
+
+
+def _integer(text: AnyValue) -> int:
+    if isinstance(text, str) and len(text) <= 40:
+        return int(text)
+    raise ValueError(f"expected an integer, found {str(text)[:40]!r}")
+
+
+def _number(text: AnyValue) -> float:
+    if isinstance(text, str) and len(text) <= 400:
+        return float(text)
+    raise ValueError(f"expected a number, found {str(text)[:40]!r}")

@@ -1,0 +1,31 @@
+"""The native model: a module and its parameters, as the files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from serde.relay.module import IRModule
+from serde.weights import Weight
+
+__all__ = ["RelayProgram"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelayProgram:
+    """A Relay module and its parameters.
+
+    Attributes:
+        mod: The module, with its types inferred.
+        params: Parameters by the name of their variable, in the order of ``main``.
+        text: The module's text, where it is about to be written.
+        unused: Names of the parameter file that ``main`` has no parameter for.
+        source: Where it is from, for messages.
+    """
+
+    mod: IRModule
+    params: Mapping[str, Weight] = field(default_factory=lambda: MappingProxyType({}))
+    text: str = ""
+    unused: tuple[str, ...] = ()
+    source: str = "<memory>"
