@@ -94,16 +94,24 @@ class Converter:
             parameter = self.attributes.get(name)
             if parameter is None:
                 if name not in self.ignored:
-                    faults.append(f"unknown attribute {name}={raw!r}")
+                    faults.append(f"unknown attribute {_short(name, str)}={_short(raw)}")
                 continue
             try:
                 bound[name] = parameter.convert(decode(raw, parameter.hint))
             except (TypeError, ValueError, OverflowError, RelayError):
-                faults.append(f"attribute {name}: expected {parameter.annotation}, found {raw!r}")
+                faults.append(
+                    f"attribute {name}: expected {parameter.annotation}, found {_short(raw)}"
+                )
         for name, parameter in self.attributes.items():
             if parameter.default is REQUIRED and name not in attrs:
                 faults.append(f"attribute {name} is missing")
         return bound, faults
+
+
+def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
+    """Return a value of a file as text, cut where it would fill a screen."""
+    text = spell(value)
+    return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
 
 
 class ImportContext:

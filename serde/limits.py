@@ -44,6 +44,9 @@ MAX_ATTRIBUTE_CHARS: Final = 1_000_000
 MAX_INLINE_BYTES: Final = 64 * 2**20
 """Largest constant that a conversion may evaluate inside the graph."""
 
+MAX_WEIGHT_GROWTH: Final = 8
+"""How many times the size of all weights one that is computed from them may have."""
+
 MAX_ARCHIVE_MEMBERS: Final = 10_000
 """Most members of an archive."""
 

@@ -62,3 +62,32 @@ def test_bytes_of_both_files(work: Path) -> None:
     proto = export_model(*files, format="onnx", input_shapes=SHAPES)
     weights = {tensor.name: to_array(tensor) for tensor in proto.graph.initializer}
     np.testing.assert_array_equal(weights["fc_weight"], np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("attrs", [{"num_hidden": "9" * 5000}, {"x" * 5000: "(" * 5000}])
+def test_a_long_value_does_not_fill_the_screen(work: Path, attrs: dict[str, str]) -> None:
+    graph = json.loads(Path("m-symbol.json").read_text())
+    graph["nodes"][-1]["attrs"] |= attrs
+    Path("m-symbol.json").write_text(json.dumps(graph))
+    with pytest.raises(UnsupportedModelError, match="characters") as caught:
+        to_relay("m", input_shapes=SHAPES)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "shape"),
+    [
+        ("one_hot", {"depth": "1000000000"}, (3,)),
+        ("_contrib_AdaptiveAvgPooling2D", {"output_size": "(1000000000, 3)"}, (1, 2, 5, 5)),
+    ],
+)
+def test_attributes_that_ask_for_much_are_refused_at_once(
+    op: str, attrs: dict[str, str], shape: tuple[int, ...]
+) -> None:
+    nodes = [
+        {"op": "null", "name": "data", "inputs": []},
+        {"op": op, "name": "big", "attrs": attrs, "inputs": [[0, 0, 0]]},
+    ]
+    graph = json.dumps({"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]})
+    with pytest.raises(UnsupportedModelError, match=r"too (long|large) to write \[big\]"):
+        export_model(graph, format="onnx", input_shapes=shape)

@@ -154,3 +154,17 @@ def test_folding_twice_is_folding_once() -> None:
     model = _model(relay.Function([x, w, s], relay.add(x, relay.sum(scaled, axis=0))), w=W, s=S)
     once = fold_weights(model)
     assert fold_weights(once) is once
+
+
+def test_what_grows_out_of_proportion_stays_in_the_graph() -> None:
+    x, w = relay.var("x", shape=(1,)), relay.var("w", shape=(4,))
+    total = relay.sum(relay.tile(relay.exp(w), reps=(100_000_000,)))
+    model = fold_weights(_model(relay.Function([x, w], relay.add(x, total)), w=S))
+    names = [n.op.name for n in post_order(model.main) if isinstance(n, relay.Call)]
+    assert names == ["tile", "sum", "add"]
+    assert model.params["w"].nbytes == S.nbytes
+    small = relay.Function([x, w], relay.add(x, relay.sum(relay.tile(w, reps=(1000,)))))
+    found = fold_weights(_model(small, w=S))
+    expected = np.tile(S.astype("float64"), 1000).sum()
+    np.testing.assert_allclose(_run(found, np.zeros(1, "float32")), [expected], rtol=1e-5)
+    assert [n.op.name for n in post_order(found.main) if isinstance(n, relay.Call)] == ["add"]

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened
@@ -156,6 +157,8 @@ def export_one_hot(
     dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Written as a comparison: OneHot counts negative indices from the end, Relay ignores them."""
+    if depth * 8 > MAX_INLINE_BYTES:
+        raise Unsupported(f"depth {depth}, whose list of classes is too long to write")
     rank = ctx.result_type().rank
     place = axis % rank
     shape = [1] * rank

@@ -9,6 +9,7 @@ from operator import add
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv import SPATIAL, fixed, pads
@@ -220,6 +221,10 @@ def export_adaptive_avg_pool(
     elif all(length % out == 0 for length, out in zip(lengths, wanted, strict=True)):
         window = [length // out for length, out in zip(lengths, wanted, strict=True)]
         result = ctx.emit("AveragePool", moved, kernel_shape=window, strides=window)
+    elif any(
+        length * out * 8 > MAX_INLINE_BYTES for length, out in zip(lengths, wanted, strict=True)
+    ):
+        raise Unsupported(f"output_size {wanted}, whose matrices of means are too large to write")
     else:
         rows, columns = (_means(length, out) for length, out in zip(lengths, wanted, strict=True))
         dtype = ctx.type(x).dtype

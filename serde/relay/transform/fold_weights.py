@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from math import prod
 
-from serde.limits import CHUNK_BYTES
+from serde.limits import CHUNK_BYTES, MAX_INLINE_BYTES, MAX_WEIGHT_GROWTH
 from serde.relay.computed import ComputedWeight
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.model import RelayModel
@@ -13,10 +14,10 @@ from serde.relay.registry import OpDef
 from serde.relay.rows import RESHAPES
 from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.types import TensorType
+from serde.relay.types import TensorType, TupleType
 from serde.relay.visit import children, free_vars, post_order, rewrite
 from serde.report import Report
-from serde.weights import ArrayWeight, FileWeight, Weight
+from serde.weights import ArrayWeight, FileWeight, Weight, numpy_dtype
 
 __all__ = ["fold_weights"]
 
@@ -83,7 +84,9 @@ class _Fold:
 
 
 def _folds(main: Function, weights: Mapping[Var, Weight]) -> list[_Fold]:
-    closed = closed_nodes(main, {variable.name_hint for variable in weights})
+    closed = _in_proportion(
+        main.body, closed_nodes(main, {variable.name_hint for variable in weights}), weights
+    )
     found: dict[Expr, None] = {}
     for node in post_order(main.body):
         if node in closed and not isinstance(node, Tuple):
@@ -99,6 +102,33 @@ def _folds(main: Function, weights: Mapping[Var, Weight]) -> list[_Fold]:
         if sources:
             result.append(_Fold(expr, sources, _weight_of(expr, sources), next(iter(sources))))
     return result
+
+
+def _in_proportion(
+    body: Expr, closed: Collection[Expr], weights: Mapping[Var, Weight]
+) -> set[Expr]:
+    """Return the closed nodes that need no value much larger than all weights are.
+
+    What repeats weights beyond that, such as a tile, stays in the graph.
+    """
+    most = MAX_INLINE_BYTES + MAX_WEIGHT_GROWTH * sum(each.nbytes for each in weights.values())
+    kept: set[Expr] = set()
+    for node in post_order(body):
+        if node in closed and _bytes_of(node) <= most and all(c in kept for c in children(node)):
+            kept.add(node)
+    return kept
+
+
+def _bytes_of(node: Expr) -> int:
+    """Return the size of a value; of one whose length is not fixed, 0."""
+    type_ = node.type
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    sizes = (
+        prod(field.concrete_shape or (0,)) * numpy_dtype(field.dtype).itemsize
+        for field in fields
+        if isinstance(field, TensorType) and field.concrete_shape is not None
+    )
+    return sum(sizes)
 
 
 def _folds_away(node: Expr) -> bool:
