@@ -170,6 +170,19 @@ def test_weights_become_weights(mx: Any, tmp_path: Path) -> None:
     assert [node.op_type for node in proto.graph.node].count("LSTM") == 2
 
 
+def test_a_vector_joined_elsewhere_is_cut(mx: Any, tmp_path: Path) -> None:
+    """The joints are not where the weights end."""
+    symbol, params, inputs = _net(mx, "gru", 2, 2, state_outputs=True)
+    expected = _expected(mx, symbol, params, inputs)
+    parts = np.split(params["weights"], [7, 100, 101, 500])
+    names = [f"part{index}" for index in range(len(parts))]
+    vector = mx.sym.concat(*(mx.sym.Variable(name) for name in names), dim=0)
+    joined = symbol(weights=vector)
+    paths = _files(mx, joined, dict(zip(names, parts, strict=True)), tmp_path)
+    _, found = _converted(paths, inputs, tmp_path)
+    _assert_all_close(found, expected)
+
+
 def _cell_step(gates: np.ndarray, cell: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     i, f, c, o = np.split(gates, 4, axis=1)
     logistic = [1 / (1 + np.exp(-x)) for x in (i, f, o)]

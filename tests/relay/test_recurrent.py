@@ -130,6 +130,7 @@ MODES = {
     "states": {"absent": "bp"},
     "all": {},
     "lengths": {"lengths": [6, 1, 3]},
+    "lengths-empty": {"lengths": [0, 6, 2]},
     "lengths-bare": {"absent": "bhcp", "lengths": [2, 6, 5]},
 }
 
@@ -213,7 +214,7 @@ def _symbolic(_number: int, shape: tuple[int, ...]) -> tuple[Dim, ...]:
 
 
 @pytest.mark.parametrize("layout", ["TNC", "NTC"])
-@pytest.mark.parametrize("lengths", [None, [5, 1, 6]], ids=["full", "lengths"])
+@pytest.mark.parametrize("lengths", [None, [5, 1, 6], [0, 2, 4]], ids=["full", "lengths", "empty"])
 @pytest.mark.parametrize("absent", ["", "bhcp"], ids=["all", "bare"])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("kind", list(GATES))

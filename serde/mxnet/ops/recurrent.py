@@ -6,16 +6,17 @@ state (and then of the projection); after all weights the biases in the same ord
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr, TupleGetItem
-from serde.relay.registry import call
+from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.registry import OpDef, call
 
 _ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 """Where MXNet has the gates that Relay's operators list: input, forget, cell and output of an
@@ -37,12 +38,22 @@ def import_rnn_param_concat(ctx: Ctx, *data: Expr, num_args: int = 0, dim: int =
 
 
 class _Vector:
-    """Cuts pieces off a vector of parameters."""
+    """Cuts pieces off a vector of parameters.
 
-    def __init__(self, data: Expr, length: int) -> None:
+    A piece that was joined into the vector as it is, which is how Gluon makes the vector, is
+    taken from there, so that a weight depends on nothing but itself.
+    """
+
+    def __init__(self, ctx: Ctx, data: Expr) -> None:
+        self._ctx = ctx
         self._data = data
-        self._length = length
+        self._length = ctx.static_shape(data)[0]
         self._at = 0
+        self._joined: dict[int, Expr] = {}
+        begin = 0
+        for part in _parts(data):
+            self._joined[begin] = part
+            begin += ctx.static_shape(part)[0]
 
     def take(self, *shape: int) -> Expr:
         """Return the next piece in a shape.
@@ -50,13 +61,15 @@ class _Vector:
         Raises:
             Unsupported: The vector is at its end.
         """
-        size = 1
-        for length in shape:
-            size *= length
+        size = math.prod(shape)
         begin, self._at = self._at, self._at + size
         if self._at > self._length:
             raise Unsupported(f"{self._length} parameters are less than the layers have")
-        piece = relay.strided_slice(self._data, [begin], [self._at], [1])
+        piece = self._joined.get(begin)
+        if piece is None or self._ctx.static_shape(piece) != (size,):
+            piece = relay.strided_slice(self._data, [begin], [self._at], [1])
+        elif _is_call(piece, "reshape") and self._ctx.type(piece.args[0]).shape == shape:
+            return piece.args[0]
         return relay.reshape(piece, shape)
 
     def finish(self) -> None:
@@ -67,6 +80,18 @@ class _Vector:
         """
         if self._at != self._length:
             raise Unsupported(f"{self._length} parameters where the layers have {self._at}")
+
+
+def _is_call(node: Expr, name: str) -> TypeGuard[Call]:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
+
+
+def _parts(data: Expr) -> Sequence[Expr]:
+    """Return what a vector is joined from."""
+    if not _is_call(data, "concatenate"):
+        return ()
+    joined = data.args[0]
+    return joined.fields if isinstance(joined, Tuple) else ()
 
 
 @OPS.imports("RNN", ignored=("p",))
@@ -99,7 +124,7 @@ def import_rnn(
     if bounds is not None:
         attrs["cell_clip"] = bounds
     directions, output = 2 if bidirectional else 1, projection_size or state_size
-    pieces = _Vector(parameters, ctx.static_shape(parameters)[0])
+    pieces = _Vector(ctx, parameters)
     width = ctx.static_lengths(data, (2,))[0]
     widths = [width, *[directions * output] * (num_layers - 1)]
     order, sizes = _ORDER[mode], (state_size, output, projection_size)

@@ -178,7 +178,7 @@ def gru(
         input_weight: W of update, reset and hidden gate, (directions, 3 hidden, input).
         recurrent_weight: R likewise, (directions, 3 hidden, hidden).
         bias: Wb of the gates and then Rb, (directions, 6 hidden).
-        sequence_lens: Length of each sequence; outputs beyond it are zero.
+        sequence_lens: Length of each sequence; outputs beyond it are zero, and all of an empty one.
         initial_h: H before the first step, (directions, batch, hidden), or batch first.
         hidden_size: Elements of the state.
         direction: Along the sequence, against it, or both.

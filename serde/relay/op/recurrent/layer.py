@@ -155,7 +155,8 @@ def walk(
     """Return the outputs at every place and the final states.
 
     A sequence that is shorter than the longest keeps its state beyond its end, from
-    whichever side it is walked, and its outputs there are zero.
+    whichever side it is walked, and its outputs there are zero. Of an empty sequence the final
+    states are zero too, as ONNX Runtime has it.
 
     Args:
         data: The sequences.
@@ -193,6 +194,9 @@ def walk(
             outputs[place] = np.where(inside, following[0], 0)
             pairs = zip(following, current, strict=True)
             current = tuple(np.where(inside, new, old) for new, old in pairs)
+        if sequence_lens is not None:
+            begun = (sequence_lens > 0)[:, np.newaxis]
+            current = tuple(np.where(begun, state, 0) for state in current)
         every.append(outputs)
         final.append(current)
     results = [np.stack(every, axis=1)]

@@ -223,7 +223,7 @@ def lstm(
         input_weight: W of input, output, forget and cell gate, (directions, 4 hidden, input).
         recurrent_weight: R likewise, (directions, 4 hidden, output).
         bias: Wb of the gates and then Rb, (directions, 8 hidden).
-        sequence_lens: Length of each sequence; outputs beyond it are zero.
+        sequence_lens: Length of each sequence; outputs beyond it are zero, and all of an empty one.
         initial_h: H before the first step, (directions, batch, output), or batch first.
         initial_c: C before the first step, (directions, batch, hidden), or batch first.
         peephole: P of input, output and forget gate, (directions, 3 hidden).

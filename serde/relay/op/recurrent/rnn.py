@@ -138,7 +138,7 @@ def rnn(
         input_weight: W, (directions, hidden, input).
         recurrent_weight: R, (directions, hidden, hidden).
         bias: Wb and then Rb, (directions, 2 hidden).
-        sequence_lens: Length of each sequence; outputs beyond it are zero.
+        sequence_lens: Length of each sequence; outputs beyond it are zero, and all of an empty one.
         initial_h: H before the first step, (directions, batch, hidden), or batch first.
         hidden_size: Elements of the state.
         direction: Along the sequence, against it, or both.

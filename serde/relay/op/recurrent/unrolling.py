@@ -88,17 +88,19 @@ def unroll(
         initial = tuple(_zeros(data, width) if x is None else one(x, number) for x, width in states)
         walker = _Walker(number, step, direction == "reverse" or number == 1, sequence_lens)
         if isinstance(length, int):
-            walked.append(walker.steps(entering, initial, length))
+            outputs, *last = walker.steps(entering, initial, length)
         else:
-            walked.append(walker.loop(entering, initial))
-    outputs, *final = (
+            outputs, *last = walker.loop(entering, initial)
+        given = [x is not None for x, _ in states]
+        walked.append((outputs, *walker.finish(last, given)))
+    every, *final = (
         call("stack", each, axis=1 if index == 0 else 0)
         for index, each in enumerate(zip(*walked, strict=True))
     )
     if layout == "NTC":
-        outputs = call("transpose", outputs, axes=(2, 0, 1, 3))
+        every = call("transpose", every, axes=(2, 0, 1, 3))
         final = [call("transpose", x, axes=(1, 0, 2)) for x in final]
-    return Tuple([outputs, *final])
+    return Tuple([every, *final])
 
 
 def _zeros(data: Expr, width: Dim) -> Expr:
@@ -170,6 +172,16 @@ class _Walker:
         function = Function([done, *carried], body, result)
         value = Let(loop, function, _called(loop, [const(np.int32(0)), *start]))
         return tuple(TupleGetItem(value, index) for index in range(len(types)))
+
+    def finish(self, states: Sequence[Expr], given: Sequence[bool]) -> list[Expr]:
+        """Return the final states, zeros for an empty sequence, where one was given at first."""
+        if self.lengths is None:
+            return list(states)
+        begun = call("expand_dims", call("less", const(np.int32(0)), self.lengths), axis=1)
+        return [
+            call("where", begun, state, const(0.0, _tensor(state).dtype)) if initial else state
+            for state, initial in zip(states, given, strict=True)
+        ]
 
     def _at(
         self, place: Expr, entering: Expr, states: tuple[Expr, ...]
