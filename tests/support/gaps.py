@@ -66,9 +66,6 @@ GAPS: dict[tuple[str, str], str] = {
 }
 """(suite, case) to the reason."""
 
-# What has no operator can be neither printed nor read.
-GAPS |= {("tvm-text", name): reason for (_, name), reason in GAPS.items() if reason == _UNDECLARED}
-
 
 def case(suite: str, name: str, *values: Any) -> Any:
     """Return a pytest parameter set called `name`, expected to fail where it is a gap."""

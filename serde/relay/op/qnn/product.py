@@ -10,8 +10,8 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.op.linalg import batch_matmul as multiply_batches
-from serde.relay.op.linalg import dense as multiply
+from serde.relay.op.linalg.product import batch_matmul as multiply_batches
+from serde.relay.op.linalg.product import dense as multiply
 from serde.relay.op.qnn.parameters import (
     require_dtype,
     require_parameters,
