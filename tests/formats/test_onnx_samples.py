@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 from support.gaps import case, unknown_gaps
-from support.runtime import newest_runtime_opset
+from support.runtime import OLD_RUNTIME, newest_runtime_opset
 from support.samples import build
 
 from serde.errors import UnsupportedModelError
@@ -51,6 +51,8 @@ def test_gaps_name_cases() -> None:
 
 @pytest.mark.parametrize(("name", "given", "opset"), samples())
 def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> None:
+    if OLD_RUNTIME and name == "serde.attention":
+        pytest.skip("ONNX Runtime 1.23 masks its first Attention wrongly")
     built = build(all_ops()[name], given)
     function = built.function
     results = len(built.call.type.fields) if isinstance(built.call.type, TupleType) else 1

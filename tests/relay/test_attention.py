@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.runtime import newest_runtime_opset, open_session
+from support.runtime import needs_newer_runtime, newest_runtime_opset, open_session
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
@@ -24,6 +24,8 @@ from serde.relay.types import TensorType
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
 from serde.report import Report
+
+pytestmark = needs_newer_runtime
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH, VALUES = 6, 4, 5, 7, 8, 3
 LEGAL = Legalize(frozenset())

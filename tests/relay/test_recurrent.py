@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.runtime import open_session
+from support.runtime import needs_newer_runtime, open_session
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
@@ -24,6 +24,8 @@ from serde.relay.types import TensorType
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
 from serde.report import Report
+
+pytestmark = needs_newer_runtime
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 FUNCTIONS = {"lstm": 3, "gru": 2, "rnn": 1}
