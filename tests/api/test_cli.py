@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.toy_format import MODEL, TOY, ToyEntryPoint, ToyExportOptions, ToyImportOptions
+from support.toy_format import MODEL, TOY, ToyEntryPoint
 
 import serde.bridge
 from serde._version import __version__
 from serde.cli import main
-from serde.errors import OptionError
-from serde.flags import generated_options, parse_dims, parse_dtypes, parse_lengths, parse_shapes
 
 ROOT = Path(serde.bridge.__file__).parents[1]
 
@@ -401,75 +399,7 @@ def test_interrupted(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["convert", "m.toy", "o.toy"]) == 130
 
 
-# Flags.
-
-
-@pytest.mark.parametrize(
-    ("text", "dims"),
-    [
-        ("1,3,112,112", (1, 3, 112, 112)),
-        ("[1, 3, 112, 112]", (1, 3, 112, 112)),
-        ("(1,3)", (1, 3)),
-        ("(7,)", (7,)),
-        ("1x3x112x112", (1, 3, 112, 112)),
-        ("Nx3xHxW", ("N", 3, "H", "W")),
-        ("?x3x-1", ("?", 3, "?")),
-        ("N,3,?,-1", ("N", 3, "?", "?")),
-        ("batch,max_len", ("batch", "max_len")),
-        ("max_len", ("max_len",)),
-        ("5", (5,)),
-        ("0,3", (0, 3)),
-        ("[]", ()),
-    ],
-)
-def test_shapes_that_are_read(text: str, dims: tuple[Any, ...]) -> None:
-    assert parse_dims(text) == dims
-    assert parse_shapes([f"data:{text}"]) == {"data": dims}
-    assert parse_shapes([text]) == {"": dims}
-    assert parse_shapes([f"scope:0:{text}"]) == {"scope:0": dims}
-
-
-@pytest.mark.parametrize(
-    "value", ["data:", "", "1,,3", "data:1,3]", "data:[1,3", "data:-2,3", ":1,3", "1.5", "a b"]
-)
-def test_shapes_that_are_refused_show_the_accepted_forms(value: str) -> None:
-    with pytest.raises(OptionError, match=r"data:1,3,224,224 .* \(a single input\)"):
-        parse_shapes([value])
-
-
-def test_an_input_has_one_shape() -> None:
-    with pytest.raises(OptionError, match="data is given twice"):
-        parse_shapes(["data:1,3", "data:2,3"])
-
-
-def test_dtypes_by_name() -> None:
-    assert parse_dtypes(["tokens:int32", "a:b:bfloat16"]) == {"tokens": "int32", "a:b": "bfloat16"}
-    assert parse_dtypes(["int64"]) == {"": "int64"}
-
-
-def test_lengths_by_name() -> None:
-    assert parse_lengths(["N=4", "T=10"]) == {"N": 4, "T": 10}
-
-
-def test_flags_are_made_from_the_options_of_formats() -> None:
-    classes = [("toy", ToyImportOptions), ("toy", ToyExportOptions), ("", ToyExportOptions)]
-    options = {o.name: o for o in generated_options(classes, taken=["allow"])}
-    assert sorted(options) == ["comments", "digits", "indent", "sloppy", "strict_names"]
-    assert options["indent"].opts == ["--indent"]
-    assert options["indent"].help == (
-        "[toy] Columns that each level of the text moves in; none puts all on one line."
-    )
-
-
-def test_one_name_with_two_types_is_an_error() -> None:
-    from dataclasses import dataclass
-
-    @dataclass(frozen=True, kw_only=True)
-    class Other:
-        indent: str = ""
-
-    with pytest.raises(OptionError, match=r"option indent is .* for toy and .* for other"):
-        generated_options([("toy", ToyExportOptions), ("other", Other)], taken=["allow"])
+# Options.
 
 
 def test_options_reach_the_format(work: Path) -> None:

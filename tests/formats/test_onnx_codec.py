@@ -5,9 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import subprocess
-import sys
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +14,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support.onnx_models import ODD, model_of, same_bits, tensor, values
 
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.onnx import codec
@@ -24,51 +22,6 @@ from serde.onnx.elements import CODES, ELEMENTS, PackedWeight
 from serde.onnx.model import OnnxModel, tensors
 from serde.onnx.wire import MESSAGES
 from serde.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
-
-ODD = (61, 45, 3)
-"""A shape whose size is no multiple of 2 or 4, and whose data is large at 2 bits."""
-
-
-def values(dtype: str, shape: tuple[int, ...] = ODD) -> Array:
-    """Return random values of a type: every bit pattern that it has may occur."""
-    rng = np.random.default_rng(7)
-    element = CODES[dtype]
-    if dtype == "bool":
-        return rng.integers(0, 2, shape).astype(bool)
-    if element.bits >= 8:
-        size = int(np.prod(shape)) * element.bits // 8
-        return np.frombuffer(rng.bytes(size), onnx_dtype(dtype)).reshape(shape)
-    patterns = rng.integers(0, 2**element.bits, shape).astype(np.uint8)
-    if dtype.startswith("int"):
-        half = 2 ** (element.bits - 1)
-        return (patterns.astype(np.int8) - half).astype(onnx_dtype(dtype))
-    return patterns.view(onnx_dtype(dtype))
-
-
-def onnx_dtype(dtype: str) -> np.dtype:
-    return np.dtype(helper.tensor_dtype_to_np_dtype(CODES[dtype].code))
-
-
-def tensor(name: str, array: Array) -> TensorProto:
-    return numpy_helper.from_array(array, name)
-
-
-def model_of(*initializers: TensorProto, nodes: list[onnx.NodeProto] | None = None):
-    graph = helper.make_graph(
-        nodes or [helper.make_node("Identity", ["x"], ["y"])],
-        "g",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N"])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N"])],
-        list(initializers),
-    )
-    opsets = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8, producer_name="test")
-
-
-def same_bits(one: Array, other: Array) -> bool:
-    if one.dtype != other.dtype or one.shape != other.shape:
-        return False
-    return np.ascontiguousarray(one).tobytes() == np.ascontiguousarray(other).tobytes()
 
 
 def rich_model() -> onnx.ModelProto:
@@ -534,106 +487,6 @@ def test_contradictions_are_refused(tmp_path: Path, change, message: str) -> Non
     with pytest.raises(OptionError, match=message):
         codec.save(model, tmp_path / "m.onnx")
     assert os.listdir(tmp_path) == []
-
-
-def test_a_file_beyond_two_gigabytes_is_read(tmp_path: Path) -> None:
-    count = 600 * 2**20
-    header = TensorProto(name="w", data_type=1, dims=[count]).SerializeToString()
-
-    def varint(value: int) -> bytes:
-        out = b""
-        while value > 127:
-            out, value = out + bytes([value & 127 | 128]), value >> 7
-        return out + bytes([value])
-
-    raw = b"\x4a" + varint(4 * count)
-    inner = header + raw
-    entry = b"\x2a" + varint(len(inner) + 4 * count)
-    rest = model_of(tensor("v", np.arange(500, dtype=np.float32)))
-    graph = rest.graph.SerializeToString()
-    head = (
-        b"\x08\x08\x3a" + varint(len(entry) + len(inner) + 4 * count + len(graph)) + entry + inner
-    )
-    opset = b"\x42\x04\x0a\x00\x10\x11"
-    path = tmp_path / "m.onnx"
-    with path.open("wb") as file:
-        file.write(head)
-        file.truncate(len(head) + 4 * count)
-        file.seek(0, os.SEEK_END)
-        file.write(graph + opset)
-    model = codec.load(path)
-    assert codec.detect(path)
-    assert list(model.weights) == ["w", "v"]
-    assert model.weights["w"].shape == (count,)
-    assert model.weights["w"].rows(count - 3, count).tolist() == [0, 0, 0]
-    assert model.weights["v"].array().tolist() == list(range(500))
-
-
-def test_a_large_graph_keeps_its_bytes(tmp_path: Path) -> None:
-    nodes = [
-        helper.make_node("Relu", [f"t{i}"], [f"t{i + 1}"], name=f"n{i}") for i in range(20_000)
-    ]
-    model = model_of(*(tensor(f"w{i}", np.arange(300)) for i in range(2000)), nodes=nodes)
-    onnx.save(model, tmp_path / "a.onnx")
-    loaded = codec.load(tmp_path / "a.onnx")
-    codec.save(loaded, tmp_path / "b.onnx")
-    assert (tmp_path / "b.onnx").read_bytes() == (tmp_path / "a.onnx").read_bytes()
-
-
-MEMORY = """
-    import os, resource, sys
-    import numpy as np
-    import onnx
-    from onnx import helper
-    from serde.onnx import codec
-    from serde.onnx.model import OnnxModel
-    from serde.weights import FileWeight, OpenFile, Weight
-
-    class Computed(Weight):
-        shape, dtype = (256, 2**18), "float32"
-
-        def rows(self, start, stop):
-            return np.full((stop - start, 2**18), 1.5, np.float32)
-
-    def peak():
-        with open("/proc/self/status") as status:
-            return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
-
-    directory = sys.argv[1]
-    source = os.path.join(directory, "source")
-    with open(source, "wb") as file:
-        file.truncate(2**28)
-    with OpenFile.open(source) as opened:
-        weights = {"a": FileWeight(opened.range(0, 2**28), (2**26,), "float32"), "b": Computed()}
-    graph = helper.make_graph([helper.make_node("Identity", ["a"], ["y"])], "g", [], [])
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    before = peak()
-    path = codec.save(
-        OnnxModel(proto, weights),
-        os.path.join(directory, "m.onnx"),
-        force_external=sys.argv[2] == "external",
-    )
-    loaded = codec.load(path)
-    assert [each.nbytes for each in loaded.weights.values()] == [2**28, 2**28]
-    assert (loaded.weights["b"].rows(255, 256) == 1.5).all()
-    print(peak() - before)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs VmHWM of Linux")
-@pytest.mark.parametrize("kind", ["embedded", "external"])
-def test_writing_512_megabytes_takes_little_memory(tmp_path: Path, kind: str) -> None:
-    program = textwrap.dedent(MEMORY)
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path), kind],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 150, done.stdout
 
 
 @pytest.mark.parametrize(
