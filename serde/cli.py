@@ -8,8 +8,11 @@ be made, 6 a package is missing, 70 a defect of serde, 130 interrupted.
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -472,13 +475,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     run = Invocation(Terminal())
     try:
         args = list(sys.argv[1:] if argv is None else argv)
-        result = cli.main(args, prog_name="serde", standalone_mode=False, obj=run)
+        with _termination_interrupts():
+            result = cli.main(args, prog_name="serde", standalone_mode=False, obj=run)
         return result if isinstance(result, int) else 0
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (Exception, KeyboardInterrupt) as error:
         return _fail(run, error)
+
+
+@contextmanager
+def _termination_interrupts() -> Iterator[None]:
+    """Let SIGTERM end a command as Ctrl-C does, so that nothing half-written stays behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def _message(error: BaseException) -> str:

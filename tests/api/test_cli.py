@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from support.toy_format import MODEL, TOY, ToyEntryPoint
 import serde.bridge
 from serde._version import __version__
 from serde.cli import main
+from serde.io.atomic import atomic_write
 
 ROOT = Path(serde.bridge.__file__).parents[1]
 
@@ -397,6 +399,18 @@ def test_interrupted(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("serde.api.convert", interrupt)
     assert main(["convert", "m.toy", "o.toy"]) == 130
+
+
+def test_terminated(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def save(*_args: Any, **_options: Any) -> None:
+        with atomic_write("o.toy"):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("serde.api.convert", save)
+    assert main(["convert", "m.toy", "o.toy"]) == 130
+    assert os.listdir(work) == ["m.toy"]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 # Options.
