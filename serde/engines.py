@@ -21,10 +21,9 @@ from serde.bridge import get_bridge
 from serde.errors import CheckError, MissingDependency
 from serde.relay.model import RelayModel
 from serde.report import Report
+from serde.weights import Array
 
 __all__ = ["Engine", "engine_for_path", "engine_for_source", "run_engine"]
-
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 
 
 class Engine(Protocol):

@@ -20,11 +20,10 @@ from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.types import TensorType
 from serde.relay.visit import post_order
-from serde.weights import numpy_dtype
+from serde.weights import Array, numpy_dtype
 
 __all__ = ["input_ranges", "random_inputs", "resolve_dims"]
 
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 Range = tuple[int, int]
 
 BATCH_LENGTH = 2

@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any as AnyValue
 from typing import Final
 
 import numpy as np
@@ -23,11 +22,10 @@ from serde.errors import CheckError
 from serde.inputs import random_inputs, resolve_dims
 from serde.relay.model import RelayModel
 from serde.report import OutputVerdict, Report
-from serde.weights import dtype_name
+from serde.weights import Array, dtype_name
 
 __all__ = ["DEFAULT_TOLERANCES", "Tolerance", "compare", "judge_output"]
 
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 
 DEFAULT_TOLERANCES: Final = MappingProxyType(
     {

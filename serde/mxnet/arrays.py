@@ -10,11 +10,10 @@ import numpy as np
 from serde.errors import FormatError, OptionError
 from serde.mxnet.model import Graph
 from serde.mxnet.upgrades import AUXILIARY
-from serde.weights import ArrayWeight, Weight, dtype_name, numpy_dtype
+from serde.weights import Array, ArrayWeight, Weight, dtype_name, numpy_dtype
 
 __all__ = ["NDArrayWeight", "as_weight", "assign", "weights_of"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _BFLOAT16 = "bfloat16"
 

@@ -23,7 +23,6 @@ from serde.weights import OpenFile, Weight
 
 __all__ = ["detect", "detect_bytes", "load", "load_params"]
 
-Source = str | os.PathLike[str] | bytes
 
 _SYMBOL = "-symbol.json"
 _EPOCH = re.compile(r"-(\d{4,9})\.params\Z")

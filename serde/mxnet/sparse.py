@@ -7,17 +7,15 @@ ascending indices; ``csr`` holds for each row ascending columns and values.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from serde.errors import FormatError
 from serde.limits import MAX_ARCHIVE_RATIO, MAX_INLINE_BYTES
-from serde.weights import Weight, numpy_dtype
+from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = ["SparseWeight"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class SparseWeight(Weight):

@@ -20,11 +20,9 @@ from serde.relay.registry import OpDef
 from serde.relay.rows import RowRule, row_rule
 from serde.relay.types import TensorType
 from serde.relay.visit import free_vars
-from serde.weights import ArrayWeight, Weight, numpy_dtype
+from serde.weights import Array, ArrayWeight, Weight, numpy_dtype
 
 __all__ = ["ComputedWeight"]
-
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.dims import DimLike
 from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.weights import Array
 
 __all__ = [
     "Attrs",
@@ -35,8 +36,6 @@ __all__ = [
     "const",
     "var",
 ]
-
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 
 
 class Span:

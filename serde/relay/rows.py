@@ -14,10 +14,10 @@ from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.interpreter import apply_kernel
 from serde.relay.registry import OpDef
 from serde.relay.types import TensorType, TupleType, Type
+from serde.weights import Array
 
 __all__ = ["ELEMENTWISE", "RESHAPES", "RowRule", "row_rule"]
 
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 Rows = tuple[int, int]
 Shape = tuple[int, ...]
 

@@ -15,11 +15,10 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.dims import Dim, SymDim, as_dim
 from serde.relay.expr import Function
-from serde.weights import dtype_name, numpy_dtype
+from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["REQUIRED", "Array", "Attribute", "Operand", "attribute_converter", "read_schema"]
 
-Array = np.ndarray[AnyValue, np.dtype[AnyValue]]
 REQUIRED = inspect.Parameter.empty
 """Default of an attribute that has none."""
 

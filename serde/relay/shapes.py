@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -228,9 +227,6 @@ def layout_axes(layout: str, wanted: str) -> tuple[int, ...]:
 def at(shape: Sequence[Dim], axes: Iterable[int]) -> tuple[Dim, ...]:
     """Return the dimensions of `shape` at `axes`."""
     return tuple(shape[axis] for axis in axes)
-
-
-Kind = Literal["float", "int", "uint", "bool"]
 
 
 def itemsize(dtype: str) -> int:

@@ -34,6 +34,17 @@ def _scale_and_shift(
     return gamma, beta
 
 
+def _scaled(
+    ctx: Ctx, x: Value, gamma: Value | None, beta: Value | None, trailing: tuple[int, ...]
+) -> Value:
+    """Return `x` times gamma plus beta, where given; `trailing` axes follow theirs."""
+    if gamma is not None:
+        x = ctx.emit("Mul", x, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
+    if beta is not None:
+        x = ctx.emit("Add", x, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
+    return x
+
+
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
     ctx: Ctx,
@@ -86,7 +97,9 @@ def export_layer_norm(
 ) -> Value:
     """ONNX normalises all axes from `axis` on, so it must be the last."""
     if axis % ctx.type(x).rank != ctx.type(x).rank - 1 or not scale:
-        return _layer_norm(ctx, x, gamma, beta, axis, epsilon, center, scale)
+        return export_layer_norm_v1(
+            ctx, x, gamma, beta, axis=axis, epsilon=epsilon, center=center, scale=scale
+        )
     shift = beta if center else None
     return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=epsilon)
 
@@ -103,19 +116,6 @@ def export_layer_norm_v1(
     center: bool,
     scale: bool,
 ) -> Value:
-    return _layer_norm(ctx, x, gamma, beta, axis, epsilon, center, scale)
-
-
-def _layer_norm(
-    ctx: Ctx,
-    x: Value,
-    gamma: Value,
-    beta: Value,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
-) -> Value:
     rank = ctx.type(x).rank
     place = axis % rank
     trailing = (1,) * (rank - 1 - place)
@@ -123,11 +123,7 @@ def _layer_norm(
     spread = reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [place], True)
     deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, epsilon)))
     result = ctx.emit("Div", distance, deviation)
-    if scale:
-        result = ctx.emit("Mul", result, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
-    if center:
-        result = ctx.emit("Add", result, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
-    return result
+    return _scaled(ctx, result, gamma if scale else None, beta if center else None, trailing)
 
 
 @OPS.exports("nn.group_norm", since=21)
@@ -175,10 +171,7 @@ def export_group_norm_v1(
     normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=epsilon)
     result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
-    if scale:
-        result = ctx.emit("Mul", result, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
-    if center:
-        result = ctx.emit("Add", result, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
+    result = _scaled(ctx, result, gamma if scale else None, beta if center else None, trailing)
     return _restored(ctx, result, order)
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
 
+from serde.weights import Array
+
 __all__ = ["erf"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
 _CENTRES_PER_UNIT = 128
 _END = 6.0
