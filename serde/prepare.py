@@ -38,7 +38,7 @@ class PrepareOptions:
 def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
 
-    Functions are inlined, shape arithmetic and constants evaluated, operators
+    Functions are inlined, those that call themselves last become loops, shape arithmetic and constants evaluated, operators
     that only matter in training dropped, and weights that are computed from
     weights become weights.
 
@@ -47,6 +47,8 @@ def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> Re
     """
     passes = transform.Sequential(
         [
+            transform.Inline(),
+            transform.RaiseRecursion(),
             transform.Inline(),
             transform.FoldShape(),
             transform.SimplifyInference(

@@ -73,6 +73,12 @@ def _raise_lets(function: Function) -> Function:
 
 def _without_recursion(node: Expr) -> Expr:
     """Return what stands for a let that binds a recursive function; any other node as it is."""
+    called = node.op if isinstance(node, Call) else None
+    if isinstance(node, Call) and isinstance(called, Let) and called.body is called.var:
+        inner = Call(called.var, node.args, span=node.span)
+        inner.type = node.type
+        raised = _without_recursion(Let(called.var, called.value, inner, called.span))
+        return node if isinstance(raised, Let) else raised
     if not isinstance(node, Let) or not isinstance(node.value, Function):
         return node
     nodes = post_order(node.body)
