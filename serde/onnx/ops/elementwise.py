@@ -33,6 +33,7 @@ SAME = {
     "log": "Log",
     "multiply": "Mul",
     "negative": "Neg",
+    "serde.round_even": "Round",
     "sigmoid": "Sigmoid",
     "sign": "Sign",
     "sin": "Sin",
