@@ -36,8 +36,13 @@ _NO_RUNTIME = "ONNX Runtime has no MaxRoiPool of version 22, nor has the referen
 _ROI_POOL = {"vision.roi_pool-0": _NO_RUNTIME, "vision.roi_pool-1": _NO_RUNTIME}
 _HARD_SWISH = {"serde.hard_swish-1": "ONNX Runtime has a HardSwish of float32 precision only"}
 _GELU = {"serde.gelu-1": "ONNX Runtime computes the tanh form of Gelu in float32 precision"}
+_LOSS = {
+    f"serde.softmax_cross_entropy_loss-{index}": "ONNX has losses from version 12 on"
+    for index in range(4)
+}
+_MAX_POOL = {"nn.max_pool2d-2": "MaxPool takes integers from version 12 on"}
 _NOT_IN_ONNX = {
-    "11": {**_IN_ALL, **_BEFORE_18, "nn.max_pool2d-2": "MaxPool takes integers from version 12 on"},
+    "11": {**_IN_ALL, **_BEFORE_18, **_LOSS, **_MAX_POOL},
     "13": {**_IN_ALL, **_BEFORE_18},
     "17": {**_IN_ALL, **_BEFORE_18, **_HARD_SWISH},
     "21": {**_IN_ALL, **_HARD_SWISH, **_GELU},
