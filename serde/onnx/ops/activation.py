@@ -8,10 +8,9 @@ from typing import Literal
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import of_float32
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call
 from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
 
 
 @OPS.exports("nn.relu")
@@ -61,18 +60,13 @@ def export_swish(ctx: Ctx, x: Value, *, alpha: float) -> Value:
     return ctx.emit("Swish", x, alpha=alpha)
 
 
-def _is_float32(node: Call) -> bool:
-    """Up to 27, Celu takes float32 only."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype == "float32"
-
-
 def export_celu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+    """Up to 27, Celu takes float32 only."""
     return ctx.emit("Celu", x, alpha=alpha)
 
 
 OPS.exports("serde.celu", since=28)(export_celu)
-OPS.exports("serde.celu", since=12, when=_is_float32)(export_celu)
+OPS.exports("serde.celu", since=12, when=of_float32)(export_celu)
 
 
 @OPS.exports("serde.thresholded_relu")
