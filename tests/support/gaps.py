@@ -40,11 +40,19 @@ _LOSS = {
     f"serde.softmax_cross_entropy_loss-{index}": "ONNX has losses from version 12 on"
     for index in range(4)
 }
+_FLOAT8 = dict.fromkeys(
+    ("serde.dequantize_linear-5", "serde.quantize_linear-5", "serde.quantize_linear-6"),
+    "ONNX has floats of 8 bits from version 19 on",
+)
+_INT4 = dict.fromkeys(
+    ("serde.dequantize_linear-6", "serde.quantize_linear-7"),
+    "ONNX has integers of 4 bits from version 21 on",
+)
 _MAX_POOL = {"nn.max_pool2d-2": "MaxPool takes integers from version 12 on"}
 _NOT_IN_ONNX = {
-    "11": {**_IN_ALL, **_BEFORE_18, **_LOSS, **_MAX_POOL},
-    "13": {**_IN_ALL, **_BEFORE_18},
-    "17": {**_IN_ALL, **_BEFORE_18, **_HARD_SWISH},
+    "11": {**_IN_ALL, **_BEFORE_18, **_LOSS, **_MAX_POOL, **_FLOAT8, **_INT4},
+    "13": {**_IN_ALL, **_BEFORE_18, **_FLOAT8, **_INT4},
+    "17": {**_IN_ALL, **_BEFORE_18, **_HARD_SWISH, **_FLOAT8, **_INT4},
     "21": {**_IN_ALL, **_HARD_SWISH, **_GELU},
     "newest": {**_IN_ALL, **_HARD_SWISH, **_GELU, **_ROI_POOL},
 }
