@@ -32,6 +32,7 @@ KEPT = {
     "dyn.zeros": frozenset({(0, 0)}),
     "gather_nd": frozenset({(1, 0)}),
     "scatter_nd": frozenset({(1, 0)}),
+    "serde.gather_nd": frozenset({(1, 1), (1, 2)}),
 }
 """Axes of variables whose length makes the rank of the result."""
 

@@ -70,6 +70,7 @@ GAPS: dict[tuple[str, str], str] = {
     ("onnx-sample", "gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "reshape-7-11"): _ZERO,
     ("onnx-sample", "reshape-7-13"): _ZERO,
+    ("onnx-sample", "serde.gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "take-3-11"): _FROM_12,
     ("onnx-sample", "take-4-11"): _FROM_12,
     **{
