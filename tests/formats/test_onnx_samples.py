@@ -25,6 +25,9 @@ from serde.report import Report
 
 OPSETS = {"11": 11, "13": 13, "17": 17, "21": 21, "newest": newest_runtime_opset()}
 
+DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.random_uniform")
+"""Operators of which ONNX says the range only; tests/relay/test_random.py looks at their values."""
+
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
 
@@ -66,6 +69,8 @@ def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> Non
     for expected, actual in zip(built.run(), found, strict=True):
         assert actual.dtype == expected.dtype
         assert actual.shape == expected.shape
+        if name in DRAWN:
+            continue
         tolerance = TOLERANCE.get(expected.dtype.name, 0)
         if expected.dtype.type.__module__ == "ml_dtypes":
             expected, actual = expected.astype(np.float32), actual.astype(np.float32)
