@@ -15,7 +15,7 @@ from serde.relay.expr import Call, Constant, Expr, Function, If, Span, Tuple, Tu
 from serde.relay.interpreter import evaluate
 from serde.relay.registry import OpDef
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import is_random, unpacks
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
@@ -27,7 +27,7 @@ __all__ = ["FoldConstant"]
 class FoldConstant(FunctionPass):
     """Replace calls on constants by their value, and an ``if`` on a constant by its branch.
 
-    Calls that draw random numbers stay, as do those whose kernel refuses the
+    Calls that draw random numbers or dequantise stay, as do those whose kernel refuses the
     operands: they fail when they run, if they run.
 
     Args:
@@ -49,6 +49,8 @@ class FoldConstant(FunctionPass):
         if isinstance(node, If) and isinstance(node.cond, Constant):
             return node.true_branch if node.cond.data.reshape(()) else node.false_branch
         if not isinstance(node, Call) or not isinstance(node.op, OpDef) or is_random(node.op):
+            return node
+        if unpacks(node.op):
             return node
         if not all(map(_is_constant, node.args)) or not self._is_small(node.type):
             return node
