@@ -74,6 +74,11 @@ GAPS: dict[tuple[str, str], str] = {
     ("onnx-sample", "serde.gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
+    **{
+        ("onnx-sample", f"serde.dft-{index}-{opset}"): "ONNX has a DFT from version 17 on"
+        for index in range(6)
+        for opset in ("11", "13")
+    },
     ("onnx-sample", "take-3-11"): _FROM_12,
     ("onnx-sample", "take-4-11"): _FROM_12,
     **{
