@@ -10,10 +10,12 @@ from support.kernels import infer, run_decomposed, run_kernel, run_node
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
+from serde.relay.dims import symbol
 from serde.relay.expr import Call, Tuple
 from serde.relay.interpreter import run
 from serde.relay.registry import call
 from serde.relay.transform import Legalize
+from serde.relay.types import TensorType
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 X = np.random.default_rng(5).uniform(0.5, 2.0, (2, 3, 4)).astype(np.float32)
@@ -119,3 +121,14 @@ def test_cross_entropy_refuses_a_vector() -> None:
             relay.var("s", shape=(5,)),
             relay.var("l", shape=(), dtype="int64"),
         )
+
+
+def test_cross_entropy_of_a_symbolic_number_of_classes() -> None:
+    scores = np.random.default_rng(8).normal(size=(4, 5)).astype(np.float32)
+    labels = np.array([0, 1, 4, 2])
+    s = relay.Var("s", TensorType((4, symbol("c"))))
+    variables = [s, relay.Var("l", TensorType((4,), "int64"))]
+    function = relay.Function(variables, call("serde.softmax_cross_entropy_loss", *variables))
+    expected = run_node("SoftmaxCrossEntropyLoss", scores, labels, opset=13)
+    plain = Legalize(frozenset()).transform(function)
+    np.testing.assert_allclose(run(plain, [scores, labels])[0], expected, **CLOSE)
