@@ -8,9 +8,10 @@ from typing import Literal
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import of_float32
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Call
 from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
 
 
 @OPS.exports("nn.relu")
@@ -60,6 +61,12 @@ def export_swish(ctx: Ctx, x: Value, *, alpha: float) -> Value:
     return ctx.emit("Swish", x, alpha=alpha)
 
 
+def of_float32(node: Call) -> bool:
+    """Whether the first operand of a call is float32, where an operator takes that alone."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and data.dtype == "float32"
+
+
 def export_celu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
     """Up to 27, Celu takes float32 only."""
     return ctx.emit("Celu", x, alpha=alpha)
@@ -87,6 +94,7 @@ def _plain(target: str) -> Callable[..., Value]:
 
 
 OPS.exports("serde.silu", since=24)(_plain("Swish"))
+OPS.exports("serde.round_even")(_plain("Round"))
 OPS.exports("serde.softplus")(_plain("Softplus"))
 OPS.exports("serde.softsign")(_plain("Softsign"))
 OPS.exports("serde.hard_swish", since=14)(_plain("HardSwish"))

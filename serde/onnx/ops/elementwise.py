@@ -12,7 +12,6 @@ from onnx import helper
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call
 from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
 from serde.weights import Array
@@ -34,7 +33,6 @@ SAME = {
     "log": "Log",
     "multiply": "Mul",
     "negative": "Neg",
-    "serde.round_even": "Round",
     "sigmoid": "Sigmoid",
     "sign": "Sign",
     "sin": "Sin",
@@ -61,12 +59,6 @@ for _name, _target in SAME.items():
 def cast(ctx: Ctx, x: Value, dtype: AnyValue) -> Value:
     """Return `x` in another dtype."""
     return ctx.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-
-def of_float32(node: Call) -> bool:
-    """Whether the first operand of a call is float32, where an operator takes that alone."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype == "float32"
 
 
 def _of_floats(target: str) -> Callable[..., Value]:

@@ -9,7 +9,7 @@ from onnx import helper
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import of_float32
+from serde.onnx.ops.activation import of_float32
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Call
