@@ -140,8 +140,8 @@ class ExportContext:
         """
         return self._builder.graph(body.scope, inputs, body.outputs, types)
 
-    def reserve(self, name: str, type_: TensorType) -> Value:
-        """Return a value that no node yields: an input of a subgraph."""
+    def input(self, name: str, type_: TensorType) -> Value:
+        """Return a new input of a subgraph."""
         return Value(self._builder.reserve(name), type_)
 
     def result_types(self) -> list[TensorType]:

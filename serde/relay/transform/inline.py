@@ -7,26 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.limits import MAX_NODES
+from serde.relay.bodies import instantiate
 from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.types import FuncType, TensorType, TupleType
-from serde.relay.visit import bound_vars, children, free_vars, post_order, rebuild, rewrite
+from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 
-__all__ = ["Inline", "ToGraphNormalForm", "instantiate"]
+__all__ = ["Inline", "ToGraphNormalForm"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
-
-
-def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
-    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
-    memo: dict[Expr, Expr] = dict(zip(function.params, args, strict=True))
-    for variable in bound_vars(post_order(function.body)):
-        fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
-        fresh.type = variable.type
-        memo[variable] = fresh
-    return rewrite(function.body, lambda _node, new: new, memo)
 
 
 @dataclass(frozen=True)
