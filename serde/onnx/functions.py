@@ -32,7 +32,7 @@ from serde.relay.visit import children, free_vars, post_order
 __all__ = ["FunctionCall", "LocalFunctions"]
 
 _NAMING: Final = ("Composite", "PartitionedFromPattern")
-_WHOLE: Final = (*_NAMING, "Primitive", "Compiler")
+_WHOLE: Final = ("Composite", "Primitive", "Compiler")
 _SHOWN_OPERATORS: Final = 6
 
 

@@ -115,7 +115,9 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
         return mod
     while changed:
         result, changed = step.run(result)
-    again = transform.Sequential([transform.InferType(), transform.FoldShape()])
+    again = transform.Sequential(
+        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+    )
     return again(result.with_functions(result.functions, checked=False))
 
 

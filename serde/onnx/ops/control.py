@@ -7,8 +7,8 @@ from dataclasses import replace
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Function
-from serde.relay.types import TensorType
+from serde.relay.expr import Call, Function
+from serde.relay.types import TensorType, TupleType
 
 
 @OPS.exports("serde.loop")
@@ -39,7 +39,15 @@ def export_loop(
     )
 
 
-@OPS.exports("serde.scan")
+def _has_slices(call: Call) -> bool:
+    """Whether there is a slice, as far as is known: ONNX Runtime refuses to scan none."""
+    scanned = call.args[1].type
+    axes = call.attrs["axes"] or (0,)
+    first = scanned.fields[0] if isinstance(scanned, TupleType) else None
+    return isinstance(first, TensorType) and first.shape[axes[0]] != 0
+
+
+@OPS.exports("serde.scan", when=_has_slices)
 def export_scan(
     ctx: Ctx,
     state: tuple[Value, ...],
