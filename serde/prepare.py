@@ -40,10 +40,11 @@ def prepare(
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
 
-    Functions are inlined, shape arithmetic and constants evaluated, operators
-    that only matter in training dropped, and weights that are computed from
-    weights become weights. Opaque functions (``Primitive``, ``Composite`` and
-    the like) stay whole: whether to inline them is the target's to decide.
+    Functions are inlined, those that call themselves last become loops, shape
+    arithmetic and constants are evaluated, operators that only matter in
+    training dropped, and weights that are computed from weights become weights.
+    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole:
+    whether to inline them is the target's to decide.
 
     Args:
         model: The model.
@@ -56,6 +57,8 @@ def prepare(
     """
     passes = transform.Sequential(
         [
+            transform.Inline(keep_globals=keep_globals),
+            transform.RaiseRecursion(),
             transform.Inline(keep_globals=keep_globals),
             transform.FoldShape(),
             transform.SimplifyInference(

@@ -22,12 +22,13 @@ from serde.onnx.ops import TABLE
 from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.onnx.walk import export_function
 from serde.relay import transform
+from serde.relay.bodies import all_nodes
 from serde.relay.expr import Call, Expr, Function, If, Let
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType
-from serde.relay.visit import post_order, rewrite
+from serde.relay.visit import rewrite
 from serde.report import Report
 
 __all__ = ["from_relay", "newest_opset"]
@@ -97,10 +98,10 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
 def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
     """Return a module without lets, and with functions only where `keep` or recursion asks.
 
-    What is inlined may bring calls of functions that were arguments until then, so it goes on
-    until nothing changes.
+    What is inlined may bring calls of functions that were arguments until then, and functions
+    that call themselves last, so it goes on until nothing changes.
     """
-    if len(mod.functions) == 1 and not any(map(_is_function_or_let, post_order(mod["main"].body))):
+    if len(mod.functions) == 1 and not any(map(_is_function_or_let, all_nodes(mod["main"].body))):
         return mod
     step = transform.Sequential(
         [
@@ -108,6 +109,8 @@ def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
             _CallsIntoBranches(),
             transform.Inline(opaque=not keep, keep_globals=keep),
             transform.DeadCodeElimination(),
+            transform.InferType(),
+            transform.RaiseRecursion(),
         ]
     )
     result, changed = step.run(mod)

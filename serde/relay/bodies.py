@@ -6,7 +6,7 @@ what is done to a function is done to the bodies below it by the walks given her
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
@@ -20,10 +20,11 @@ __all__ = [
     "Blank",
     "Kernel",
     "all_nodes",
-    "all_scopes",
     "carried",
+    "inner_first",
     "instantiate",
     "map_bodies",
+    "substitute",
 ]
 
 
@@ -59,22 +60,33 @@ def carried(node: Expr) -> tuple[Function, ...]:
     return tuple(value for value in node.attrs.values() if isinstance(value, Function))
 
 
-def all_scopes(*roots: Expr) -> list[list[Expr]]:
-    """Return the nodes of `roots` and of each body below them, a list for each, inner ones last."""
-    scopes = [post_order(*roots)]
+def inner_first(*roots: Expr) -> list[Function]:
+    """Return the bodies below `roots`, each once and after those that it carries itself."""
+    order: list[Function] = []
     seen: set[Function] = set()
-    for nodes in scopes:  # grows while it is walked
-        for body in (body for node in nodes for body in carried(node)):
-            if body not in seen:
-                seen.add(body)
-                scopes.append(post_order(body))
-    return scopes
+    stack: list[tuple[Function | None, Iterator[Function]]] = [(None, _carried_below(*roots))]
+    while stack:
+        body, pending = stack[-1]
+        inner = next((each for each in pending if each not in seen), None)
+        if inner is not None:
+            seen.add(inner)
+            stack.append((inner, _carried_below(inner)))
+            continue
+        stack.pop()
+        if body is not None:
+            order.append(body)
+    return order
 
 
-def all_nodes(*roots: Expr) -> Iterable[Expr]:
+def _carried_below(*roots: Expr) -> Iterator[Function]:
+    return (body for node in post_order(*roots) for body in carried(node))
+
+
+def all_nodes(*roots: Expr) -> Iterator[Expr]:
     """Yield every node below `roots`, those of the bodies included."""
-    for nodes in all_scopes(*roots):
-        yield from nodes
+    yield from post_order(*roots)
+    for body in inner_first(*roots):
+        yield from post_order(body)
 
 
 def map_bodies(function: Function, transform: Callable[[Function], Function]) -> Function:
@@ -82,20 +94,13 @@ def map_bodies(function: Function, transform: Callable[[Function], Function]) ->
 
     `function` itself is returned, untransformed, where no body changes.
     """
+    bodies = inner_first(function)
+    if not bodies:
+        return function
     done: dict[Function, Function] = {}
-    stack: list[tuple[Function, list[Call]]] = [(function, _carriers(function))]
-    while stack:
-        outer, calls = stack[-1]
-        waiting = {body for call in calls for body in carried(call) if body not in done}
-        if waiting:
-            stack.extend((body, _carriers(body)) for body in waiting)
-            continue
-        stack.pop()
-        if outer in done:
-            continue
-        new = _with_bodies(outer, calls, done) if calls else outer
-        done[outer] = new if outer is function else transform(new)
-    return done[function]
+    for body in bodies:
+        done[body] = transform(_with_bodies(body, _carriers(body), done))
+    return _with_bodies(function, _carriers(function), done)
 
 
 def _carriers(function: Function) -> list[Call]:
@@ -125,11 +130,16 @@ def _with_bodies(
     return result if isinstance(result, Function) else function
 
 
-def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
-    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
-    memo: dict[Expr, Expr] = dict(zip(function.params, args, strict=True))
-    for variable in bound_vars(post_order(function.body)):
+def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """Return `expr` with `values` for some of its free variables and fresh bound variables."""
+    memo: dict[Expr, Expr] = {variable: value for variable, value in values.items()}
+    for variable in bound_vars(post_order(expr)):
         fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
         fresh.type = variable.type
         memo[variable] = fresh
-    return rewrite(function.body, lambda _node, new: new, memo)
+    return rewrite(expr, lambda _node, new: new, memo)
+
+
+def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
+    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
+    return substitute(function.body, dict(zip(function.params, args, strict=True)))

@@ -82,7 +82,7 @@ def _decompose_loop(
     given = [("", bodies.SCALAR_INT), *(("", each.checked_type) for each in (*state, *captures))]
     yielded = bodies.substitute_results(bodies.results(body), bodies.enter(body, given))
     elements = yielded[1 + len(state) :]
-    start = [_nothing(element) for element in elements]
+    start = [_nothing(element, (*state, *captures)) for element in elements]
     types: list[TensorType] = [
         _entering(each.checked_type, later) for each, later in zip(state, yielded[1:], strict=False)
     ]
@@ -119,11 +119,25 @@ def _entering(first: Type, later: TensorType) -> TensorType:
     return bodies.join(first, later)
 
 
-def _nothing(element: TensorType) -> Expr:
-    """Return no elements at all."""
+def _nothing(element: TensorType, sources: Sequence[Expr]) -> Expr:
+    """Return no elements at all; a length that is a symbol is taken from one of `sources`."""
     if any(isinstance(dim, Any) for dim in element.shape):
         raise TypeInferenceError(f"a stack of {element!r} cannot begin empty: a length is unknown")
-    return call("zeros", shape=(0, *element.shape), dtype=element.dtype)
+    if element.concrete_shape is not None:
+        return call("zeros", shape=(0, *element.shape), dtype=element.dtype)
+    lengths = [const(0, "int64"), *(_length(dim, sources) for dim in element.shape)]
+    return call("dyn.zeros", call("stack", lengths, axis=0), dtype=element.dtype)
+
+
+def _length(dim: Dim, sources: Sequence[Expr]) -> Expr:
+    if isinstance(dim, int):
+        return const(dim, "int64")
+    for source in sources:
+        if isinstance(source.type, TensorType) and dim in source.type.shape:
+            shape = call("shape_of", source, dtype="int64")
+            axis = const(source.type.shape.index(dim), "int64")
+            return call("take", shape, axis, axis=0, mode="clip")
+    raise TypeInferenceError(f"no operand of the loop has the length {dim} of what is stacked")
 
 
 @relay_op(
