@@ -30,12 +30,14 @@ __all__ = [
     "Scope",
     "Value",
     "Values",
+    "holds_tensors",
     "leaf_names",
     "leaf_types",
     "leaves",
     "regroup",
     "tensor_type_proto",
     "walk_nodes",
+    "without_symbols",
 ]
 
 FUNCTION_DOMAIN: Final = "serde"
@@ -93,6 +95,15 @@ def leaf_types(type_: Type | None) -> list[TensorType]:
     return found
 
 
+def holds_tensors(type_: Type | None) -> bool:
+    """Whether a value of this type is tensors alone, no function among them."""
+    try:
+        leaf_types(type_)
+    except Unsupported:
+        return False
+    return True
+
+
 def leaf_names(name: str, type_: Type) -> list[str]:
     """Return a name for each tensor of a type: its path through the tuples after `name`."""
     found: list[str] = []
@@ -123,6 +134,12 @@ def regroup(flat: Sequence[Value], type_: Type) -> Values:
         else:
             done.append(next(source))
     return done[0]
+
+
+def without_symbols(type_: TensorType) -> TensorType:
+    """Return a type whose symbolic dimensions are anonymous."""
+    dims = [dim if isinstance(dim, int) else Any() for dim in type_.shape]
+    return TensorType(dims, type_.dtype)
 
 
 def tensor_type_proto(name: str, type_: TensorType) -> onnx.ValueInfoProto:

@@ -18,6 +18,7 @@ from serde.onnx.builder import (
     Scope,
     Value,
     Values,
+    holds_tensors,
     leaf_names,
     leaf_types,
     leaves,
@@ -63,7 +64,7 @@ class LocalFunctions:
         if not name and not any(key in function.attrs for key in _WHOLE):
             return None
         known = [each for each in given if each is not None]
-        if len(known) < len(given) or not leaf_types(function.body.type):
+        if len(known) < len(given) or not holds_tensors(function.body.type):
             return None
         if function not in self._structures:
             self._structures[function] = _structure(function)

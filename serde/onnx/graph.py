@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
 import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, Unsupported
-from serde.onnx.builder import GraphBuilder, Scope, Value, leaf_types
+from serde.onnx.builder import GraphBuilder, Scope, Value, leaf_types, without_symbols
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Function
 from serde.relay.types import TensorType, Type
@@ -45,11 +45,18 @@ class SymbolTable:
         scope: Where the values of `shown` are known.
         parent: The table of what is around.
         shown: For each symbol a value and an axis.
+        of_model: Whether the symbols are those of the model's inputs; those of a function may
+            have the same names and other lengths, so that no type that is written has them.
     """
 
     scope: Scope
     parent: SymbolTable | None = None
     shown: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    of_model: bool = False
+
+    def public(self, type_: TensorType) -> TensorType:
+        """Return a type as it may be written."""
+        return type_ if self.of_model else without_symbols(type_)
 
     def add(self, values: Iterable[Value]) -> None:
         """Note the symbols that the types of `values` show."""
@@ -84,7 +91,7 @@ class ExportContext:
         self.version = builder.version
         self.result: Type = TensorType(())
         self._builder = builder
-        self._symbols = SymbolTable(builder.main)
+        self._symbols = SymbolTable(builder.main, of_model=True)
         self._used_once: frozenset[str] = frozenset()
         self._bodies: Mapping[Function, Subgraph | None] = {}
         self._source = ""
@@ -138,7 +145,10 @@ class ExportContext:
             inputs: Its inputs, as the operator hands them in.
             types: Types of its outputs, as wide as they may be.
         """
-        return self._builder.graph(body.scope, inputs, body.outputs, types)
+        public = self._symbols.public
+        declared = [replace(value, type=public(self.type(value))) for value in inputs]
+        outputs = list(map(public, types))
+        return self._builder.graph(body.scope, declared, body.outputs, outputs)
 
     def input(self, name: str, type_: TensorType) -> Value:
         """Return a new input of a subgraph."""

@@ -15,6 +15,7 @@ from serde.onnx.builder import (
     Scope,
     Value,
     Values,
+    holds_tensors,
     leaf_names,
     leaf_types,
     leaves,
@@ -77,6 +78,11 @@ def export_function(
         local_functions: Whether global, composite and fused functions stay functions.
     """
     main = model.main
+    for param in main.params:
+        if not holds_tensors(param.type):
+            report.add("parameter", param.name_hint, f"ONNX has no values of type {param.type!r}")
+    if report.issues:
+        return [], []
     taken = {p.name_hint for p in main.params if not _is_tuple(p)}
     values: dict[Expr, Values | None] = {p: _parameter(p, taken, builder) for p in main.params}
     inputs = _all_leaves(values)
@@ -179,7 +185,7 @@ class _Walk:
         finish: Finish,
     ) -> Frame:
         """Return the frame to begin with."""
-        symbols = SymbolTable(self._builder.main)
+        symbols = SymbolTable(self._builder.main, of_model=True)
         symbols.add(inputs)
         frame = self._frame(main, self._builder.main, values, symbols, finish)
         uses = frame.placement.uses
@@ -352,28 +358,31 @@ class _Walk:
             raise Unsupported(f"more than {MAX_LEVEL} subgraphs lie inside each other")
         if node.type is None:
             raise ConverterBug(f"{node!r} is not typed")
+        if not types[0]:
+            return regroup((), node.type)
         graphs = [
-            self._builder.graph(scope, (), leaves(branch), each)
+            self._builder.graph(scope, (), leaves(branch), list(map(frame.symbols.public, each)))
             for scope, branch, each in zip(scopes, branches, types[1:], strict=True)
             if branch is not None
         ]
         attrs = dict(zip(("then_branch", "else_branch"), graphs, strict=True))
         name = scopes[0].step.rsplit("/", 1)[0]
         flat = self._builder.add("If", [condition], len(types[0]), attrs, name)
-        return self._noted(regroup(flat, node.type), node.type)
+        return self._noted(frame, regroup(flat, node.type), node.type)
 
     def _function(self, frame: Frame, node: Call) -> Values | None:
         """Emit the call of a local function; other calls are gaps."""
         function = self._called(node)
-        if function is None and not isinstance(node.op, Var):
-            raise Unsupported("what is called is only known when the model runs")
-        if function is None or function in self._active:
+        own = isinstance(node.op, Var) and isinstance(frame.placement.lets.get(node.op), Function)
+        if own or function in self._active:
             raise Unsupported(RECURSION, hint=RECURSION_HINT)
+        if function is None:
+            raise Unsupported("what is called is only known when the model runs")
         call = self._local_call(frame, node, function)
         if call is None or node.type is None:
             raise ConverterBug(f"{node!r}: the function called was not walked")
         flat = call.emit(_source(node))
-        return None if flat is None else self._noted(regroup(flat, node.type), node.type)
+        return None if flat is None else self._noted(frame, regroup(flat, node.type), node.type)
 
     def _operator(self, frame: Frame, node: Call) -> Values | None:
         """Run the converter of an operator."""
@@ -403,16 +412,17 @@ class _Walk:
                 f"onnx: {_source(node)} ({call.op.name}, opset {self._context.version}): "
                 f"{type(error).__name__}: {error}"
             ) from error
-        return self._noted(_as_values(result), node.type)
+        return self._noted(frame, _as_values(result), node.type)
 
-    def _noted(self, result: Values, type_: Type) -> Values:
+    def _noted(self, frame: Frame, result: Values, type_: Type) -> Values:
         """Return results with their Relay types, which the scope notes too."""
         typed = _retyped(result, type_)
         if typed is None:
             raise ConverterBug(f"expected values of {type_!r}")
         for value in leaves(typed):
             if value.type is not None:
-                self._builder.scope.types.setdefault(value.name, value.type)
+                public = frame.symbols.public(value.type)
+                self._builder.scope.types.setdefault(value.name, public)
         return typed
 
 
@@ -432,6 +442,8 @@ def _retyped(values: Values | None, type_: Type | None) -> Values | None:
     """Return values with the types that an expression has for them."""
     if values is None or type_ is None:
         return values
+    if isinstance(values, Value) and isinstance(type_, TensorType):
+        return Value(values.name, type_, values.data)
     flat, types = leaves(values), leaf_types(type_)
     if len(flat) > len(types) or isinstance(values, Value) != isinstance(type_, TensorType):
         raise ConverterBug(f"{len(flat)} results for {type_!r}")

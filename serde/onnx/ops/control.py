@@ -23,9 +23,11 @@ def export_loop(
 ) -> tuple[Value, ...]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
     inner = ctx.subgraph(body)
+    results = ctx.result_types()
+    if not results:
+        return ()
     number, *states = inner.inputs
     condition = TensorType((), "bool")
-    results = ctx.result_types()
     carried, stacks = results[: len(state)], results[len(state) :]
     elements = [TensorType(each.shape[1:], each.dtype) for each in stacks]
     inputs = [number, ctx.input("going", condition), *_declared(states, carried)]
@@ -62,6 +64,8 @@ def export_scan(
 ) -> tuple[Value, ...]:
     inner = ctx.subgraph(body)
     results = ctx.result_types()
+    if not results:
+        return ()
     carried, stacks = results[: len(state)], results[len(state) :]
     slices = [
         _without(ctx.type(each), axis)
