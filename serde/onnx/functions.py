@@ -170,13 +170,10 @@ def _role(leaf: Value) -> Hashable:
 
 def _operators(function: Function) -> str:
     """Return the name of a fused function after its operators."""
-    calls = [node.op.name for node in post_order(function.body) if _is_operator(node)]  # type: ignore[attr-defined]
-    shown = [*calls[:_SHOWN_OPERATORS], *(["etc"] if len(calls) > _SHOWN_OPERATORS else [])]
+    called = (node.op for node in post_order(function.body) if isinstance(node, Call))
+    names = [op.name for op in called if isinstance(op, OpDef)]
+    shown = [*names[:_SHOWN_OPERATORS], *(["etc"] if len(names) > _SHOWN_OPERATORS else [])]
     return "_".join(["fused", *shown]) if shown else "function"
-
-
-def _is_operator(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef)
 
 
 def _structure(function: Function) -> bytes:

@@ -52,6 +52,9 @@ Finish = Callable[[Values | None], None]
 MAX_LEVEL: Final = 31
 """Subgraphs inside each other that protobuf, which reads 100 messages deep, leaves room for."""
 
+_CAPTURES: Final = {"serde.loop": 3, "serde.scan": 2}
+"""Which operand of an operator with a body holds what the body captures."""
+
 RECURSION: Final = "calls itself, which an ONNX graph cannot say"
 RECURSION_HINT: Final = "write the repetition as serde.loop or serde.scan"
 
@@ -262,15 +265,17 @@ class _Walk:
     def _loop(self, frame: Frame, node: Call, body: Function) -> Frame:
         """Return the frame of a loop's body; its last parameters are what it captures."""
         scope = Scope(self._builder.scope, f"{self._name_of(node)}/body")
-        index = [operand.name for operand in node.op.operands].index("captures")  # type: ignore[attr-defined]
-        captured = node.args[index]
+        captured = node.args[_CAPTURES[_operator_name(node)]]
         given = frame.values[captured]
-        count = len(captured.type.fields)  # type: ignore[union-attr]
-        split = len(body.params) - count
-        inputs = [Value(self._builder.reserve(p.name_hint), p.type) for p in body.params[:split]]  # type: ignore[arg-type]
+        split = len(body.params) - len(leaf_types(captured.type))
+        inputs = [
+            Value(self._builder.reserve(param.name_hint), leaf_types(param.type)[0])
+            for param in body.params[:split]
+        ]
         values: dict[Expr, Values | None] = dict(zip(body.params, inputs, strict=False))
-        for i, param in enumerate(body.params[split:]):
-            values[param] = _retyped(given[i], param.type) if isinstance(given, tuple) else None
+        taken = given if isinstance(given, tuple) else [None] * (len(body.params) - split)
+        for param, value in zip(body.params[split:], taken, strict=True):
+            values[param] = _retyped(value, param.type)
         symbols = SymbolTable(scope, frame.symbols)
         symbols.add(_all_leaves(values))
 
@@ -323,8 +328,8 @@ class _Walk:
         if isinstance(node, Constant):
             return self._builder.constant(node.data)
         if isinstance(node, Tuple):
-            fields = tuple(values[item] for item in node.fields)
-            return None if any(item is None for item in fields) else fields  # type: ignore[return-value]
+            fields = tuple(each for item in node.fields if (each := values[item]) is not None)
+            return fields if len(fields) == len(node.fields) else None
         if isinstance(node, TupleGetItem):
             source = values[node.tuple_value]
             return source[node.index] if isinstance(source, tuple) else None

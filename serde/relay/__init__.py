@@ -38,8 +38,8 @@ from serde.relay.verify import verify
 __all__ = [
     "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
     "ModelMeta", "RelayModel", "Span", "TensorType", "Tuple", "TupleGetItem", "TupleType",
-    "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor", "fromtext", "loops",
-    "op", "structural_equal", "symbol", "transform", "var", "verify",
+    "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor", "fromtext",
+    "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")

@@ -538,9 +538,6 @@ class _Parser(ValueParser):
             )
         try:
             if attrs:
-                for value in attrs.values():
-                    if isinstance(value, Function):
-                        infer_function(value)
                 bound = definition.bind(attrs)
             else:
                 known = self._plain.get(definition)

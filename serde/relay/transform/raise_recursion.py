@@ -33,7 +33,9 @@ from serde.relay.expr import (
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
 from serde.relay.transform.base import Pass
+from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.infer_type import infer_function
+from serde.relay.transform.inline import ToGraphNormalForm
 from serde.relay.transform.purity import is_random
 from serde.relay.types import TensorType, accepts
 from serde.relay.visit import children, free_vars, post_order, rewrite
@@ -174,6 +176,7 @@ class _Recursion:
 
 def _read(function: Function, own: Expr) -> _Recursion | None:
     """Return `function`, whose name inside is `own`, taken apart; None if it has another shape."""
+    function = ToGraphNormalForm().transform(function)
     lets, choice = _peeled(function.body)
     if not isinstance(choice, If):
         return None
@@ -398,14 +401,14 @@ def _is_next(node: Expr, counted: Var) -> bool:
 
 def _distance(stop: Expr, start: Expr, inclusive: bool) -> Expr:
     """Return how many numbers there are from `start` to `stop`; below 1 for none."""
-    if _is_zero(start) and stop.type == _COUNT and not inclusive:
-        return stop
-    if isinstance(stop, Constant) and isinstance(start, Constant):
-        return const(int(stop.data) - int(start.data) + inclusive, "int64")
-    wide = [
-        part if part.type == _COUNT else call("cast", part, dtype="int64") for part in (stop, start)
-    ]
-    count = call("subtract", *wide)
+    offset = int(start.data) - inclusive if isinstance(start, Constant) else None
+    if offset is not None and isinstance(stop, Constant):
+        return const(int(stop.data) - offset, "int64")
+    wide = stop if stop.type == _COUNT else call("cast", stop, dtype="int64")
+    if offset is not None:
+        return call("subtract", wide, const(offset, "int64")) if offset else wide
+    first = start if start.type == _COUNT else call("cast", start, dtype="int64")
+    count = call("subtract", wide, first)
     return call("add", count, const(1, "int64")) if inclusive else count
 
 
@@ -472,9 +475,17 @@ def _joined(start: Expr, stack: Expr, front: bool) -> Expr:
     """Return a parameter that grew from `start` by the rows of `stack`."""
     if front:
         stack = call("reverse", stack, axis=0)
-    if isinstance(start.type, TensorType) and start.type.shape[0] == 0:
+    if _is_empty(start):
         return stack
     return call("concatenate", [stack, start] if front else [start, stack], axis=0)
+
+
+def _is_empty(start: Expr) -> bool:
+    """Whether a tensor is known to have no rows."""
+    if isinstance(start, Call) and _is_op(start, "dyn.zeros"):
+        shape = shape_value(start.args[0])
+        return shape is not None and shape[0] == 0
+    return isinstance(start.type, TensorType) and start.type.shape[0] == 0
 
 
 def _body(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> tuple[Function, list[Expr]]:

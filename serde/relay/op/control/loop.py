@@ -34,7 +34,9 @@ def _loop_type(
     captures: Sequence[Type],
     *,
     body: Function,
-) -> tuple[TensorType, ...]:
+) -> tuple[TensorType, ...] | None:
+    if body.type is None:
+        return None
     _require_scalar("limit", limit, bodies.SCALAR_INT)
     _require_scalar("going", going, bodies.SCALAR_BOOL)
     given: list[tuple[str, Type]] = [("iteration", bodies.SCALAR_INT)]

@@ -84,7 +84,9 @@ def _scan_type(
     *,
     body: Function,
     **directions: AnyValue,
-) -> tuple[TensorType, ...]:
+) -> tuple[TensorType, ...] | None:
+    if body.type is None:
+        return None
     if not scanned:
         raise TypeInferenceError("a scan needs a tensor to walk along")
     first, walked = _tensors("state", state), _tensors("scanned", scanned)
