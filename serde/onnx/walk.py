@@ -167,6 +167,7 @@ class _Walk:
         self._context = ExportContext(builder)
         self._functions = LocalFunctions(builder) if local_functions else None
         self._active: set[Function] = set()
+        self._taken: dict[Function, list[Var]] = {}
 
     def main(
         self,
@@ -208,8 +209,14 @@ class _Walk:
         finish: Finish,
     ) -> Frame:
         self._active.add(function)
-        placement = place(function.body, base, self._name_of)
+        placement = place(function.body, base, self._name_of, self._taken_by)
         return Frame(function.body, base, placement, values, symbols, finish, function)
+
+    def _taken_by(self, function: Function) -> list[Var]:
+        """Return the variables that a function takes from around it."""
+        if function not in self._taken:
+            self._taken[function] = free_vars(function)
+        return self._taken[function]
 
     def _name_of(self, node: Expr) -> str:
         """Take a name for a node with subgraphs; the node that is emitted gets it."""
@@ -281,7 +288,7 @@ class _Walk:
         values: dict[Expr, Values | None] = {
             param: _retyped(frame.values[argument], param.type) for param, argument in given
         }
-        values.update((each, frame.values[each]) for each in free_vars(function))
+        values.update((each, frame.values[each]) for each in self._taken_by(function))
         around = frame.symbols if callee(node) is function else None
         symbols = SymbolTable(self._builder.scope, around)
         symbols.add(_all_leaves(values))
@@ -297,7 +304,7 @@ class _Walk:
             return None
         called = callee(node)
         name = called.name_hint if isinstance(called, GlobalVar) else ""
-        bound = [*node.args, *free_vars(function)]
+        bound = [*node.args, *self._taken_by(function)]
         given = [frame.values[each] for each in bound]
         return self._functions.call(function, name, given)
 
