@@ -14,7 +14,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import SPATIAL, fixed, pads
+from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import arranged, unsqueeze

@@ -11,7 +11,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import filters, fixed, kernel_shape, pads, require_bytes
+from serde.onnx.ops.conv.windows import filters, fixed, kernel_shape, pads, require_bytes
 from serde.onnx.ops.elementwise import (
     cast,
     export_clip,

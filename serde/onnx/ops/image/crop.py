@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import fixed
+from serde.onnx.ops.conv.windows import fixed
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, beyond, length_of, pixels, rounded, sampled
 from serde.onnx.ops.shape import arranged

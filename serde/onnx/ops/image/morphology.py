@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import pads
+from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS

@@ -10,7 +10,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import SPATIAL
+from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.shape import arranged, integers
 from serde.onnx.ops.table import OPS
