@@ -17,7 +17,6 @@ _IN_ALL = {
     "image.resize2d-4": "a Resize of a region is not exported",
     "nn.avg_pool2d-3": "an AveragePool of ONNX takes no integers",
     "nn.mirror_pad-1": "ONNX has no symmetric padding",
-    "vision.all_class_non_max_suppression-2": "ONNX does not order detections of all classes",
     "vision.roi_align-2": "the greatest of ONNX is that of weighted neighbours, not of samples",
     "qnn.avg_pool2d-0": "an AveragePool of ONNX takes no integers",
     "qnn.avg_pool2d-1": "an AveragePool of ONNX takes no integers",

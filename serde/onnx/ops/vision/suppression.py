@@ -13,7 +13,7 @@ from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.weights import numpy_dtype
 
-__all__ = ["compacted", "kept_boxes", "moved_rows", "strictly"]
+__all__ = ["compacted", "kept_boxes", "moved_rows", "steps", "strictly", "within"]
 
 
 def compacted(ctx: Ctx, valid: Value, count: Value) -> tuple[Value, Value, Value]:
@@ -74,27 +74,35 @@ def strictly(ctx: Ctx, threshold: Value) -> Value:
     return ctx.emit("Mul", threshold, ctx.const(np.nextafter(np.float32(1), np.float32(0))))
 
 
+def within(ctx: Ctx, overlap: Value) -> Value:
+    """Return a threshold of overlap as ONNX takes it: a vector, from 0 to 1."""
+    bound = ctx.emit("Max", overlap, ctx.const(0, np.float32))
+    return ctx.emit("Reshape", ctx.emit("Min", bound, ctx.const(1, np.float32)), ctx.ints([1]))
+
+
 def kept_boxes(
-    ctx: Ctx, corners: Value, marks: Value, most: Value, overlap: Value, shape: Value
+    ctx: Ctx,
+    corners: Value,
+    marks: Value,
+    most: Value,
+    overlap: Value,
+    least: Value | None = None,
 ) -> Value:
     """Return which boxes of which class stay, as numbers 0 and 1 of int64.
 
     Args:
         ctx: Where nodes are written.
         corners: ``(n, boxes, 4)`` of float32, two opposite corners each.
-        marks: ``(n, classes, boxes)`` of float32; what is not above zero takes no part.
+        marks: ``(n, classes, boxes)`` of float32.
         most: How many boxes of a class may stay, a vector of int64.
-        overlap: Above which a box goes, float32; beyond 0 to 1 it is the nearest of these.
-        shape: That of `marks`, a vector of int64.
+        overlap: Above which a box goes, see :func:`within`.
+        least: What a box must be marked above to take part, a vector of float32; 0 if left out.
     """
-    bound = ctx.emit("Max", overlap, ctx.const(0, np.float32))
-    bound = ctx.emit("Reshape", ctx.emit("Min", bound, ctx.const(1, np.float32)), ctx.ints([1]))
-    least = ctx.const([0], np.float32)
-    found = ctx.emit("NonMaxSuppression", corners, marks, most, bound, least)
+    least = ctx.const([0], np.float32) if least is None else least
+    found = ctx.emit("NonMaxSuppression", corners, marks, most, overlap, least)
     count = ctx.emit("Gather", ctx.emit("Shape", found), ctx.ints([0]), axis=0)
-    return ctx.emit(
-        "ScatterND", filled(ctx, shape, 0, "int64"), found, filled(ctx, count, 1, "int64")
-    )
+    zeros = filled(ctx, ctx.emit("Shape", marks), 0, "int64")
+    return ctx.emit("ScatterND", zeros, found, filled(ctx, count, 1, "int64"))
 
 
 @OPS.exports("vision.non_max_suppression")
@@ -119,7 +127,7 @@ def export_non_max_suppression(
     if type_.dtype != "float32":
         raise Unsupported(f"boxes of {type_.dtype}; ONNX suppresses those of float32")
     number, width = (ctx.shape([dim]) for dim in type_.shape[1:])
-    places = _steps(ctx, squeeze(ctx, number, [0]))
+    places = steps(ctx, squeeze(ctx, number, [0]))
     bound = widened(ctx, iou_threshold, "float32")
     active = ctx.emit("Greater", bound, ctx.const(0, np.float32))
     count = unsqueeze(ctx, widened(ctx, valid_count, "int64"), [1])
@@ -137,7 +145,7 @@ def export_non_max_suppression(
         )
     ends = (ctx.ints([coord_start]), ctx.ints([coord_start + 4]), ctx.ints([2]))
     corners = ctx.emit("Slice", rows, *ends)
-    kept = kept_boxes(ctx, corners, marks, number, strictly(ctx, bound), ctx.emit("Shape", marks))
+    kept = kept_boxes(ctx, corners, marks, number, within(ctx, strictly(ctx, bound)))
     kept = reduce(ctx, "ReduceMax", kept, [1], False)
     gone = _gone(ctx, kept, takes_part, widened(ctx, max_output_size, "int64"))
     gone = ctx.emit("And", gone, active)
@@ -157,7 +165,7 @@ def export_non_max_suppression(
     return moved_rows(ctx, rows, order, first, width, type_.dtype)
 
 
-def _steps(ctx: Ctx, end: Value) -> Value:
+def steps(ctx: Ctx, end: Value) -> Value:
     """Return 0, 1, ... below `end`, a number of int64."""
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
