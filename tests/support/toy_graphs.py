@@ -310,6 +310,7 @@ RESIZES: dict[str, dict[str, Any]] = {
     "size_up": {"height": 20, "width": 17},
     "size_down": {"height": 5, "width": 6},
     "size_scale": {"scale_height": 2.0, "scale_width": 1.5},
+    "rounded_scale": {"scale_height": 1.1, "scale_width": 0.7},
     "odd_scale": {"mode": "odd_scale", "scale_height": 2.0, "scale_width": 2.0},
     "to_even_down": {"mode": "to_even_down"},
     "to_even_up": {"mode": "to_even_up"},
