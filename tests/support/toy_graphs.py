@@ -310,7 +310,6 @@ RESIZES: dict[str, dict[str, Any]] = {
     "size_up": {"height": 20, "width": 17},
     "size_down": {"height": 5, "width": 6},
     "size_scale": {"scale_height": 2.0, "scale_width": 1.5},
-    "rounded_scale": {"scale_height": 1.1, "scale_width": 0.7},
     "odd_scale": {"mode": "odd_scale", "scale_height": 2.0, "scale_width": 2.0},
     "to_even_down": {"mode": "to_even_down"},
     "to_even_up": {"mode": "to_even_up"},
@@ -340,6 +339,14 @@ RESAMPLING = [
         )
         for corners in (True, False)
     ],
+    toy(
+        "resize_rounded_scale",
+        lambda s, x: s.contrib.BilinearResize2D(x, scale_height=0.29, scale_width=0.57),
+        1,
+        2,
+        100,
+        100,
+    ),
     toy("resize_default_corners", lambda s, x: s.contrib.BilinearResize2D(x, height=18, width=7)),
     toy("upsample_nearest", lambda s, x: s.UpSampling(x, scale=3, sample_type="nearest")),
     *[
