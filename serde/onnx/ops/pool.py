@@ -13,9 +13,13 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv import SPATIAL, fixed, pads
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.elementwise import cast, comparable, widened, working
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import along, arranged, counting, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Call
+from serde.relay.op.pool.reduction import lowest
 from serde.relay.shapes import is_float, pool_dim
 from serde.weights import Array
 
@@ -33,8 +37,10 @@ def _max_pool(ndim: int) -> Callable[..., Value]:
         out_layout: str,
         ceil_mode: bool,
     ) -> Value:
-        if ctx.version < 12 and not is_float(ctx.type(x).dtype):
-            raise Unsupported("the maximum of integers needs version 12")
+        dtype = ctx.type(x).dtype
+        if not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8")):
+            taps = _Taps.of(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            return arranged(ctx, taps.maximum(ctx, x), layout, out_layout or layout)
         result = ctx.emit(
             "MaxPool",
             arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
@@ -63,17 +69,18 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
         ceil_mode: bool,
         count_include_pad: bool,
     ) -> Value:
-        """Dilation came with 19.
+        """ONNX takes no integers, and dilation from 19 on only: sums are spelled out then.
 
         Runtimes differ in what a window that reaches past the padding counts. Where
         lengths are fixed there is none: zeros are put behind the data, and the means
         scaled to the count that Relay divides by.
         """
-        if not is_float(ctx.type(x).dtype):
-            raise Unsupported("an average of integers")
         dilations = fixed(dilation, "dilation")
-        if any(each != 1 for each in dilations) and ctx.version < 19:
-            raise Unsupported("dilation of an average needs version 19")
+        late = ctx.version < 19 and any(each != 1 for each in dilations)
+        if late or not is_float(ctx.type(x).dtype):
+            taps = _Taps.of(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = taps.mean(ctx, x, count_include_pad)
+            return arranged(ctx, mean, layout, out_layout or layout)
         window = _Window(
             fixed(pool_size, "pool_size"), fixed(strides, "strides"), dilations, pads(padding, ndim)
         )
@@ -88,7 +95,8 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
             counts = None if count_include_pad else window.scale(known)
             around, ceil, count_include_pad = [0] * (2 * ndim), False, True
         elif ceil and count_include_pad:
-            raise Unsupported("a padded average past the padding needs fixed lengths")
+            taps = _Taps.of(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            return arranged(ctx, taps.mean(ctx, x, True), layout, out_layout or layout)
         result = ctx.emit(
             "AveragePool",
             moved,
@@ -151,6 +159,103 @@ class _Window:
         return result
 
 
+@dataclass(frozen=True)
+class _Taps:
+    """The places that each window looks up, axis by axis, for what no pooling of ONNX says.
+
+    Attributes:
+        axes: The spatial axes.
+        sides: Padding before and after each, so wide that every window ends inside.
+        places: For each axis a table of the places in the padded data, a row for each window.
+        size: How many places a window has.
+    """
+
+    axes: list[int]
+    sides: list[tuple[int, int]]
+    places: list[Value]
+    size: int
+
+    @classmethod
+    def of(
+        cls,
+        ctx: Ctx,
+        x: Value,
+        layout: str,
+        pool_size: tuple[Dim, ...],
+        strides: tuple[Dim, ...],
+        dilation: tuple[Dim, ...],
+        padding: tuple[Dim, ...],
+        ceil_mode: bool,
+    ) -> _Taps:
+        """Return the places of the windows that attributes describe."""
+        ndim = len(pool_size)
+        sizes, steps = fixed(pool_size, "pool_size"), fixed(strides, "strides")
+        gaps, around = fixed(dilation, "dilation"), pads(padding, ndim)
+        axes = [layout.index(letter) for letter in SPATIAL[ndim]]
+        sides, places = [], []
+        for i, axis in enumerate(axes):
+            before, after = around[i], around[ndim + i]
+            length = ctx.type(x).shape[axis]
+            count = pool_dim(
+                length, sizes[i], steps[i], before + after, gaps[i], ceil_mode=ceil_mode
+            )
+            starts = ctx.emit("Mul", counting(ctx, ctx.shape([count])), ctx.ints([steps[i]]))
+            offsets = ctx.const(np.arange(sizes[i]) * gaps[i], np.int64)
+            places.append(ctx.emit("Add", along(ctx, starts, 0, 2), offsets))
+            sides.append((before, after + (steps[i] - 1 if ceil_mode else 0)))
+        return cls(axes, sides, places, int(np.prod(sizes)))
+
+    def _reduced(self, ctx: Ctx, op: str, x: Value, rank: int, fill: Value) -> Value:
+        if any(side for pair in self.sides for side in pair):
+            widths = [0] * (2 * rank)
+            for axis, (before, after) in zip(self.axes, self.sides, strict=True):
+                widths[axis], widths[rank + axis] = before, after
+            x = ctx.emit("Pad", x, ctx.ints(widths), fill)
+        for axis, places in zip(self.axes, self.places, strict=True):
+            x = reduce(ctx, op, ctx.emit("Gather", x, places, axis=axis), [axis + 1], False)
+        return x
+
+    def maximum(self, ctx: Ctx, x: Value) -> Value:
+        """Return the greatest of each window; padding is the least number of the dtype."""
+        dtype = ctx.type(x).dtype
+        work = comparable(dtype)
+        least = ctx.const(lowest(np.dtype(dtype)), work)
+        found = self._reduced(ctx, "ReduceMax", widened(ctx, x, work), ctx.type(x).rank, least)
+        return found if work == dtype else cast(ctx, found, dtype)
+
+    def mean(self, ctx: Ctx, x: Value, count_include_pad: bool) -> Value:
+        """Return the sum of each window over its size, or over its places inside the data.
+
+        Integers are summed in int64, and the quotient cut towards zero.
+        """
+        type_ = ctx.type(x)
+        work = working(type_.dtype) if is_float(type_.dtype) else "int64"
+        total = self._reduced(
+            ctx, "ReduceSum", widened(ctx, x, work), type_.rank, ctx.const(0, work)
+        )
+        divisor = ctx.const(self.size, np.int64) if count_include_pad else self._inside(ctx, x)
+        by = divisor if work == "int64" else cast(ctx, divisor, work)
+        mean = ctx.emit("Div", total, by)
+        return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
+
+    def _inside(self, ctx: Ctx, x: Value) -> Value:
+        """Return how many places of each window hold data, at least 1."""
+        zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
+        result = one
+        for axis, (before, _), places in zip(self.axes, self.sides, self.places, strict=True):
+            first = ctx.const(before, np.int64)
+            end = ctx.emit("Add", lengths(ctx, x, [axis]), first)
+            held = ctx.emit(
+                "And",
+                ctx.emit("Not", ctx.emit("Less", places, first)),
+                ctx.emit("Less", places, end),
+            )
+            count = reduce(ctx, "ReduceSum", cast(ctx, held, np.int64), [1], keepdims=False)
+            count = ctx.emit("Where", ctx.emit("Less", zero, count), count, one)
+            result = ctx.emit("Mul", result, along(ctx, count, axis, ctx.type(x).rank))
+        return result
+
+
 for _ndim in SPATIAL:
     OPS.exports(f"nn.max_pool{_ndim}d")(_max_pool(_ndim))
     OPS.exports(f"nn.avg_pool{_ndim}d")(_avg_pool(_ndim))
@@ -168,7 +273,12 @@ OPS.exports("nn.global_max_pool2d")(_global("GlobalMaxPool"))
 OPS.exports("nn.global_avg_pool2d")(_global("GlobalAveragePool"))
 
 
-@OPS.exports("serde.lp_pool")
+def _is_plain(node: Call) -> bool:
+    return not node.attrs["ceil_mode"] and all(each == 1 for each in node.attrs["dilation"])
+
+
+@OPS.exports("serde.lp_pool", since=18)
+@OPS.exports("serde.lp_pool", when=_is_plain)
 def export_lp_pool(
     ctx: Ctx,
     x: Value,
@@ -181,10 +291,8 @@ def export_lp_pool(
     ceil_mode: bool,
     layout: str,
 ) -> Value:
-    """``ceil_mode`` and dilation came with 18."""
+    """``ceil_mode`` and dilation came with 18; before, such a pooling is decomposed."""
     late = ceil_mode or any(each != 1 for each in dilation)
-    if late and ctx.version < 18:
-        raise Unsupported("ceil_mode and dilation of an lp pooling need version 18")
     ndim = len(pool_size)
     steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
     result = ctx.emit(

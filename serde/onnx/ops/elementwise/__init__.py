@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from serde.onnx.ops.elementwise import binary, convert, fixed_point, unary
-from serde.onnx.ops.elementwise.convert import cast, filled, truth, typed, widened, working
+from serde.onnx.ops.elementwise.convert import (
+    cast,
+    comparable,
+    filled,
+    truth,
+    typed,
+    widened,
+    working,
+)
 from serde.onnx.ops.elementwise.fixed_point import fixed_ratio, scaled
 from serde.onnx.ops.elementwise.unary import export_clip, export_round
 
 __all__ = [
     "binary",
     "cast",
+    "comparable",
     "convert",
     "export_clip",
     "export_round",

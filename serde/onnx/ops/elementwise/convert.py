@@ -62,6 +62,11 @@ def export_reinterpret(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Valu
     return ctx.emit("BitCast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
 
 
+def comparable(dtype: str) -> str:
+    """Return a dtype that holds `dtype`, and in which ONNX compares and takes the greatest."""
+    return dtype if dtype == "uint64" else working(dtype)
+
+
 def widened(ctx: Ctx, x: Value, dtype: str) -> Value:
     """Return `x` in `dtype`; itself where it is that already."""
     return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)

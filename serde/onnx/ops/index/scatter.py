@@ -9,7 +9,7 @@ from typing import Literal
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast, filled, widened, working
+from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
 from serde.onnx.ops.index.scan import Scanned, Step, scan
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape import integers, unsqueeze
@@ -66,7 +66,7 @@ def export_scatter_elements(
         return ctx.emit("ScatterElements", x, indices, updates, axis=place)
     places = integers(ctx, indices)
     if reduction != "mean":
-        work = working(type_.dtype)
+        work = (comparable if reduction in ("min", "max") else working)(type_.dtype)
         operands = widened(ctx, x, work), places, widened(ctx, updates, work)
         result = _elements(ctx, *operands, place, reduction, work)
         return result if work == type_.dtype else cast(ctx, result, type_.dtype)
@@ -94,7 +94,7 @@ def export_scatter_nd(
         rows = ctx.emit("Transpose", rows, perm=[*range(1, rank), 0])
     if mode == "update":
         return ctx.emit("ScatterND", x, rows, updates)
-    work = working(dtype)
+    work = (comparable if mode in ("min", "max") else working)(dtype)
     operands = widened(ctx, x, work), rows, widened(ctx, updates, work)
     if ctx.version >= SINCE[mode]:
         result = ctx.emit("ScatterND", *operands, reduction=mode)

@@ -74,18 +74,35 @@ def export_dyn_expand_dims(ctx: Ctx, x: Value, axis: Value, *, num_newaxis: int)
 
 @OPS.exports("dyn.expand_dims")
 def export_dyn_expand_dims_v1(ctx: Ctx, x: Value, axis: Value, *, num_newaxis: int) -> Value:
-    """Before 13 the places are an attribute."""
-    return export_expand_dims(ctx, x, axis=int(ctx.constant(axis).item()), num_newaxis=num_newaxis)
+    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    if axis.data is not None or not num_newaxis:
+        known = 0 if axis.data is None else int(axis.data.item())
+        return export_expand_dims(ctx, x, axis=known, num_newaxis=num_newaxis)
+    place = ctx.emit("Reshape", integers(ctx, axis), ctx.ints([1]))
+    rank = ctx.ints([ctx.type(x).rank + 1])
+    front = ctx.emit("Mod", ctx.emit("Add", place, rank), rank)
+    shape, first = ctx.emit("Shape", x), ctx.ints([0])
+    before = ctx.emit("Slice", shape, first, front, first)
+    after = ctx.emit("Slice", shape, front, rank, first)
+    whole = ctx.emit("Concat", before, ctx.ints([1] * num_newaxis), after, axis=0)
+    return ctx.emit("Reshape", x, whole)
 
 
 @OPS.exports("dyn.squeeze")
 def export_dyn_squeeze(ctx: Ctx, x: Value, axes: Value) -> Value:
-    """Before 13 the places are an attribute."""
+    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
     if not ctx.static_shape(axes)[0]:
         return x
     if ctx.version >= 13:
         return ctx.emit("Squeeze", x, integers(ctx, axes))
-    return squeeze(ctx, x, [int(axis) for axis in ctx.constant(axes)])
+    if axes.data is not None:
+        return squeeze(ctx, x, [int(axis) for axis in axes.data])
+    rank = ctx.type(x).rank
+    places = ctx.emit("Mod", integers(ctx, axes), ctx.const(rank, np.int64))
+    dropped = ctx.emit("Equal", unsqueeze(ctx, places, [1]), ctx.ints(range(rank)))
+    marks = ctx.emit("ReduceMax", cast(ctx, dropped, np.int32), axes=[0], keepdims=0)
+    kept = ctx.emit("Compress", ctx.emit("Shape", x), ctx.emit("Not", cast(ctx, marks, np.bool_)))
+    return ctx.emit("Reshape", x, kept)
 
 
 @OPS.exports("dyn.nn.pad")
