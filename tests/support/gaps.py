@@ -16,8 +16,6 @@ _IN_ALL = {
     "image.resize2d-4": "a Resize of a region is not exported",
     "vision.all_class_non_max_suppression-2": "ONNX does not order detections of all classes",
     "vision.roi_align-2": "the greatest of ONNX is that of weighted neighbours, not of samples",
-    "qnn.conv2d-3": "ONNX Runtime has ConvInteger with one zero point of the weight only",
-    "qnn.conv2d-4": "a ConvInteger of ONNX takes no 16 bits",
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
 _BITS = "ONNX reads the bits of a float as an integer from version 26 on"

@@ -15,7 +15,7 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.conv import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast, comparable, widened, working
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import along, arranged, counting, lengths
+from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Call
@@ -39,8 +39,9 @@ def _max_pool(ndim: int) -> Callable[..., Value]:
     ) -> Value:
         dtype = ctx.type(x).dtype
         if not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8")):
-            taps = _Taps.of(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
-            return arranged(ctx, taps.maximum(ctx, x), layout, out_layout or layout)
+            window = (pool_size, strides, dilation, padding, ceil_mode)
+            most = _greatest(ctx, x, _sliding(ctx, x, layout, *window))
+            return arranged(ctx, most, layout, out_layout or layout)
         result = ctx.emit(
             "MaxPool",
             arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
@@ -78,8 +79,8 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
         dilations = fixed(dilation, "dilation")
         late = ctx.version < 19 and any(each != 1 for each in dilations)
         if late or not is_float(ctx.type(x).dtype):
-            taps = _Taps.of(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
-            mean = taps.mean(ctx, x, count_include_pad)
+            spelled = _sliding(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = _mean(ctx, x, spelled, count_include_pad)
             return arranged(ctx, mean, layout, out_layout or layout)
         window = _Window(
             fixed(pool_size, "pool_size"), fixed(strides, "strides"), dilations, pads(padding, ndim)
@@ -95,8 +96,9 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
             counts = None if count_include_pad else window.scale(known)
             around, ceil, count_include_pad = [0] * (2 * ndim), False, True
         elif ceil and count_include_pad:
-            taps = _Taps.of(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
-            return arranged(ctx, taps.mean(ctx, x, True), layout, out_layout or layout)
+            spelled = _sliding(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = _mean(ctx, x, spelled, True)
+            return arranged(ctx, mean, layout, out_layout or layout)
         result = ctx.emit(
             "AveragePool",
             moved,
@@ -159,101 +161,78 @@ class _Window:
         return result
 
 
-@dataclass(frozen=True)
-class _Taps:
-    """The places that each window looks up, axis by axis, for what no pooling of ONNX says.
+def _sliding(
+    ctx: Ctx,
+    x: Value,
+    layout: str,
+    pool_size: tuple[Dim, ...],
+    strides: tuple[Dim, ...],
+    dilation: tuple[Dim, ...],
+    padding: tuple[Dim, ...],
+    ceil_mode: bool,
+) -> Windows:
+    ndim = len(pool_size)
+    return Windows.of(
+        ctx,
+        ctx.type(x).shape,
+        [layout.index(letter) for letter in SPATIAL[ndim]],
+        fixed(pool_size, "pool_size"),
+        strides=fixed(strides, "strides"),
+        dilations=fixed(dilation, "dilation"),
+        pads=pads(padding, ndim),
+        ceil_mode=ceil_mode,
+    )
 
-    Attributes:
-        axes: The spatial axes.
-        sides: Padding before and after each, so wide that every window ends inside.
-        places: For each axis a table of the places in the padded data, a row for each window.
-        size: How many places a window has.
+
+def _pooled(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
+    """Reduce the places of each window, one axis after another."""
+    found = windows.padded(ctx, x, rank, fill)
+    for axis, places in zip(windows.axes, windows.places, strict=True):
+        found = reduce(ctx, op, ctx.emit("Gather", found, places, axis=axis), [axis + 1], False)
+    return found
+
+
+def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
+    """Return the greatest of each window; padding is the least number of the dtype."""
+    dtype = ctx.type(x).dtype
+    work = comparable(dtype)
+    least = ctx.const(lowest(np.dtype(dtype)), work)
+    found = _pooled(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
+    return found if work == dtype else cast(ctx, found, dtype)
+
+
+def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Value:
+    """Return the sum of each window over its size, or over its places inside the data.
+
+    Integers are summed in int64, and the quotient cut towards zero.
     """
+    type_ = ctx.type(x)
+    work = working(type_.dtype) if is_float(type_.dtype) else "int64"
+    zero = ctx.const(0, work)
+    total = _pooled(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
+    if count_include_pad:
+        divisor = ctx.const(int(np.prod(windows.sizes)), np.int64)
+    else:
+        divisor = _inside(ctx, x, windows)
+    by = divisor if work == "int64" else cast(ctx, divisor, work)
+    mean = ctx.emit("Div", total, by)
+    return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
 
-    axes: list[int]
-    sides: list[tuple[int, int]]
-    places: list[Value]
-    size: int
 
-    @classmethod
-    def of(
-        cls,
-        ctx: Ctx,
-        x: Value,
-        layout: str,
-        pool_size: tuple[Dim, ...],
-        strides: tuple[Dim, ...],
-        dilation: tuple[Dim, ...],
-        padding: tuple[Dim, ...],
-        ceil_mode: bool,
-    ) -> _Taps:
-        """Return the places of the windows that attributes describe."""
-        ndim = len(pool_size)
-        sizes, steps = fixed(pool_size, "pool_size"), fixed(strides, "strides")
-        gaps, around = fixed(dilation, "dilation"), pads(padding, ndim)
-        axes = [layout.index(letter) for letter in SPATIAL[ndim]]
-        sides, places = [], []
-        for i, axis in enumerate(axes):
-            before, after = around[i], around[ndim + i]
-            length = ctx.type(x).shape[axis]
-            count = pool_dim(
-                length, sizes[i], steps[i], before + after, gaps[i], ceil_mode=ceil_mode
-            )
-            starts = ctx.emit("Mul", counting(ctx, ctx.shape([count])), ctx.ints([steps[i]]))
-            offsets = ctx.const(np.arange(sizes[i]) * gaps[i], np.int64)
-            places.append(ctx.emit("Add", along(ctx, starts, 0, 2), offsets))
-            sides.append((before, after + (steps[i] - 1 if ceil_mode else 0)))
-        return cls(axes, sides, places, int(np.prod(sizes)))
-
-    def _reduced(self, ctx: Ctx, op: str, x: Value, rank: int, fill: Value) -> Value:
-        if any(side for pair in self.sides for side in pair):
-            widths = [0] * (2 * rank)
-            for axis, (before, after) in zip(self.axes, self.sides, strict=True):
-                widths[axis], widths[rank + axis] = before, after
-            x = ctx.emit("Pad", x, ctx.ints(widths), fill)
-        for axis, places in zip(self.axes, self.places, strict=True):
-            x = reduce(ctx, op, ctx.emit("Gather", x, places, axis=axis), [axis + 1], False)
-        return x
-
-    def maximum(self, ctx: Ctx, x: Value) -> Value:
-        """Return the greatest of each window; padding is the least number of the dtype."""
-        dtype = ctx.type(x).dtype
-        work = comparable(dtype)
-        least = ctx.const(lowest(np.dtype(dtype)), work)
-        found = self._reduced(ctx, "ReduceMax", widened(ctx, x, work), ctx.type(x).rank, least)
-        return found if work == dtype else cast(ctx, found, dtype)
-
-    def mean(self, ctx: Ctx, x: Value, count_include_pad: bool) -> Value:
-        """Return the sum of each window over its size, or over its places inside the data.
-
-        Integers are summed in int64, and the quotient cut towards zero.
-        """
-        type_ = ctx.type(x)
-        work = working(type_.dtype) if is_float(type_.dtype) else "int64"
-        total = self._reduced(
-            ctx, "ReduceSum", widened(ctx, x, work), type_.rank, ctx.const(0, work)
-        )
-        divisor = ctx.const(self.size, np.int64) if count_include_pad else self._inside(ctx, x)
-        by = divisor if work == "int64" else cast(ctx, divisor, work)
-        mean = ctx.emit("Div", total, by)
-        return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
-
-    def _inside(self, ctx: Ctx, x: Value) -> Value:
-        """Return how many places of each window hold data, at least 1."""
-        zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
-        result = one
-        for axis, (before, _), places in zip(self.axes, self.sides, self.places, strict=True):
-            first = ctx.const(before, np.int64)
-            end = ctx.emit("Add", lengths(ctx, x, [axis]), first)
-            held = ctx.emit(
-                "And",
-                ctx.emit("Not", ctx.emit("Less", places, first)),
-                ctx.emit("Less", places, end),
-            )
-            count = reduce(ctx, "ReduceSum", cast(ctx, held, np.int64), [1], keepdims=False)
-            count = ctx.emit("Where", ctx.emit("Less", zero, count), count, one)
-            result = ctx.emit("Mul", result, along(ctx, count, axis, ctx.type(x).rank))
-        return result
+def _inside(ctx: Ctx, x: Value, windows: Windows) -> Value:
+    """Return how many places of each window hold data, at least 1."""
+    zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
+    result = one
+    parts = zip(windows.axes, windows.sides, windows.places, strict=True)
+    for axis, (before, _), places in parts:
+        first = ctx.const(before, np.int64)
+        end = ctx.emit("Add", lengths(ctx, x, [axis]), first)
+        behind = ctx.emit("Not", ctx.emit("Less", places, first))
+        held = ctx.emit("And", behind, ctx.emit("Less", places, end))
+        count = reduce(ctx, "ReduceSum", cast(ctx, held, np.int64), [1], keepdims=False)
+        count = ctx.emit("Where", ctx.emit("Less", zero, count), count, one)
+        result = ctx.emit("Mul", result, along(ctx, count, axis, ctx.type(x).rank))
+    return result
 
 
 for _ndim in SPATIAL:

@@ -24,8 +24,10 @@ from serde.onnx.ops.shape.reshape import (
     squeeze,
     unsqueeze,
 )
+from serde.onnx.ops.shape.window import Windows
 
 __all__ = [
+    "Windows",
     "along",
     "arrange",
     "arranged",
