@@ -104,7 +104,7 @@ def test_sequences_along_any_axes(time: int, batch: int, opset: int) -> None:
     check(found, np.ascontiguousarray(np.moveaxis(expected, (0, 1), (batch, time))))
 
 
-@pytest.mark.parametrize("opset", [13, 17, 21])
+@pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("shape", [(1, 4), (3, 1), (3, 4), (1, 1)])
 def test_sum_down_to_a_computed_shape(shape: tuple[int, int], opset: int) -> None:
     x, wanted, data = var("x", 2, N, M), var("shape", 2, dtype="int64"), numbers(2, 3, 4)

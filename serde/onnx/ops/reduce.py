@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim, product
@@ -86,6 +86,10 @@ def export_variance(
     return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))
 
 
+COMPARED = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+"""Dtypes of which ONNX Runtime has no ArgMax, and one that holds each."""
+
+
 def _arg(op: str) -> Callable[..., Value]:
     def export_arg(
         ctx: Ctx,
@@ -100,11 +104,11 @@ def _arg(op: str) -> Callable[..., Value]:
         rank = ctx.type(x).rank
         axes = reduced(rank, axis, exclude)
         last = int(select_last_index) or None
-        if ctx.type(x).dtype == "bool":
-            x = cast(ctx, x, np.int32)
+        shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
+        x = widened(ctx, x, COMPARED.get(dtype, dtype))
         place = axes[0] if len(axes) == 1 else -1
         keep = int(keepdims and len(axes) == 1)
-        rows = x if len(axes) == 1 else _joined(ctx, x, axes, ctx.type(x).shape)
+        rows = x if len(axes) == 1 else _joined(ctx, x, axes, shape)
         if last and ctx.version < 12:
             found = _last(ctx, op, rows, place, keep)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.onnx.ops.elementwise import binary, convert, fixed_point, unary
 from serde.onnx.ops.elementwise.convert import (
     cast,
+    chosen,
     comparable,
     filled,
     truth,
@@ -18,6 +19,7 @@ from serde.onnx.ops.elementwise.unary import export_clip, export_round
 __all__ = [
     "binary",
     "cast",
+    "chosen",
     "comparable",
     "convert",
     "export_clip",

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise.convert import cast, truth
+from serde.onnx.ops.elementwise.convert import cast, chosen, truth
 from serde.onnx.ops.elementwise.unary import same
 from serde.onnx.ops.table import OPS
 from serde.relay.shapes import is_float
@@ -76,7 +76,7 @@ for _name, (_target, _truth) in {
 
 @OPS.exports("where")
 def export_where(ctx: Ctx, condition: Value, x: Value, y: Value) -> Value:
-    return ctx.emit("Where", truth(ctx, condition), x, y)
+    return chosen(ctx, truth(ctx, condition), x, y, ctx.type(x).dtype)
 
 
 @OPS.exports("power")

@@ -67,6 +67,18 @@ def comparable(dtype: str) -> str:
     return dtype if dtype == "uint64" else working(dtype)
 
 
+CHOSEN = {"bool": "uint8", "int16": "int32", "uint16": "int32", "uint64": "int64"}
+"""Dtypes of which ONNX Runtime has no Where, and one of the same values or bits that it has."""
+
+
+def chosen(ctx: Ctx, condition: Value, x: Value, y: Value, dtype: str) -> Value:
+    """Return `x` where the condition holds, else `y`; both are of `dtype`."""
+    work = CHOSEN.get(dtype)
+    if work is None:
+        return ctx.emit("Where", condition, x, y)
+    return cast(ctx, ctx.emit("Where", condition, cast(ctx, x, work), cast(ctx, y, work)), dtype)
+
+
 def widened(ctx: Ctx, x: Value, dtype: str) -> Value:
     """Return `x` in `dtype`; itself where it is that already."""
     return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)

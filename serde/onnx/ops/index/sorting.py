@@ -98,25 +98,23 @@ def export_searchsorted(
     NaN comes after all numbers.
     """
     rank = ctx.type(values).rank
-    keys = unsqueeze(ctx, values, [rank])
+    given = ctx.type(values).dtype
+    work = WIDER.get(given, given)
+    keys = unsqueeze(ctx, widened(ctx, values, work), [rank])
+    whole = widened(ctx, sequence, work)
     own = ctx.type(sequence).rank
-    row = unsqueeze(ctx, sequence, [own - 1]) if own > 1 else sequence
+    row = unsqueeze(ctx, whole, [own - 1]) if own > 1 else whole
     before = ctx.emit("Less", row, keys)
     if right:
         before = ctx.emit("Or", before, ctx.emit("Equal", row, keys))
-    if is_float(ctx.type(values).dtype):
-        last = _nan(ctx, keys, ctx.type(values).dtype)
+    if is_float(work):
+        last = ctx.emit("IsNaN", keys)
         if not right:
-            number = ctx.emit("Not", _nan(ctx, row, ctx.type(values).dtype))
+            number = ctx.emit("Not", ctx.emit("IsNaN", row))
             last = ctx.emit("And", last, number)
         before = ctx.emit("Or", before, last)
     count = reduce(ctx, "ReduceSum", cast(ctx, before, np.int64), [rank], keepdims=False)
     return widened_places(ctx, count, ctx.result_type().dtype)
-
-
-def _nan(ctx: Ctx, x: Value, dtype: str) -> Value:
-    wide = x if dtype in ("float32", "float64") else cast(ctx, x, np.float32)
-    return ctx.emit("IsNaN", wide)
 
 
 @OPS.exports("unique")

@@ -7,6 +7,7 @@ import numpy as np
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.weights import numpy_dtype
@@ -42,7 +43,7 @@ def export_space_to_batch_nd(
     if any(side for pair in sides for side in pair):
         widths = ctx.ints([pair[0] for pair in sides] + [pair[1] for pair in sides])
         value = np.asarray(pad_value).astype(numpy_dtype(type_.dtype))
-        x = ctx.emit("Pad", x, widths, ctx.const(value, type_.dtype))
+        x = padded(ctx, x, type_.dtype, widths, ctx.const(value, type_.dtype))
     result = ctx.result_type().shape
     tail = result[1 + count :]
     split: list[Dim] = [type_.shape[0]]

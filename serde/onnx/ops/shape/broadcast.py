@@ -7,7 +7,6 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened, working
@@ -52,7 +51,7 @@ def _collapsed(ctx: Ctx, x: Value, wanted: Sequence[Dim], shape: Value) -> Value
         short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
         total = _sum_over(ctx, numbers, [*range(offset), *short])
     else:
-        total = _sum_at_run_time(ctx, numbers, shape, offset)
+        total = _sum_at_run_time(ctx, numbers, shape, len(given), offset)
     found = ctx.emit("Reshape", total, shape)
     return found if work == dtype else cast(ctx, found, dtype)
 
@@ -66,11 +65,21 @@ def _sum_over(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("ReduceSum", x, axes=list(axes), keepdims=1)
 
 
-def _sum_at_run_time(ctx: Ctx, x: Value, shape: Value, offset: int) -> Value:
-    """Which axes are short shows when the model runs; before 13 the axes are an attribute."""
-    if ctx.version < 13:
-        raise Unsupported("a sum over axes that show at run time needs version 13")
-    whole = ctx.emit("Concat", ctx.ints([1] * offset), shape, axis=0)
-    short = ctx.emit("NonZero", ctx.emit("Equal", whole, ctx.ints([1])))
-    axes = ctx.emit("Reshape", short, ctx.ints([-1]))
-    return ctx.emit("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
+def _sum_at_run_time(ctx: Ctx, x: Value, shape: Value, rank: int, offset: int) -> Value:
+    """Which axes are short shows when the model runs; before 13 the axes are an attribute.
+
+    There, the sum or the data itself is taken along each axis, and as much of it as is wanted.
+    """
+    if ctx.version >= 13:
+        whole = ctx.emit("Concat", ctx.ints([1] * offset), shape, axis=0)
+        short = ctx.emit("NonZero", ctx.emit("Equal", whole, ctx.ints([1])))
+        axes = ctx.emit("Reshape", short, ctx.ints([-1]))
+        return ctx.emit("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
+    x = _sum_over(ctx, x, range(offset))
+    for number in range(rank - offset):
+        axis = offset + number
+        length = ctx.emit("Gather", shape, ctx.ints([number]), axis=0)
+        short = ctx.emit("Equal", length, ctx.ints([1]))
+        x = ctx.emit("Where", short, _sum_over(ctx, x, [axis]), x)
+        x = ctx.emit("Slice", x, ctx.ints([0]), length, ctx.ints([axis]))
+    return x

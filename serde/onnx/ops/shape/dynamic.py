@@ -10,6 +10,7 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.shape.reshape import export_expand_dims, integers, reshaped, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 
@@ -109,8 +110,8 @@ def export_dyn_squeeze(ctx: Ctx, x: Value, axes: Value) -> Value:
 def export_dyn_pad(ctx: Ctx, x: Value, widths: Value, value: Value, *, pad_mode: str) -> Value:
     turned = ctx.emit("Transpose", integers(ctx, widths), perm=[1, 0])
     sides = ctx.emit("Reshape", turned, ctx.ints([-1]))
-    if pad_mode != "constant":
-        return ctx.emit("Pad", x, sides, mode=pad_mode)
     dtype = ctx.type(x).dtype
+    if pad_mode != "constant":
+        return padded(ctx, x, dtype, sides, None, pad_mode)
     filler = value if ctx.type(value).dtype == dtype else cast(ctx, value, dtype)
-    return ctx.emit("Pad", x, sides, filler, mode="constant")
+    return padded(ctx, x, dtype, sides, filler)

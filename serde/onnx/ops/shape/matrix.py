@@ -6,7 +6,7 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape.reshape import along, counting, integers, lengths
 from serde.onnx.ops.table import OPS
 
@@ -36,7 +36,7 @@ def export_trilu_v1(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
     rows, columns = _places(ctx, x)
     bound = ctx.emit("Add", rows, integers(ctx, k))
     outside = ctx.emit("Less", *((columns, bound) if upper else (bound, columns)))
-    return ctx.emit("Where", outside, ctx.scalar_like(x, 0), x)
+    return chosen(ctx, outside, ctx.scalar_like(x, 0), x, ctx.type(x).dtype)
 
 
 @OPS.exports("matrix_set_diag")
@@ -75,7 +75,7 @@ def export_matrix_set_diag(
     kept = lengths(ctx, x, range(ctx.type(x).rank - 2))
     flat = ctx.emit("Reshape", diagonal, ctx.emit("Concat", kept, ctx.ints([-1]), axis=0))
     found = ctx.emit("Gather", flat, place, axis=-1)
-    return ctx.emit("Where", outside, x, found)
+    return chosen(ctx, outside, x, found, ctx.type(x).dtype)
 
 
 def _longest(ctx: Ctx, x: Value, number: Value) -> Value:

@@ -8,9 +8,24 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape.reshape import counting, lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.weights import numpy_dtype
+
+PADDED = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
+"""Dtypes of which not every version of Pad is in ONNX Runtime, and one that holds each."""
+
+
+def padded(
+    ctx: Ctx, x: Value, dtype: str, widths: Value, value: Value | None, mode: str = "constant"
+) -> Value:
+    """Return `x`, of `dtype`, padded; `widths` has all before the axes first."""
+    work = PADDED.get(dtype)
+    if work is None:
+        return ctx.emit("Pad", x, widths, value, mode=mode)
+    filler = None if value is None else cast(ctx, value, work)
+    return cast(ctx, ctx.emit("Pad", cast(ctx, x, work), widths, filler, mode=mode), dtype)
 
 
 @OPS.exports("nn.pad")
@@ -19,12 +34,12 @@ def export_pad(
 ) -> Value:
     """ONNX lists all widths before the axes first, then those behind them."""
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
-    if pad_mode != "constant":
-        return ctx.emit("Pad", x, widths, mode=pad_mode)
     dtype = ctx.type(x).dtype
+    if pad_mode != "constant":
+        return padded(ctx, x, dtype, widths, None, pad_mode)
     if ctx.type(value).dtype != dtype:
         value = ctx.scalar_like(x, ctx.constant(value).item())
-    return ctx.emit("Pad", x, widths, value, mode="constant")
+    return padded(ctx, x, dtype, widths, value)
 
 
 @OPS.exports("nn.mirror_pad")
@@ -34,7 +49,7 @@ def export_mirror_pad(
     if mode != "REFLECT":
         return _symmetric(ctx, x, pad_width)
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
-    return ctx.emit("Pad", x, widths, mode="reflect")
+    return padded(ctx, x, ctx.type(x).dtype, widths, None, "reflect")
 
 
 def _symmetric(ctx: Ctx, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
@@ -68,8 +83,8 @@ def export_dilate(ctx: Ctx, x: Value, *, strides: tuple[int, ...], dilation_valu
     for stride in strides:
         behind += [0] if stride == 1 else [0, stride - 1]
     widths = ctx.ints([*[0] * len(behind), *behind])
-    padded = ctx.emit("Pad", single, widths, ctx.const(value, type_.dtype))
+    apart = padded(ctx, single, type_.dtype, widths, ctx.const(value, type_.dtype))
     shape = ctx.emit("Mul", lengths(ctx, x, range(type_.rank)), ctx.ints(strides))
-    joined = ctx.emit("Reshape", padded, shape)
+    joined = ctx.emit("Reshape", apart, shape)
     starts, ends = ctx.ints([0] * len(wide)), ctx.ints(1 - strides[axis] for axis in wide)
     return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
