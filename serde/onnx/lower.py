@@ -92,11 +92,11 @@ def _native(
     opset: int,
     intermediate_shapes: bool,
 ) -> OnnxModel:
-    used = {name for node in builder.nodes for name in node.input}
+    nodes, used = _needed(builder.nodes, outputs)
     weights = {name: each for name, each in builder.weights.items() if name in used}
     inputs = [param for param in model.main.params if param.name_hint not in model.params]
     graph = helper.make_graph(
-        nodes=builder.nodes,
+        nodes=nodes,
         name=model.meta.extra.get("name", "main"),
         inputs=[
             tensor_type_proto(param.name_hint, param.type)
@@ -113,7 +113,7 @@ def _native(
         graph.value_info.extend(
             tensor_type_proto(name, type_)
             for name, type_ in builder.value_types.items()
-            if name not in final and name not in weights
+            if name in used and name not in final and name not in weights
         )
     opsets = [helper.make_opsetid("", opset)]
     proto = helper.make_model(
@@ -130,6 +130,34 @@ def _native(
     }
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})
     return OnnxModel(proto, weights)
+
+
+def _needed(
+    nodes: list[onnx.NodeProto], outputs: list[Value]
+) -> tuple[list[onnx.NodeProto], set[str]]:
+    """Return the nodes that the outputs depend on, in their order, and all that these read."""
+    used = {value.name for value in outputs}
+    kept = []
+    for node in reversed(nodes):
+        if used.isdisjoint(node.output):
+            continue
+        kept.append(node)
+        used.update(_reads(node))
+    return kept[::-1], used
+
+
+def _reads(node: onnx.NodeProto) -> set[str]:
+    """Return what a node reads, the nodes of its bodies included."""
+    names = set()
+    stack = [node]
+    while stack:
+        inner = stack.pop()
+        names.update(inner.input)
+        for attribute in inner.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                stack += attribute.g.node
+                names.update(value.name for value in attribute.g.output)
+    return names
 
 
 def _infer_shapes(native: OnnxModel) -> None:

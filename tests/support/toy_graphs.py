@@ -339,14 +339,6 @@ RESAMPLING = [
         )
         for corners in (True, False)
     ],
-    toy(
-        "resize_rounded_scale",
-        lambda s, x: s.contrib.BilinearResize2D(x, scale_height=0.29, scale_width=0.57),
-        1,
-        2,
-        100,
-        100,
-    ),
     toy("resize_default_corners", lambda s, x: s.contrib.BilinearResize2D(x, height=18, width=7)),
     toy("upsample_nearest", lambda s, x: s.UpSampling(x, scale=3, sample_type="nearest")),
     *[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
 
@@ -190,3 +191,9 @@ def export_l2_normalize(ctx: Ctx, x: Value, *, eps: float, axis: tuple[int, ...]
     axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
     total = reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
     return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))
+
+
+@OPS.exports("nn.dropout")
+def export_dropout(ctx: Ctx, x: Value, *, rate: float) -> tuple[Value, Value]:
+    """At inference nothing is dropped, and the mask is of ones."""
+    return x, filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -21,10 +22,12 @@ from serde.onnx.ops.elementwise import (
     typed,
 )
 from serde.onnx.ops.linalg import integer_product
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape import Windows, arranged, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.op.qnn.conv import channel_zero_point
 from serde.relay.op.qnn.parameters import along_axis, fixed_point
+from serde.relay.types import TensorType
 
 
 def _along(ctx: Ctx, values: Value, like: Value, axis: int) -> Value:
@@ -238,8 +241,26 @@ def export_conv2d(
     out_layout: str,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """ConvInteger pads with the zero point, too; the scales do not enter the sums."""
-    require_bytes(ctx, x, weight)
+    """ConvInteger pads with the zero point, too; the scales do not enter the sums.
+
+    Of bytes with one zero point each; other integers are a product of windows with filters.
+    """
+    if not _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point):
+        sides = (
+            _shifted(ctx, x, input_zero_point),
+            _shifted(ctx, weight, weight_zero_point, kernel_layout),
+        )
+        found = _window_product(
+            ctx,
+            (x, weight),
+            sides,
+            (data_layout, kernel_layout),
+            strides,
+            padding,
+            dilation,
+            groups,
+        )
+        return arranged(ctx, found, "NCHW", out_layout or data_layout)
     result = ctx.emit(
         "ConvInteger",
         arranged(ctx, x, data_layout, "NCHW"),
@@ -255,6 +276,73 @@ def export_conv2d(
     if ctx.result_type().dtype == "int64":
         result = cast(ctx, result, np.int64)
     return arranged(ctx, result, "NCHW", out_layout or data_layout)
+
+
+def _has_integer_form(
+    ctx: Ctx, x: Value, weight: Value, zero_point: Value, weight_zero_point: Value
+) -> bool:
+    """Whether ConvInteger, and ONNX Runtime's, says a convolution."""
+    try:
+        require_bytes(ctx, x, weight)
+    except Unsupported:
+        return False
+    pairs = ((zero_point, x), (weight_zero_point, weight))
+    return all(_scalar_within(point, ctx.type(each).dtype) for point, each in pairs)
+
+
+def _shifted(ctx: Ctx, x: Value, zero_point: Value, layout: str | None = None) -> Value:
+    """Return integers less their zero point, as wide as the sums that they enter."""
+    wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
+    if layout is not None and ctx.type(zero_point).size != 1:
+        lengths = ctx.static_shape(x)
+        points = channel_zero_point(ctx.constant(zero_point), np.empty(lengths, np.bool_), layout)
+        point = ctx.const(points, wide)
+    else:
+        point = ctx.emit("Reshape", cast(ctx, zero_point, wide), ctx.ints([1]))
+    return ctx.emit("Sub", cast(ctx, x, wide), point)
+
+
+def _window_product(
+    ctx: Ctx,
+    given: tuple[Value, Value],
+    sides: tuple[Value, Value],
+    layouts: tuple[str, str],
+    strides: Sequence[Dim],
+    padding: Sequence[Dim],
+    dilation: Sequence[Dim],
+    groups: int,
+) -> Value:
+    """Return a convolution of int32 or int64 as NCHW: its windows times its filters, by groups."""
+    x_type, w_type = (ctx.type(each) for each in given)
+    shape = [x_type.shape[layouts[0].index(letter)] for letter in "NCHW"]
+    dtype = "int64" if ctx.result_type().dtype == "int64" else "int32"
+    weight = replace(sides[1], type=TensorType(w_type.shape, dtype))
+    kernel = filters(ctx, weight, layouts[1], "OIHW", groups)
+    size = kernel_shape(ctx, given[1], layouts[1], "HW")
+    windows = Windows.of(
+        ctx,
+        shape,
+        [2, 3],
+        size,
+        strides=fixed(strides, "strides"),
+        dilations=fixed(dilation, "dilation"),
+        pads=pads(padding, 2),
+    )
+    data = windows.padded(ctx, arranged(ctx, sides[0], layouts[0], "NCHW"), 4, ctx.const(0, dtype))
+    batch, channels, (rows, columns) = shape[0], fixed([shape[1]], "channels")[0], windows.counts
+    depth = channels // groups
+    cut = ctx.shape([batch, groups, depth, rows, size[0], columns, size[1]])
+    parts = ctx.emit("Reshape", windows.taken(ctx, data), cut)
+    turned = ctx.emit("Transpose", parts, perm=[0, 1, 3, 5, 2, 4, 6])
+    taps = depth * size[0] * size[1]
+    flat = ctx.emit("Reshape", turned, ctx.shape([batch, groups, rows * columns, taps]))
+    table = ctx.emit("Reshape", kernel, ctx.ints([groups, -1, taps]))
+    found = ctx.emit("MatMul", flat, ctx.emit("Transpose", table, perm=[0, 2, 1]))
+    total = ctx.emit("Transpose", found, perm=[0, 1, 3, 2])
+    (out,) = fixed([w_type.size // taps], "channels")
+    result = ctx.emit("Reshape", total, ctx.shape([batch, out, rows, columns]))
+    wanted = ctx.result_type().dtype
+    return result if wanted == dtype else cast(ctx, result, wanted)
 
 
 def _point(ctx: Ctx, zero_point: Value, like: Value) -> Value:
