@@ -138,19 +138,6 @@ def test_scale_that_is_computed_is_refused() -> None:
         _export(body, [x, scale])
 
 
-def test_integer_transposed_convolution_is_refused() -> None:
-    x, w = _bytes("x", 1, 2, 3, 3), _bytes("w", 2, 3, 2, 2)
-    body = relay.qnn.op.conv2d_transpose(x, w, ZERO, ZERO, SCALE, SCALE)
-    with pytest.raises(UnsupportedModelError, match="no exporter"):
-        _export(body, [x, w])
-
-
-def test_random_numbers_are_refused() -> None:
-    key = _bytes("key", 10, dtype="uint64")
-    with pytest.raises(UnsupportedModelError, match="no exporter"):
-        _export(relay.random.uniform(key, (2,))[1], [key])
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "int16"])
 def test_zero_points_of_channels_and_of_run_time(dtype: str) -> None:
     """Padding is the zero point of the data, so that it adds nothing."""

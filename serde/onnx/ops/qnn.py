@@ -12,7 +12,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import filters, fixed, kernel_shape, pads, require_bytes
+from serde.onnx.ops.conv.windows import filters, fixed, kernel_shape, pads, require_bytes
 from serde.onnx.ops.elementwise import (
     cast,
     export_clip,
@@ -357,3 +357,89 @@ def _point(ctx: Ctx, zero_point: Value, like: Value) -> Value:
     if (data < limits.min).any() or (data > limits.max).any():
         raise Unsupported(f"a zero point of {data.tolist()} is outside {dtype}")
     return ctx.const(data.reshape(()) if data.size == 1 else data, dtype)
+
+
+@OPS.exports("qnn.conv2d_transpose")
+def export_conv2d_transpose(
+    ctx: Ctx,
+    x: Value,
+    weight: Value,
+    input_zero_point: Value,
+    weight_zero_point: Value,
+    input_scale: Value,
+    weight_scale: Value,
+    *,
+    channels: Dim | None,
+    kernel_size: Sequence[Dim] | None,
+    strides: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """A convolution of the turned weight with data between which zero points are put."""
+    require_bytes(ctx, x, weight)
+    zero = _point(ctx, input_zero_point, x)
+    window = kernel_shape(ctx, weight, kernel_layout, "HW")
+    spread = [each * (length - 1) for each, length in zip(dilation, window, strict=True)]
+    around = [reach - side for reach, side in zip(spread * 2, pads(padding, 2), strict=True)]
+    for axis, (stride, extra) in enumerate(zip(strides, output_padding, strict=True)):
+        around[2 + axis] += extra - (stride - 1)
+    shape = [ctx.type(x).shape[data_layout.index(letter)] for letter in "NCHW"]
+    image = _stuffed(ctx, arranged(ctx, x, data_layout, "NCHW"), shape, strides, zero)
+    if min(around) < 0:
+        starts = ctx.ints(max(0, -each) for each in around[:2])
+        ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
+        image = ctx.emit("Slice", image, starts, ends, ctx.ints([2, 3]))
+    attrs = {
+        "kernel_shape": window,
+        "pads": [max(0, each) for each in around],
+        "dilations": list(dilation),
+        "group": groups,
+    }
+    lengths = [ctx.type(weight).shape[kernel_layout.index(letter)] for letter in "IOHW"]
+    turned = _turned(ctx, arranged(ctx, weight, kernel_layout, "IOHW"), lengths, groups)
+    points = ctx.constant(weight_zero_point).reshape(-1)
+    if points.size == 1:
+        point = _point(ctx, weight_zero_point, weight)
+        result = ctx.emit("ConvInteger", image, turned, zero, point, **attrs)
+    else:
+        result = ctx.emit("ConvInteger", image, turned, zero, **attrs)
+        ones = ctx.const(np.ones((1, *fixed(lengths[:1], "channels"), *window)), np.uint8)
+        sums = ctx.emit("ConvInteger", image, ones, zero, **attrs)
+        surplus = ctx.emit("Mul", sums, ctx.const(points.reshape(1, -1, 1, 1), np.int32))
+        result = ctx.emit("Sub", result, surplus)
+    if ctx.result_type().dtype == "int64":
+        result = cast(ctx, result, np.int64)
+    return arranged(ctx, result, "NCHW", out_layout or data_layout)
+
+
+def _stuffed(
+    ctx: Ctx, x: Value, shape: Sequence[Dim], strides: Sequence[int], value: Value
+) -> Value:
+    """Return images with a stride less one of `value` behind each pixel."""
+    if all(stride == 1 for stride in strides):
+        return x
+    batch, channels, height, width = shape
+    apart = ctx.emit("Reshape", x, ctx.shape([batch, channels, height, 1, width, 1]))
+    widths = [0] * 9 + [strides[0] - 1, 0, strides[1] - 1]
+    wide = ctx.emit("Pad", apart, ctx.ints(widths), value)
+    return ctx.emit(
+        "Reshape", wide, ctx.shape([batch, channels, height * strides[0], width * strides[1]])
+    )
+
+
+def _turned(ctx: Ctx, weight: Value, shape: Sequence[Dim], groups: int) -> Value:
+    """Return a weight ``(in, out of a group, ...)`` half a turn round, as ``(out, in, ...)``."""
+    last, first = ctx.ints([-1, -1]), ctx.ints([np.iinfo(np.int64).min] * 2)
+    turned = ctx.emit("Slice", weight, last, first, ctx.ints([2, 3]), last)
+    if groups == 1:
+        return ctx.emit("Transpose", turned, perm=[1, 0, 2, 3])
+    inputs, outputs, *window = shape
+    parts = ctx.shape([groups, inputs // groups, outputs, *window])
+    moved = ctx.emit("Transpose", ctx.emit("Reshape", turned, parts), perm=[0, 2, 1, 3, 4])
+    return ctx.emit("Reshape", moved, ctx.shape([outputs * groups, inputs // groups, *window]))
