@@ -11,10 +11,6 @@ _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32
 _IN_ALL = {
     "erf-1": _FLOAT32_ERF,
     "fast_erf-1": _FLOAT32_ERF,
-    "image.resize2d-1": "ONNX Runtime moves the transposition past the cubic Resize and refuses it",
-    "image.resize2d-2": "ONNX dropped the coordinates tf_half_pixel_for_nn",
-    "image.resize2d-4": "a Resize of a region is not exported",
-    "vision.roi_align-2": "the greatest of ONNX is that of weighted neighbours, not of samples",
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
 _BITS = "ONNX reads the bits of a float as an integer from version 26 on"

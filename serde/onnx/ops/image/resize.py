@@ -10,11 +10,13 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv.windows import SPATIAL
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.conv.windows import SPATIAL, fixed
+from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape import arranged, integers
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim, product
+from serde.relay.op.image.interpolation import Interpolation
+from serde.weights import Array
 
 METHODS = {
     "nearest_neighbor": "nearest",
@@ -68,11 +70,23 @@ def _resize(ndim: int) -> Callable[..., Value]:
         rounding_method: str,
         cubic_alpha: float,
         cubic_exclude: int,
+        extrapolation_value: float,
         out_dtype: np.dtype[AnyValue] | None,
     ) -> Value:
-        """Runtimes resize one axis, or three by cubics, as the axes of images only."""
+        """Runtimes resize one axis, or three by cubics, as the axes of images only.
+
+        ONNX dropped one mode of coordinates, and takes a region for all axes alike: with
+        these the neighbours are looked up.
+        """
         if coordinate_transformation_mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
-            raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
+            how_read = Interpolation(
+                method,
+                coordinate_transformation_mode,
+                rounding_method,
+                cubic_alpha,
+                bool(cubic_exclude),
+            )
+            return _looked_up(ctx, x, how_read, layout, ndim, roi, extrapolation_value)
         mode = METHODS[method]
         shape = ctx.result_type().shape
         wanted = "NC" + SPATIAL[ndim]
@@ -88,10 +102,12 @@ def _resize(ndim: int) -> Callable[..., Value]:
             "cubic_coeff_a": cubic_alpha if mode == "cubic" else None,
             "exclude_outside": cubic_exclude if mode == "cubic" else None,
         }
-        if ndim == 2 or (ndim == 3 and mode != "cubic"):
-            result = resize(ctx, image, sizes=ctx.shape(sizes), **how)
-        else:
+        # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
+        moved = mode == "cubic" and (ndim == 3 or layout != wanted)
+        if ndim == 1 or moved:
             result = _axis_by_axis(ctx, image, lengths, sizes, how)
+        else:
+            result = resize(ctx, image, sizes=ctx.shape(sizes), **how)
         return arranged(ctx, result, wanted, layout)
 
     return export_resize
@@ -99,6 +115,42 @@ def _resize(ndim: int) -> Callable[..., Value]:
 
 for _ndim in SPATIAL:
     OPS.exports(f"image.resize{_ndim}d")(_resize(_ndim))
+
+
+def _looked_up(
+    ctx: Ctx,
+    x: Value,
+    how: Interpolation,
+    layout: str,
+    ndim: int,
+    roi: tuple[float, ...] | None,
+    outside: float,
+) -> Value:
+    """Gather the neighbours along each axis and weigh them; lengths are fixed."""
+    given, result = ctx.type(x), ctx.result_type()
+    region = roi or (0.0,) * (2 * ndim)
+    exact = how.method == "nearest_neighbor" or given.dtype == "float64"
+    work = given.dtype if exact else "float32"
+    found = widened(ctx, x, work)
+    beyond: Array = np.zeros((1,) * given.rank, np.bool_)
+    for i, letter in enumerate(SPATIAL[ndim]):
+        axis = layout.index(letter)
+        shape = [-1 if each == axis else 1 for each in range(given.rank)]
+        (length,), (size,) = ctx.static_lengths(x, [axis]), fixed([result.shape[axis]], "size")
+        places = how.places(length, size, region[i], region[ndim + i])
+        beyond = beyond | ((places < 0) | (places > length - 1)).reshape(shape)
+        parts = []
+        for index, weight in how.taps(places, length):
+            part = ctx.emit("Gather", found, ctx.const(index, np.int64), axis=axis)
+            if weight is not None:
+                part = ctx.emit("Mul", part, ctx.const(weight.reshape(shape), work))
+            parts.append(part)
+        found = parts[0]
+        for part in parts[1:]:
+            found = ctx.emit("Add", found, part)
+    if how.mode == "tf_crop_and_resize" and beyond.any():
+        found = chosen(ctx, ctx.const(beyond), ctx.const(outside, work), found, work)
+    return found if work == result.dtype else cast(ctx, found, result.dtype)
 
 
 def _axis_by_axis(

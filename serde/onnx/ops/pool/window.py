@@ -182,7 +182,7 @@ def _sliding(
     )
 
 
-def _pooled(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
+def _over_windows(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
     """Reduce the places of each window, one axis after another."""
     found = windows.padded(ctx, x, rank, fill)
     for axis, places in zip(windows.axes, windows.places, strict=True):
@@ -195,7 +195,7 @@ def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
     dtype = ctx.type(x).dtype
     work = comparable(dtype)
     least = ctx.const(lowest(np.dtype(dtype)), work)
-    found = _pooled(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
+    found = _over_windows(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
     return found if work == dtype else cast(ctx, found, dtype)
 
 
@@ -207,7 +207,7 @@ def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Valu
     type_ = ctx.type(x)
     work = working(type_.dtype) if is_float(type_.dtype) else "int64"
     zero = ctx.const(0, work)
-    total = _pooled(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
+    total = _over_windows(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
     if count_include_pad:
         divisor = ctx.const(int(np.prod(windows.sizes)), np.int64)
     else:
