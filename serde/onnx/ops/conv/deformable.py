@@ -70,7 +70,7 @@ def export_deformable_conv2d(
     apart = ctx.shape([batch, deformable_groups, taps, height * width, part])
     moved = ctx.emit("Transpose", ctx.emit("Reshape", read, apart), perm=[0, 1, 4, 2, 3])
     columns = ctx.shape([batch, groups, inputs // groups * taps, height * width])
-    kernel = filters(ctx, weight, kernel_layout, "OIHW", 1)
+    kernel = filters(ctx, weight, kernel_layout, "OIHW")
     kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
     matrix = ctx.emit("Reshape", kernel, ctx.shape([groups, outputs // groups, -1]))
     total = ctx.emit("MatMul", matrix, ctx.emit("Reshape", moved, columns))
