@@ -384,57 +384,63 @@ def export_conv2d_transpose(
 ) -> Value:
     """A convolution of the turned weight with data between which zero points are put."""
     window = kernel_shape(ctx, weight, kernel_layout, "HW")
-    spread = [each * (length - 1) for each, length in zip(dilation, window, strict=True)]
-    around = [reach - side for reach, side in zip(spread * 2, pads(padding, 2), strict=True)]
-    for axis, (stride, extra) in enumerate(zip(strides, output_padding, strict=True)):
-        around[2 + axis] += extra - (stride - 1)
-    form = _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point)
-    if form:
-        zero = _point(ctx, input_zero_point, x)
-        sides = (x, weight)
-    else:
-        zero = ctx.const(0, "int64" if ctx.result_type().dtype == "int64" else "int32")
-        sides = (
-            _shifted(ctx, x, input_zero_point),
-            _shifted(ctx, weight, weight_zero_point, kernel_layout),
-        )
+    around = _turned_borders(window, strides, pads(padding, 2), dilation, output_padding)
+    has_form = _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point)
+    wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
+    zero = _point(ctx, input_zero_point, x) if has_form else ctx.const(0, wide)
+    left = x if has_form else _shifted(ctx, x, input_zero_point)
+    right = weight if has_form else _shifted(ctx, weight, weight_zero_point, kernel_layout)
     shape = [ctx.type(x).shape[data_layout.index(letter)] for letter in "NCHW"]
-    image = _stuffed(ctx, arranged(ctx, sides[0], data_layout, "NCHW"), shape, strides, zero)
-    if min(around) < 0:
-        starts = ctx.ints(max(0, -each) for each in around[:2])
-        ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
-        image = ctx.emit("Slice", image, starts, ends, ctx.ints([2, 3]))
+    image = _stuffed(ctx, arranged(ctx, left, data_layout, "NCHW"), shape, strides, zero)
+    image, space = _cropped(ctx, image, shape, strides, around)
     lengths = [ctx.type(weight).shape[kernel_layout.index(letter)] for letter in "IOHW"]
-    turned = _turned(ctx, arranged(ctx, sides[1], kernel_layout, "IOHW"), lengths, groups)
+    turned = _turned(ctx, arranged(ctx, right, kernel_layout, "IOHW"), lengths, groups)
     borders = [max(0, each) for each in around]
-    if form:
+    if has_form:
+        point = _point(ctx, weight_zero_point, weight)
         result = ctx.emit(
-            "ConvInteger",
-            image,
-            turned,
-            zero,
-            _point(ctx, weight_zero_point, weight),
-            kernel_shape=window,
-            pads=borders,
-            dilations=list(dilation),
-            group=groups,
-        )
+            "ConvInteger", image, turned, zero, point,
+            kernel_shape=window, pads=borders, dilations=list(dilation), group=groups,
+        )  # fmt: skip
+        result = cast(ctx, result, np.int64) if wide == "int64" else result
     else:
-        space = [
-            length * stride + min(0, around[axis]) + min(0, around[2 + axis])
-            for axis, (length, stride) in enumerate(zip(shape[2:], strides, strict=True))
-        ]
-        filters_of = [lengths[1] * groups, lengths[0] // groups, *window]
+        numbers = [lengths[1] * groups, lengths[0] // groups, *window]
         given = (
             replace(image, type=TensorType([*shape[:2], *space], ctx.type(x).dtype)),
-            replace(turned, type=TensorType(filters_of, ctx.type(weight).dtype)),
+            replace(turned, type=TensorType(numbers, ctx.type(weight).dtype)),
         )
-        result = _window_product(
-            ctx, given, given, ("NCHW", "OIHW"), (1, 1), borders, dilation, groups
-        )
-    if form and ctx.result_type().dtype == "int64":
-        result = cast(ctx, result, np.int64)
+        layouts = ("NCHW", "OIHW")
+        result = _window_product(ctx, given, given, layouts, (1, 1), borders, dilation, groups)
     return arranged(ctx, result, "NCHW", out_layout or data_layout)
+
+
+def _turned_borders(
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    output_padding: Sequence[int],
+) -> list[int]:
+    """Return how much is put around stuffed data, before all axes first; less is cut off."""
+    reach = [by * (length - 1) for by, length in zip(dilation, window, strict=True)]
+    extra = [more - (step - 1) for more, step in zip(output_padding, strides, strict=True)]
+    sums = zip(reach * 2, [0, 0, *extra], padding, strict=True)
+    return [length + more - side for length, more, side in sums]
+
+
+def _cropped(
+    ctx: Ctx, x: Value, shape: Sequence[Dim], strides: Sequence[int], around: Sequence[int]
+) -> tuple[Value, list[Dim]]:
+    """Return stuffed images without borders that are negative, and their height and width."""
+    space = [
+        length * stride + min(0, around[axis]) + min(0, around[2 + axis])
+        for axis, (length, stride) in enumerate(zip(shape[2:], strides, strict=True))
+    ]
+    if min(around) >= 0:
+        return x, space
+    starts = ctx.ints(max(0, -each) for each in around[:2])
+    ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
+    return ctx.emit("Slice", x, starts, ends, ctx.ints([2, 3])), space
 
 
 def _stuffed(
