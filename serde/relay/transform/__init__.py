@@ -9,6 +9,7 @@ from serde.relay.transform.dead_code import DeadCodeElimination
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.fold_shape import FoldShape
 from serde.relay.transform.fold_weights import fold_weights
+from serde.relay.transform.fuse_ops import DefuseOps, FuseOps
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
 from serde.relay.transform.legalize import Legalize
@@ -17,8 +18,8 @@ from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
 
 __all__ = [
-    "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant",
-    "FoldShape", "FunctionPass", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
+    "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "DefuseOps", "EliminateCommonSubexpr",
+    "FoldConstant", "FoldShape", "FunctionPass", "FuseOps", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
     "Sequential", "SimplifyExpr", "SimplifyInference", "ToFloat16", "ToGraphNormalForm",
     "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.types import TensorType
 from serde.relay.visit import bound_vars, children, free_vars, post_order, rebuild, rewrite
 
-__all__ = ["Inline", "ToGraphNormalForm", "instantiate"]
+__all__ = ["Inline", "ToGraphNormalForm", "instantiate", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
@@ -77,7 +77,7 @@ class Inline(Pass):
                 callee = names.get(callee.name_hint)
             if not isinstance(callee, Function) or not self._may(callee):
                 return new
-            if total + size > self.max_nodes or not _symbols_agree(callee, new.args):
+            if total + size > self.max_nodes or not symbols_agree(callee, new.args):
                 return new
             total += size
             return instantiate(callee, new.args)
@@ -86,7 +86,7 @@ class Inline(Pass):
         return result if isinstance(result, Function) else function
 
 
-def _symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
+def symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
     """Whether attributes inside may stay as they are: their symbols mean the same outside."""
     pairs = [
         (wanted, given)
