@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from serde.relay.transform.base import FunctionPass, Pass, Sequential
+from serde.relay.transform.canonicalize import CanonicalizeCast, CanonicalizeOps
+from serde.relay.transform.combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
+from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.cse import EliminateCommonSubexpr
 from serde.relay.transform.dead_code import DeadCodeElimination
 from serde.relay.transform.fold_constant import FoldConstant
@@ -18,8 +25,10 @@ from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
 
 __all__ = [
-    "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "DefuseOps", "EliminateCommonSubexpr",
-    "FoldConstant", "FoldShape", "FunctionPass", "FuseOps", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
+    "KEEP_FLOAT32", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "CombineParallelConv2D", "CombineParallelDense", "Compose", "ConvertLayout",
+    "DeadCodeElimination", "DefuseOps", "EliminateCommonSubexpr", "FoldConstant", "FoldShape",
+    "FunctionPass", "FuseOps", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
     "Sequential", "SimplifyExpr", "SimplifyInference", "ToFloat16", "ToGraphNormalForm",
-    "extension_patterns", "float16_overflows", "fold_weights",
+    "channels_first", "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip

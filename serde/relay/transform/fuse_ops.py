@@ -24,6 +24,9 @@ __all__ = ["DefuseOps", "FuseOps"]
 
 _DEFAULT_LEVEL = 2
 
+_Condition = Callable[[OpPattern, bool], bool]
+"""Whether a group of this pattern may be fused; the second says that it is the last one."""
+
 
 @dataclass(frozen=True)
 class FuseOps(FunctionPass):
@@ -120,13 +123,13 @@ class _Groups:
         if between is None:
             return
         target = self._patterns[sink]
+        allowed: _Condition | None = None
         if phase == 2:
             final = self._patterns[self.root(sink)]
             into_tuple = target is OpPattern.TUPLE and final <= OpPattern.INJECTIVE
-            allowed = _is_injective if pattern <= OpPattern.INJECTIVE and into_tuple else None
-        elif target is OpPattern.TUPLE or self.root(place) == self.root(sink):
-            allowed = None
-        else:
+            if pattern <= OpPattern.INJECTIVE and into_tuple:
+                allowed = _is_injective
+        elif target is not OpPattern.TUPLE and self.root(place) != self.root(sink):
             allowed = _condition(pattern, tree.pattern[place], phase)
         if allowed is not None and self._holds(between, sink, allowed):
             for each in between:
@@ -150,9 +153,7 @@ class _Groups:
             pending.extend(edge.user for edge in self._graph.outputs[node])
         return found
 
-    def _holds(
-        self, between: list[int], sink: int, allowed: Callable[[OpPattern, bool], bool]
-    ) -> bool:
+    def _holds(self, between: list[int], sink: int, allowed: _Condition) -> bool:
         inner = all(allowed(self._patterns[self.root(node)], False) for node in between[1:])
         return inner and allowed(self._patterns[self.root(sink)], True)
 
@@ -167,9 +168,7 @@ class _Groups:
             self._patterns[parent] = max(self._patterns[child], self._patterns[parent])
 
 
-def _condition(
-    pattern: OpPattern, way: OpPattern, phase: int
-) -> Callable[[OpPattern, bool], bool] | None:
+def _condition(pattern: OpPattern, way: OpPattern, phase: int) -> _Condition | None:
     """Return what the groups up to the post-dominator must be, or None if it is not for now."""
     if pattern is OpPattern.OUT_ELEMWISE_FUSABLE:
         first = phase == 0 and way is OpPattern.ELEMWISE
@@ -229,7 +228,7 @@ class _Grouper:
     def _grouped(self, place: int, node: Expr) -> Expr:
         root = self._groups.root(place)
         if isinstance(node, Call) and isinstance(node.op, OpDef):
-            new: Expr = Call(node.op, self._arguments(node, root), node.attrs, node.span)
+            new: Expr = Call(node.op, self._arguments(node, node.op, root), node.attrs, node.span)
             new.type = node.type
             return self._function(root, new) if root == place else new
         if isinstance(node, Tuple) and root != place:
@@ -243,13 +242,12 @@ class _Grouper:
         below = parts(node)
         return rebuild(node, [self._done[child] for child in below]) if below else node
 
-    def _arguments(self, node: Call, root: int) -> list[Expr]:
-        assert isinstance(node.op, OpDef)
+    def _arguments(self, node: Call, definition: OpDef, root: int) -> list[Expr]:
         return [
             argument
-            if operand.name in node.op.by_value and isinstance(argument, Constant)
+            if operand.name in definition.by_value and isinstance(argument, Constant)
             else self._argument(argument, root)
-            for operand, argument in zip(node.op.operands, node.args, strict=True)
+            for operand, argument in zip(definition.operands, node.args, strict=True)
         ]
 
     def _argument(self, node: Expr, root: int) -> Expr:
