@@ -55,6 +55,9 @@ def _same(target: str) -> Callable[..., Value]:
 for _name, _target in SAME.items():
     OPS.exports(_name)(_same(_target))
 
+OPS.exports("fast_exp")(_same("Exp"))
+OPS.exports("fast_tanh")(_same("Tanh"))
+
 
 def cast(ctx: Ctx, x: Value, dtype: AnyValue) -> Value:
     """Return `x` in another dtype."""
@@ -134,7 +137,7 @@ def export_where(ctx: Ctx, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("Where", truth(ctx, condition), x, y)
 
 
-@OPS.exports("erf")
+@OPS.exports("erf", "fast_erf")
 def export_erf(ctx: Ctx, x: Value) -> Value:
     return ctx.emit("Erf", x)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from serde.relay.transform.a_normal_form import ToANormalForm
 from serde.relay.transform.base import FunctionPass, Pass, Sequential
 from serde.relay.transform.canonicalize import CanonicalizeCast, CanonicalizeOps
 from serde.relay.transform.combine_parallel import (
@@ -12,9 +13,11 @@ from serde.relay.transform.combine_parallel import (
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.cse import EliminateCommonSubexpr
-from serde.relay.transform.dead_code import DeadCodeElimination
+from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
+from serde.relay.transform.fast_math import FastMath
+from serde.relay.transform.flatten_atrous import FlattenAtrousConv
 from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.transform.fold_shape import FoldShape
+from serde.relay.transform.fold_shape import DynamicToStatic, FoldShape
 from serde.relay.transform.fold_weights import fold_weights
 from serde.relay.transform.fuse_ops import DefuseOps, FuseOps
 from serde.relay.transform.infer_type import InferType
@@ -27,8 +30,9 @@ from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_ov
 __all__ = [
     "KEEP_FLOAT32", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "Compose", "ConvertLayout",
-    "DeadCodeElimination", "DefuseOps", "EliminateCommonSubexpr", "FoldConstant", "FoldShape",
-    "FunctionPass", "FuseOps", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
-    "Sequential", "SimplifyExpr", "SimplifyInference", "ToFloat16", "ToGraphNormalForm",
+    "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr", "FastMath",
+    "FlattenAtrousConv", "FoldConstant", "FoldShape", "FunctionPass", "FuseOps", "InferType",
+    "Inline", "Legalize", "Match", "Pass", "Pattern", "RemoveUnusedFunctions", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
     "channels_first", "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip
