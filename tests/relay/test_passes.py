@@ -31,6 +31,7 @@ from serde.relay.transform import (
     FastMath,
     FlattenAtrousConv,
     FoldConstant,
+    FoldScaleAxis,
     FuseOps,
     InferType,
     Inline,
@@ -54,7 +55,7 @@ PASSES: dict[str, Pass] = {
     for each in (
         CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
         CombineParallelConv2D(2), CombineParallelDense(2), DeadCodeElimination(), DefuseOps(),
-        DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(),
+        DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(), FoldScaleAxis(),
         FoldConstant(), FuseOps(), Inline(opaque=True), RemoveUnusedFunctions(), SimplifyExpr(),
         SimplifyInference(), ToANormalForm(), ToGraphNormalForm(), channels_first(),
     )

@@ -24,6 +24,7 @@ _IN_ALL = {
     "qnn.contrib_dense_pack-0": "a layout_transform is not exported",
     "qnn.conv2d-3": "ONNX Runtime has ConvInteger with one zero point of the weight only",
     "qnn.conv2d-4": "a ConvInteger of ONNX takes no 16 bits",
+    "fast_erf-1": _FLOAT32_ERF,
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
 _BEFORE_18 = {

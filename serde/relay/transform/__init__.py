@@ -17,6 +17,11 @@ from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFun
 from serde.relay.transform.fast_math import FastMath
 from serde.relay.transform.flatten_atrous import FlattenAtrousConv
 from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.fold_scale_axis import (
+    BackwardFoldScaleAxis,
+    FoldScaleAxis,
+    ForwardFoldScaleAxis,
+)
 from serde.relay.transform.fold_shape import DynamicToStatic, FoldShape
 from serde.relay.transform.fold_weights import fold_weights
 from serde.relay.transform.fuse_ops import DefuseOps, FuseOps
@@ -28,11 +33,12 @@ from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
 
 __all__ = [
-    "KEEP_FLOAT32", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
-    "CombineParallelConv2D", "CombineParallelDense", "Compose", "ConvertLayout",
-    "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr", "FastMath",
-    "FlattenAtrousConv", "FoldConstant", "FoldShape", "FunctionPass", "FuseOps", "InferType",
-    "Inline", "Legalize", "Match", "Pass", "Pattern", "RemoveUnusedFunctions", "Sequential",
-    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
-    "channels_first", "extension_patterns", "float16_overflows", "fold_weights",
+    "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
+    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
+    "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
+    "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
+    "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
+    "Legalize", "Match", "Pass", "Pattern", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr",
+    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first",
+    "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip
