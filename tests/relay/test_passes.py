@@ -55,9 +55,9 @@ PASSES: dict[str, Pass] = {
     for each in (
         CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
         CombineParallelConv2D(2), CombineParallelDense(2), DeadCodeElimination(), DefuseOps(),
-        DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(), FoldScaleAxis(),
-        FoldConstant(), FuseOps(), Inline(opaque=True), RemoveUnusedFunctions(), SimplifyExpr(),
-        SimplifyInference(), ToANormalForm(), ToGraphNormalForm(), channels_first(),
+        DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(),
+        FoldConstant(), FoldScaleAxis(), FuseOps(), Inline(opaque=True), RemoveUnusedFunctions(),
+        SimplifyExpr(), SimplifyInference(), ToANormalForm(), ToGraphNormalForm(), channels_first(),
     )
 }  # fmt: skip
 
