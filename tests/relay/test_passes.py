@@ -35,6 +35,7 @@ from serde.relay.transform import (
     FuseOps,
     InferType,
     Inline,
+    LambdaLift,
     Pass,
     RemoveUnusedFunctions,
     Sequential,
@@ -56,8 +57,9 @@ PASSES: dict[str, Pass] = {
         CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
         CombineParallelConv2D(2), CombineParallelDense(2), DeadCodeElimination(), DefuseOps(),
         DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(),
-        FoldConstant(), FoldScaleAxis(), FuseOps(), Inline(opaque=True), RemoveUnusedFunctions(),
-        SimplifyExpr(), SimplifyInference(), ToANormalForm(), ToGraphNormalForm(), channels_first(),
+        FoldConstant(), FoldScaleAxis(), FuseOps(), Inline(opaque=True), LambdaLift(),
+        RemoveUnusedFunctions(), SimplifyExpr(), SimplifyInference(), ToANormalForm(),
+        ToGraphNormalForm(), channels_first(),
     )
 }  # fmt: skip
 

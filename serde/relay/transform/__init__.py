@@ -27,6 +27,7 @@ from serde.relay.transform.fold_weights import fold_weights
 from serde.relay.transform.fuse_ops import DefuseOps, FuseOps
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
+from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
@@ -38,7 +39,7 @@ __all__ = [
     "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "Legalize", "Match", "Pass", "Pattern", "RemoveUnusedFunctions", "Sequential", "SimplifyExpr",
-    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first",
-    "extension_patterns", "float16_overflows", "fold_weights",
+    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "RemoveUnusedFunctions", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
+    "channels_first", "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip
