@@ -6,7 +6,6 @@ from support.programs import build_program
 
 import serde.relay as relay
 from serde.relay.expr import Call, Expr, Function, Let, Var
-from serde.relay.interpreter import create_executor
 from serde.relay.transform import InferType, LambdaLift
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
@@ -32,7 +31,7 @@ def _lift(mod: relay.IRModule) -> relay.IRModule:
 
 
 def _run(mod: relay.IRModule, *inputs: np.ndarray) -> np.ndarray:
-    return create_executor("graph", mod=mod).evaluate()(*inputs)
+    return relay.create_executor("graph", mod=mod).evaluate()(*inputs)
 
 
 def _literals(mod: relay.IRModule) -> int:

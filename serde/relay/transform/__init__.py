@@ -29,6 +29,7 @@ from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
 from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.raise_recursion import RaiseRecursion
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
@@ -39,7 +40,8 @@ __all__ = [
     "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "RemoveUnusedFunctions", "Sequential",
-    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
-    "channels_first", "extension_patterns", "float16_overflows", "fold_weights",
+    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "RaiseRecursion",
+    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
+    "ToFloat16", "ToGraphNormalForm", "channels_first", "extension_patterns", "float16_overflows",
+    "fold_weights",
 ]  # fmt: skip

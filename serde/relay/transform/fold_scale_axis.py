@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeGuard
 
 from serde.relay.dims import Dim
@@ -50,7 +50,7 @@ class BackwardFoldScaleAxis(FunctionPass):
         uses = use_counts(function)
         layers: dict[Expr, Expr] = {}
 
-        def replace(node: Expr, new: Expr) -> Expr:
+        def fold(node: Expr, new: Expr) -> Expr:
             if not _is_multiply(node) or not _is_multiply(new):
                 return new
             place = next((i for i in (1, 0) if node.args[i] in closed), None)
@@ -67,8 +67,12 @@ class BackwardFoldScaleAxis(FunctionPass):
             layers[node] = layer
             return folded
 
-        result = rewrite(function, replace)
+        result = rewrite(function, fold)
         return result if isinstance(result, Function) else function
+
+    def transform_body(self, body: Function) -> Function:
+        """Fold in the body of a loop, none of whose parameters is a weight."""
+        return replace(self, weights=frozenset()).transform(body)
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class ForwardFoldScaleAxis(FunctionPass):
         closed = _closed(function, self.weights)
         uses = use_counts(function)
 
-        def replace(node: Expr, new: Expr) -> Expr:
+        def fold(node: Expr, new: Expr) -> Expr:
             if not isinstance(node, Call) or not isinstance(new, Call) or _name(node) not in LINEAR:
                 return new
             product = node.args[0]
@@ -103,8 +107,12 @@ class ForwardFoldScaleAxis(FunctionPass):
             folded = _absorbed(new, new.args[0].args[1 - place], new.args[0].args[place])
             return new if folded is None else folded
 
-        result = rewrite(function, replace)
+        result = rewrite(function, fold)
         return result if isinstance(result, Function) else function
+
+    def transform_body(self, body: Function) -> Function:
+        """Fold in the body of a loop, none of whose parameters is a weight."""
+        return replace(self, weights=frozenset()).transform(body)
 
 
 @dataclass(frozen=True)
@@ -123,6 +131,10 @@ class FoldScaleAxis(FunctionPass):
         """Run both passes."""
         backward = BackwardFoldScaleAxis(self.weights).transform(function)
         return ForwardFoldScaleAxis(self.weights).transform(backward)
+
+    def transform_body(self, body: Function) -> Function:
+        """Fold in the body of a loop, none of whose parameters is a weight."""
+        return replace(self, weights=frozenset()).transform(body)
 
 
 def _name(node: Expr) -> str:

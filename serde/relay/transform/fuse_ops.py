@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from serde.relay.bodies import instantiate
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
 from serde.relay.transform.base import FunctionPass
@@ -16,7 +17,7 @@ from serde.relay.transform.fusion_graph import (
     is_absent,
     parts,
 )
-from serde.relay.transform.inline import instantiate, symbols_agree
+from serde.relay.transform.inline import symbols_agree
 from serde.relay.transform.op_pattern import OpPattern
 from serde.relay.visit import rebuild, rewrite
 

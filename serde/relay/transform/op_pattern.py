@@ -79,7 +79,7 @@ _OPERATORS = {
         unique vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior
         vision.multibox_transform_loc vision.non_max_suppression vision.proposal
         vision.regular_non_max_suppression
-        serde.attention serde.gru serde.lstm serde.rms_norm serde.rnn""",
+        serde.attention serde.gru serde.loop serde.lstm serde.rms_norm serde.rnn serde.scan""",
 }
 
 PATTERNS = {name: kind for kind, names in _OPERATORS.items() for name in names.split()}
