@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import onnx
 from onnx import helper
@@ -20,7 +20,7 @@ from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType
 from serde.relay.visit import rewrite
-from serde.report import Report
+from serde.report import Issue, Report
 
 __all__ = ["from_relay", "newest_opset"]
 
@@ -30,10 +30,28 @@ def newest_opset() -> int:
     return min(NEWEST, onnx.defs.onnx_opset_version())
 
 
+AS_QDQ = "quantised-as-qdq"
+"""Name of the step that computes quantised operators on floats, rounding halves to even."""
+
+
 def from_relay(
-    model: RelayModel, opset: int, intermediate_shapes: bool, report: Report
+    model: RelayModel,
+    opset: int,
+    intermediate_shapes: bool,
+    report: Report,
+    *,
+    quantized: Literal["exact", "qdq"] = "exact",
+    allow: frozenset[str] = frozenset(),
 ) -> OnnxModel:
     """Return `model` as ONNX at version `opset` of the default operator set.
+
+    Args:
+        model: The model.
+        opset: That version.
+        intermediate_shapes: Whether to note the types of all intermediate values.
+        report: Takes what cannot be said, and what is lost.
+        quantized: Quantised operators step by step in integers, or between linear operators.
+        allow: Names of lossy steps that may be taken.
 
     Raises:
         OptionError: That version is not written.
@@ -41,6 +59,8 @@ def from_relay(
     """
     if not LOWEST_TARGET <= opset <= newest_opset():
         raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
+    if quantized == "qdq":
+        model = _as_qdq(model, report, allow)
     model = _lowered(model, opset, report)
     builder = GraphBuilder(opset)
     outputs = export_function(model, TABLE, builder, report)
@@ -49,6 +69,17 @@ def from_relay(
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
     _infer_shapes(native)
     return native
+
+
+def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str]) -> RelayModel:
+    mod, changed = transform.QuantizedAsFloat().run(model.mod)
+    if not changed:
+        return model
+    what = "quantised operators are computed on floats and round halves to even"
+    issue = Issue("qnn", "main", what, f"allow {AS_QDQ!r}")
+    (report.allowed if AS_QDQ in allow else report.issues).append(issue)
+    report.raise_if_refused()
+    return model.evolve(mod=mod)
 
 
 def _lowered(model: RelayModel, opset: int, report: Report) -> RelayModel:

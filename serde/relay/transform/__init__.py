@@ -29,6 +29,7 @@ from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
 from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.raise_recursion import RaiseRecursion
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
@@ -40,7 +41,7 @@ __all__ = [
     "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "RaiseRecursion",
+    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "RaiseRecursion",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
     "ToFloat16", "ToGraphNormalForm", "channels_first", "extension_patterns", "float16_overflows",
     "fold_weights",

@@ -37,8 +37,9 @@ _OPERATORS = {
         full full_like isfinite isinf isnan log log10 log2 logical_not negative nn.leaky_relu
         nn.relu ones ones_like reinterpret round rsqrt sigmoid sign sin sinh sqrt tan tanh trilu
         trunc zeros zeros_like
-        serde.elu serde.gelu serde.hard_sigmoid serde.hard_swish serde.log_sigmoid serde.mish
-        serde.selu serde.silu serde.softplus serde.softsign""",
+        serde.celu serde.elu serde.eye_like serde.gelu serde.hard_sigmoid serde.hard_swish serde.log_sigmoid serde.mish
+        serde.round_even serde.selu serde.shrink serde.silu serde.softplus serde.softsign serde.swish
+        serde.thresholded_relu""",
     OpPattern.BROADCAST: """
         add bitwise_and bitwise_or bitwise_xor broadcast_to broadcast_to_like divide
         dyn.broadcast_to equal expand_dims fixed_point_multiply_per_axis floor_divide floor_mod
@@ -54,9 +55,10 @@ _OPERATORS = {
         nn.depth_to_space nn.dilate nn.mirror_pad nn.pad nn.space_to_batch_nd nn.space_to_depth
         nn.upsampling nn.upsampling3d reshape reshape_like reverse reverse_sequence sequence_mask
         slice_like sparse_reshape split squeeze stack strided_set strided_slice take transpose
-        unravel_index vision.yolo_reorg""",
+        unravel_index vision.yolo_reorg serde.gather_nd serde.roll serde.take""",
     OpPattern.COMM_REDUCE: """
-        all any argmax argmin collapse_sum_like collapse_sum_to max mean min prod sum variance""",
+        all any argmax argmin collapse_sum_like collapse_sum_to max mean min prod sum variance
+        serde.reduce_l1 serde.reduce_l2 serde.reduce_log_sum serde.reduce_sum_square""",
     OpPattern.OUT_ELEMWISE_FUSABLE: """
         dyn.one_hot nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
         nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d nn.avg_pool1d
@@ -66,7 +68,7 @@ _OPERATORS = {
         nn.global_max_pool2d nn.log_softmax nn.matmul nn.max_pool1d nn.max_pool2d nn.max_pool3d
         nn.nll_loss nn.softmax nn.sparse_conv2d nn.sparse_dense nn.sparse_transpose one_hot
         qnn.avg_pool2d qnn.contrib_dense_pack qnn.conv2d qnn.dense
-        vision.roi_align vision.roi_pool serde.lp_pool""",
+        vision.roi_align vision.roi_pool serde.lp_pool serde.one_hot""",
     OpPattern.OPAQUE: """
         arange argsort argwhere cumprod cumsum dft dyn.sparse_to_dense dyn.topk image.dilation2d
         nn.dropout nn.fifo_buffer nn.group_norm nn.instance_norm nn.l2_normalize nn.layer_norm
@@ -79,7 +81,12 @@ _OPERATORS = {
         unique vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior
         vision.multibox_transform_loc vision.non_max_suppression vision.proposal
         vision.regular_non_max_suppression
-        serde.attention serde.gru serde.loop serde.lstm serde.rms_norm serde.rnn serde.scan""",
+        serde.attention serde.bernoulli serde.cumsum serde.dequantize_linear serde.dft
+        serde.dynamic_quantize_linear serde.gru serde.hardmax serde.layer_norm serde.logsumexp
+        serde.loop serde.lp_normalization serde.lstm serde.mean_variance_normalization
+        serde.multinomial serde.nonzero serde.quantize_linear serde.random_normal
+        serde.random_uniform serde.rms_norm serde.rnn serde.scan
+        serde.softmax_cross_entropy_loss""",
 }
 
 PATTERNS = {name: kind for kind, names in _OPERATORS.items() for name in names.split()}
