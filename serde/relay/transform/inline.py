@@ -12,7 +12,7 @@ from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass, Pass
-from serde.relay.types import TensorType
+from serde.relay.types import FuncType, TensorType, TupleType
 from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 
 __all__ = ["Inline", "ToGraphNormalForm", "symbols_agree"]
@@ -27,12 +27,15 @@ class Inline(Pass):
     Args:
         opaque: Whether functions with ``Primitive``, ``Composite``, ``Compiler`` or ``Extern``
             are inlined too; otherwise they stay whole.
+        keep_globals: Whether calls of global functions stay, unless a parameter or the result
+            is a function.
         max_nodes: A function that has grown to so many nodes takes in no more.
     """
 
     name: ClassVar[str] = "Inline"
 
     opaque: bool = False
+    keep_globals: bool = False
     max_nodes: int = MAX_NODES
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
@@ -44,7 +47,9 @@ class Inline(Pass):
             function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
             function = self._inline(function, ready)
             final[variable] = function
-            if variable not in recursive and self._may(function):
+            if variable in recursive or not self._may(function):
+                continue
+            if not self.keep_globals or _is_higher_order(function):
                 ready[variable] = function
         if all(final[v] is f for v, f in mod.functions.items()):
             return mod, False
@@ -76,6 +81,18 @@ class Inline(Pass):
 
         result = rewrite(function, replace)
         return result if isinstance(result, Function) else function
+
+
+def _is_higher_order(function: Function) -> bool:
+    """Whether functions are handed to or returned by `function`, perhaps in tuples."""
+    pending = [function.body.type, *(param.type for param in function.params)]
+    while pending:
+        type_ = pending.pop()
+        if isinstance(type_, FuncType):
+            return True
+        if isinstance(type_, TupleType):
+            pending.extend(type_.fields)
+    return False
 
 
 def symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
