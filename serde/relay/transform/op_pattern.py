@@ -38,8 +38,8 @@ _OPERATORS = {
         nn.relu ones ones_like reinterpret round rsqrt sigmoid sign sin sinh sqrt tan tanh trilu
         trunc zeros zeros_like
         serde.celu serde.elu serde.eye_like serde.gelu serde.hard_sigmoid serde.hard_swish
-        serde.log_sigmoid serde.mish serde.round_even serde.selu serde.shrink serde.silu serde.softplus
-        serde.softsign serde.swish serde.thresholded_relu""",
+        serde.log_sigmoid serde.mish serde.round_even serde.selu serde.shrink serde.silu
+        serde.softplus serde.softsign serde.swish serde.thresholded_relu""",
     OpPattern.BROADCAST: """
         add bitwise_and bitwise_or bitwise_xor broadcast_to broadcast_to_like divide
         dyn.broadcast_to equal expand_dims fixed_point_multiply_per_axis floor_divide floor_mod
