@@ -42,11 +42,24 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> Value:
+def filters(
+    ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int = 1, inputs: Dim = 1
+) -> Value:
     """Return the weight as ONNX keeps it.
 
     An axis of groups in front is joined with the one behind it. Relay's depthwise
     weight has the filters of a channel on the input axis; ONNX counts them all in front.
+
+    Args:
+        ctx: The context.
+        weight: The weight.
+        layout: Its layout.
+        wanted: The layout ONNX wants.
+        groups: Number of groups.
+        inputs: Number of channels of the data.
+
+    Raises:
+        Unsupported: The number of channels is symbolic and decides what the weight means.
     """
     shape = ctx.type(weight).shape
     if layout == "G" + wanted:
@@ -54,6 +67,10 @@ def filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> V
     moved = arranged(ctx, weight, layout, wanted)
     lengths = [shape[layout.index(letter)] for letter in wanted]
     if groups == 1 or lengths[0] != groups or lengths[1] == 1:
+        return moved
+    if not isinstance(inputs, int):
+        raise Unsupported(f"needs a fixed number of channels for {groups} groups, found {inputs}")
+    if inputs != groups:
         return moved
     joined = [lengths[0] * lengths[1], 1, *lengths[2:]]
     return (
@@ -126,10 +143,11 @@ def _convolution(ndim: int) -> Callable[..., Value]:
             require_bytes(ctx, x, weight)
         else:
             _require_dtype(ctx, x)
+        channels_in = ctx.type(x).shape[data_layout.index("C")]
         result = ctx.emit(
             "ConvInteger" if integers else "Conv",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "OI" + spatial, groups),
+            filters(ctx, weight, kernel_layout, "OI" + spatial, groups, channels_in),
             None if integers else bias,
             kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),
@@ -171,7 +189,7 @@ def _transposed(ndim: int) -> Callable[..., Value]:
         result = ctx.emit(
             "ConvTranspose",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "IO" + spatial, 1),
+            filters(ctx, weight, kernel_layout, "IO" + spatial),
             bias,
             kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),

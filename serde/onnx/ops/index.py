@@ -12,7 +12,7 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.shape import integers, unsqueeze
+from serde.onnx.ops.shape import integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any
 from serde.relay.shapes import is_float
@@ -116,7 +116,9 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
         count = ctx.const(length, dtype)
         last = ctx.const(length - 1, dtype)
     else:
-        count = cast(ctx, ctx.shape([length]), dtype)
+        vector = ctx.shape([length])
+        single = vector if ctx.type(indices).rank else squeeze(ctx, vector, [0])
+        count = cast(ctx, single, dtype)
         last = ctx.emit("Sub", count, ctx.const(1, dtype))
     if mode == "wrap":
         return ctx.emit("Mod", indices, count)

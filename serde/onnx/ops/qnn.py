@@ -240,10 +240,11 @@ def export_conv2d(
 ) -> Value:
     """ConvInteger pads with the zero point, too; the scales do not enter the sums."""
     require_bytes(ctx, x, weight)
+    channels_in = ctx.type(x).shape[data_layout.index("C")]
     result = ctx.emit(
         "ConvInteger",
         arranged(ctx, x, data_layout, "NCHW"),
-        filters(ctx, weight, kernel_layout, "OIHW", groups),
+        filters(ctx, weight, kernel_layout, "OIHW", groups, channels_in),
         _point(ctx, input_zero_point, x),
         _point(ctx, weight_zero_point, weight),
         kernel_shape=kernel_shape(ctx, weight, kernel_layout, "HW"),

@@ -13,7 +13,7 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim, product
-from serde.relay.types import TupleType
+from serde.relay.types import TensorType, TupleType
 
 
 def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
@@ -44,10 +44,13 @@ def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
 
 
 def reshape(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
-    """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
+    """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible.
+
+    Before 14 a Reshape cannot say a length of 0; what has one is made new, as it has no elements.
+    """
     if any(type(dim) is int and dim == 0 for dim in dims):
         if ctx.version < 14:
-            raise Unsupported("a shape with a length of 0 needs version 14")
+            return filled(ctx, ctx.shape(dims), 0, ctx.type(x).dtype)
         return ctx.emit("Reshape", x, ctx.shape(dims), allowzero=1)
     codes = _codes(ctx.type(x).shape, dims)
     if codes is not None:
@@ -192,7 +195,9 @@ def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Valu
     counts = [1] * (len(shape) + 1)
     counts[place + 1] = repeats
     tiled = ctx.emit("Tile", unsqueeze(ctx, x, [place + 1]), ctx.ints(counts))
-    return ctx.emit("Reshape", tiled, ctx.shape(ctx.result_type().shape))
+    counted = zip((*shape[: place + 1], 1, *shape[place + 1 :]), counts, strict=True)
+    wide = TensorType([dim * count for dim, count in counted], ctx.result_type().dtype)
+    return reshape(ctx, Value(tiled.name, wide), ctx.result_type().shape)
 
 
 @OPS.exports("reverse")
