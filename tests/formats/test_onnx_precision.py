@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.runtime import run_onnx
+from support.random_checks import run_exported
 
 import serde
 import serde.relay as relay
@@ -56,5 +56,5 @@ def _run(body: Any, params: list[Any], feeds: dict[str, np.ndarray], opset: int)
     mod = relay.IRModule.from_expr(relay.Function(params, body))
     meta = relay.ModelMeta(tuple(feeds), ("y",))
     proto = serde.from_relay(relay.RelayModel(mod, {}, meta), format="onnx", opset=opset)
-    (found,) = run_onnx(proto.SerializeToString(), feeds)[1]
+    (found,) = run_exported(proto, feeds)
     return found

@@ -129,7 +129,7 @@ def layer_norm(maker: Maker) -> None:
     if width < 2:
         raise Rejected
     gamma, beta = (maker.fresh(x.dtype, (width,)) for _ in range(2))
-    maker.add("nn.layer_norm", x, gamma, beta, axis=-1, epsilon=1e-3)
+    maker.add("nn.layer_norm", x, gamma, beta, axis=-1, epsilon=2.0**-7)
 
 
 @producer(0.4)
@@ -137,7 +137,7 @@ def instance_norm(maker: Maker) -> None:
     x = maker.pick(lambda item: is_image(item) and item.value.size > item.value.shape[0])
     (channels,) = fixed(x, 1)
     gamma, beta = (maker.fresh(x.dtype, (channels,)) for _ in range(2))
-    maker.add("nn.instance_norm", x, gamma, beta, axis=1, epsilon=2.0**-10)
+    maker.add("nn.instance_norm", x, gamma, beta, axis=1, epsilon=2.0**-7)
 
 
 @producer(1.5)

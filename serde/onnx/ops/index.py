@@ -131,7 +131,7 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
 
 @OPS.exports("gather")
 def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
-    return ctx.emit("GatherElements", x, indices, axis=axis or 0)
+    return ctx.emit("GatherElements", x, indices, axis=(axis or 0) % ctx.type(x).rank)
 
 
 @OPS.exports("gather_nd")
