@@ -24,6 +24,8 @@ class OnnxExportOptions(ExportOptions):
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
+        local_functions: Write global, composite and fused functions as local functions, from
+            opset 15 on; otherwise their nodes go where they are called.
     """
 
     opset: int = field(default=17, metadata={"help": "Version of the default operator set."})
@@ -37,6 +39,15 @@ class OnnxExportOptions(ExportOptions):
         default=None,
         metadata={"help": "Write weights to a file of their own beyond this many bytes."},
     )
+    local_functions: bool = field(
+        default=False,
+        metadata={"help": "Write functions as local functions, from opset 15 on."},
+    )
+
+    @property
+    def keeps_functions(self) -> bool:
+        """Whether global functions are to stay whole until the bridge sees them."""
+        return self.local_functions
 
 
 class OnnxBridge(Bridge):
@@ -58,7 +69,13 @@ class OnnxBridge(Bridge):
         from serde.onnx.lower import from_relay
 
         own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
-        return from_relay(model, own.opset, own.intermediate_shapes, report)
+        return from_relay(
+            model,
+            own.opset,
+            own.intermediate_shapes,
+            report,
+            local_functions=own.local_functions,
+        )
 
     def save(
         self,
@@ -104,5 +121,8 @@ class OnnxBridge(Bridge):
         return [(name, f"from version {since}") for name, since in sorted(lowest.items())]
 
     def operators(self, model: AnyValue) -> list[str]:
-        """Return the operator of every node of the graph."""
-        return [node.op_type for node in model.proto.graph.node]
+        """Return the operator of every node of the graph, its subgraphs and functions."""
+        from serde.onnx.builder import walk_nodes
+
+        graphs = (model.proto.graph, *model.proto.functions)
+        return [node.op_type for graph in graphs for node in walk_nodes(graph.node)]

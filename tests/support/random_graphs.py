@@ -384,7 +384,7 @@ class Maker:
 
     def grow(self, count: int) -> None:
         """Add up to `count` nodes or groups of nodes."""
-        from support.random_layers import PRODUCERS
+        from support.random_loops import PRODUCERS
 
         weights = np.array([weight for weight, _ in PRODUCERS], float)
         chances = weights / weights.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.random_graphs import Item, Maker, Rejected
-from support.random_producers import PRODUCERS, SMOOTH, is_number, producer, some_axis
+from support.random_producers import PRODUCERS, SINGLE_ONLY, SMOOTH, is_number, producer, some_axis
 
 from serde.relay import Call, Function, GlobalVar, If, Tuple, TupleGetItem, Var
 from serde.relay.dims import SymDim
@@ -254,7 +254,8 @@ def _combine(maker: Maker, x: Item) -> Item:
 
 
 def _apply(maker: Maker, x: Item) -> Item:
-    return maker.add(maker.one_of(SMOOTH) if x.is_float else "negative", x)
+    names = [name for name in SMOOTH if x.dtype != "float64" or name not in SINGLE_ONLY]
+    return maker.add(maker.one_of(names) if x.is_float else "negative", x)
 
 
 def scalar_truth(maker: Maker) -> Item:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import is_random, repeats
 from serde.relay.visit import children, post_order
 
 __all__ = ["closed_nodes"]
@@ -29,8 +29,9 @@ def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
 
 def _is_plain(node: Expr) -> bool:
     if isinstance(node, Call):
-        symbolic = any(map(_has_symbol, node.attrs.values()))
-        return isinstance(node.op, OpDef) and not is_random(node.op) and not symbolic
+        if not isinstance(node.op, OpDef) or is_random(node) or repeats(node):
+            return False
+        return not any(map(_has_symbol, node.attrs.values()))
     return isinstance(node, (Tuple, TupleGetItem)) and not isinstance(node, Var)
 
 

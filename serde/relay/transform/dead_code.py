@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.relay.bodies import all_nodes
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass
-from serde.relay.visit import children, post_order, rewrite
+from serde.relay.visit import children, rewrite
 
 __all__ = ["DeadCodeElimination", "unused_params"]
 
@@ -82,7 +83,7 @@ def _reachable(mod: IRModule) -> set[GlobalVar]:
         if variable in seen:
             continue
         seen.add(variable)
-        for node in post_order(mod.functions[variable]):
+        for node in all_nodes(mod.functions[variable]):
             used = node.op if isinstance(node, Call) else node
             if isinstance(used, GlobalVar) and used.name_hint in names:
                 pending.append(names[used.name_hint])
