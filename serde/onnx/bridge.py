@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
+from typing import Literal
 
 from serde.bridge import Bridge, ExportOptions
 from serde.relay.model import RelayModel
@@ -21,6 +22,9 @@ class OnnxExportOptions(ExportOptions):
     Attributes:
         opset: Version of the default operator set, from 11 on.
         intermediate_shapes: Note the types of all intermediate values.
+        quantized: Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), which rounds halves to even and is to be
+            allowed as ``quantised-as-qdq``.
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
@@ -31,6 +35,9 @@ class OnnxExportOptions(ExportOptions):
     opset: int = field(default=17, metadata={"help": "Version of the default operator set."})
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
+    )
+    quantized: Literal["exact", "qdq"] = field(
+        default="exact", metadata={"help": "How quantised operators are written."}
     )
     save_as_external_data: bool = field(
         default=False, metadata={"help": "Write weights to a file of their own."}
@@ -74,6 +81,8 @@ class OnnxBridge(Bridge):
             own.opset,
             own.intermediate_shapes,
             report,
+            quantized=own.quantized,
+            allow=own.allow,
             local_functions=own.local_functions,
         )
 

@@ -30,9 +30,6 @@ __all__ = [
     "Scope",
     "Value",
     "Values",
-    "holds_tensors",
-    "leaf_names",
-    "leaf_types",
     "leaves",
     "regroup",
     "tensor_type_proto",
@@ -73,48 +70,6 @@ def leaves(values: Values) -> list[Value]:
             found.append(item)
         else:
             pending.extend(reversed(item))
-    return found
-
-
-def leaf_types(type_: Type | None) -> list[TensorType]:
-    """Return the types of the tensors of a tuple of tuples, in order.
-
-    Raises:
-        Unsupported: A function is among them.
-    """
-    found: list[TensorType] = []
-    pending = [type_]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, TupleType):
-            pending.extend(reversed(item.fields))
-        elif isinstance(item, TensorType):
-            found.append(item)
-        else:
-            raise Unsupported(f"ONNX has no values of type {item!r}")
-    return found
-
-
-def holds_tensors(type_: Type | None) -> bool:
-    """Whether a value of this type is tensors alone, no function among them."""
-    try:
-        leaf_types(type_)
-    except Unsupported:
-        return False
-    return True
-
-
-def leaf_names(name: str, type_: Type) -> list[str]:
-    """Return a name for each tensor of a type: its path through the tuples after `name`."""
-    found: list[str] = []
-    pending = [(name, type_)]
-    while pending:
-        path, item = pending.pop()
-        if isinstance(item, TupleType):
-            numbered = ((f"{path}_{i}", each) for i, each in enumerate(item.fields))
-            pending.extend(reversed(list(numbered)))
-        else:
-            found.append(path)
     return found
 
 

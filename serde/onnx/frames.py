@@ -43,6 +43,7 @@ class Frame:
         position: How many nodes are done.
         bodies: Bodies of loops that were walked for the node at that position.
         biases: The additions of a bias that their only producer's ONNX form includes.
+        skipped: Those producers.
     """
 
     root: Expr

@@ -18,14 +18,12 @@ from serde.onnx.builder import (
     Scope,
     Value,
     Values,
-    holds_tensors,
-    leaf_names,
-    leaf_types,
     leaves,
     regroup,
     walk_nodes,
 )
 from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
+from serde.relay.leaves import holds_tensors, leaf_names, leaf_types
 from serde.relay.registry import OpDef
 from serde.relay.transform.cse import exact_key
 from serde.relay.visit import children, free_vars, post_order

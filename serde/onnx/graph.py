@@ -11,9 +11,10 @@ import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, Unsupported
-from serde.onnx.builder import GraphBuilder, Scope, Value, leaf_types, without_symbols
+from serde.onnx.builder import GraphBuilder, Scope, Value, without_symbols
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Function
+from serde.relay.leaves import leaf_types
 from serde.relay.types import TensorType, Type
 from serde.weights import Array, numpy_dtype
 

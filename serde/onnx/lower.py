@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import onnx
 from onnx import helper
@@ -29,7 +29,7 @@ from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType
 from serde.relay.visit import rewrite
-from serde.report import Report
+from serde.report import Issue, Report
 
 __all__ = ["from_relay", "newest_opset"]
 
@@ -44,12 +44,18 @@ def newest_opset() -> int:
     return min(NEWEST, onnx.defs.onnx_opset_version())
 
 
+AS_QDQ = "quantised-as-qdq"
+"""Name of the step that computes quantised operators on floats, rounding halves to even."""
+
+
 def from_relay(
     model: RelayModel,
     opset: int,
     intermediate_shapes: bool,
     report: Report,
     *,
+    quantized: Literal["exact", "qdq"] = "exact",
+    allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
 ) -> OnnxModel:
     """Return `model` as ONNX at version `opset` of the default operator set.
@@ -58,7 +64,9 @@ def from_relay(
         model: The model.
         opset: Version of the default operator set.
         intermediate_shapes: Whether the types of all intermediate values are noted.
-        report: Filled with gaps and facts.
+        report: Filled with gaps, losses and facts.
+        quantized: Quantised operators step by step in integers, or between linear operators.
+        allow: Names of lossy steps that may be taken.
         local_functions: Whether global, composite and fused functions become local functions
             of the model; otherwise their nodes go where they are called.
 
@@ -72,6 +80,8 @@ def from_relay(
         raise OptionError(
             f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
         )
+    if quantized == "qdq":
+        model = _as_qdq(model, report, allow)
     model = _lowered(model, opset, local_functions, report)
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     inputs, outputs = export_function(
@@ -82,6 +92,17 @@ def from_relay(
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
     _infer_shapes(native)
     return native
+
+
+def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str]) -> RelayModel:
+    mod, changed = transform.QuantizedAsFloat().run(model.mod)
+    if not changed:
+        return model
+    what = "quantised operators are computed on floats and round halves to even"
+    issue = Issue("qnn", "main", what, f"allow {AS_QDQ!r}")
+    (report.allowed if AS_QDQ in allow else report.issues).append(issue)
+    report.raise_if_refused()
+    return model.evolve(mod=mod)
 
 
 def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:

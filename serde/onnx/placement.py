@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from serde.onnx.builder import Scope
 from serde.relay.expr import Call, Expr, Function, If, Let, Var
 from serde.relay.registry import OpDef
-from serde.relay.visit import children, free_vars
+from serde.relay.visit import children
 
 __all__ = ["Placement", "callee", "place"]
 
@@ -37,7 +37,12 @@ def callee(node: Expr) -> Expr | None:
     return node.op if isinstance(node, Call) and not isinstance(node.op, OpDef) else None
 
 
-def place(root: Expr, base: Scope, name_of: Callable[[If], str]) -> Placement:
+def place(
+    root: Expr,
+    base: Scope,
+    name_of: Callable[[If], str],
+    taken_by: Callable[[Function], Sequence[Var]],
+) -> Placement:
     """Place the nodes below `root`, which itself lies in `base`.
 
     A node that one branch alone needs lies in that branch; one that several
@@ -48,10 +53,11 @@ def place(root: Expr, base: Scope, name_of: Callable[[If], str]) -> Placement:
         root: The expression.
         base: A scope.
         name_of: Gives each conditional its name.
+        taken_by: Gives the variables that a function takes from around it.
     """
     lets: dict[Var, Expr] = {}
     below: dict[Expr, tuple[Expr, ...]] = {}
-    order = _operands_first(root, lets, below)
+    order = _operands_first(root, lets, below, taken_by)
     scopes: dict[Expr, Scope] = {root: base}
     branches: dict[If, tuple[Scope, Scope]] = {}
     uses = dict.fromkeys(order, 0)
@@ -71,10 +77,13 @@ def place(root: Expr, base: Scope, name_of: Callable[[If], str]) -> Placement:
 
 
 def _operands_first(
-    root: Expr, lets: dict[Var, Expr], below: dict[Expr, tuple[Expr, ...]]
+    root: Expr,
+    lets: dict[Var, Expr],
+    below: dict[Expr, tuple[Expr, ...]],
+    taken_by: Callable[[Function], Sequence[Var]],
 ) -> list[Expr]:
     order: list[Expr] = []
-    below[root] = _below(root, lets)
+    below[root] = _below(root, lets, taken_by)
     stack: list[tuple[Expr, Iterator[Expr]]] = [(root, iter(below[root]))]
     while stack:
         node, pending = stack[-1]
@@ -83,17 +92,19 @@ def _operands_first(
             order.append(node)
             stack.pop()
         else:
-            below[child] = _below(child, lets)
+            below[child] = _below(child, lets, taken_by)
             stack.append((child, iter(below[child])))
     return order
 
 
-def _below(node: Expr, lets: dict[Var, Expr]) -> tuple[Expr, ...]:
+def _below(
+    node: Expr, lets: dict[Var, Expr], taken_by: Callable[[Function], Sequence[Var]]
+) -> tuple[Expr, ...]:
     """Return what a node needs the values of."""
     if isinstance(node, Call):
         called = callee(node)
         if isinstance(called, Function):
-            return (*node.args, *free_vars(called))
+            return (*node.args, *taken_by(called))
         return node.args if called is None or isinstance(called, Var) else children(node)
     if isinstance(node, Let):
         lets[node.var] = node.value

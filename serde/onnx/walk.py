@@ -15,9 +15,6 @@ from serde.onnx.builder import (
     Scope,
     Value,
     Values,
-    holds_tensors,
-    leaf_names,
-    leaf_types,
     leaves,
     regroup,
     walk_nodes,
@@ -38,6 +35,7 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.leaves import holds_tensors, leaf_names, leaf_types, output_names
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
@@ -83,7 +81,7 @@ def export_function(
     main = model.main
     for param in main.params:
         if not holds_tensors(param.type):
-            report.add("parameter", param.name_hint, f"ONNX has no values of type {param.type!r}")
+            report.add("parameter", param.name_hint, f"a {param.type!r} is no tensor")
     if report.issues:
         return [], []
     taken = {p.name_hint for p in main.params if not _is_tuple(p)}
@@ -92,7 +90,9 @@ def export_function(
     for value in inputs:
         if value.name in model.params:
             builder.weights[value.name] = model.params[value.name]
-    names = [_output_name(name, builder) for name in _output_names(model)]
+    names = [
+        _output_name(name, builder) for name in output_names(model.meta.outputs, main.body.type)
+    ]
     walk = _Walk(model.mod, table, builder, report, local_functions=local_functions)
     outputs: list[Values | None] = []
     walk.run(walk.main(main, values, inputs, outputs.append))
@@ -118,18 +118,6 @@ def _parameter(param: Var, taken: set[str], builder: GraphBuilder) -> Values:
             name = f"{name}_"
         made.append(Value(builder.reserve(name), type_))
     return regroup(made, param.type)
-
-
-def _output_names(model: RelayModel) -> list[str]:
-    """Return a name for each tensor of the result; those of tuples inside it are numbered."""
-    type_, names = model.main.body.type, model.meta.outputs
-    types = type_.fields if isinstance(type_, TupleType) else (type_,)
-    if len(types) != len(names):
-        raise ConverterBug(f"{len(names)} names of outputs for {type_!r}")
-    found: list[str] = []
-    for name, each in zip(names, types, strict=True):
-        found += [name] if each is None else leaf_names(name, each)
-    return found
 
 
 def _output_name(name: str, builder: GraphBuilder) -> str:
@@ -179,6 +167,7 @@ class _Walk:
         self._context = ExportContext(builder)
         self._functions = LocalFunctions(builder) if local_functions else None
         self._active: set[Function] = set()
+        self._taken: dict[Function, list[Var]] = {}
 
     def main(
         self,
@@ -220,8 +209,14 @@ class _Walk:
         finish: Finish,
     ) -> Frame:
         self._active.add(function)
-        placement = place(function.body, base, self._name_of)
+        placement = place(function.body, base, self._name_of, self._taken_by)
         return Frame(function.body, base, placement, values, symbols, finish, function)
+
+    def _taken_by(self, function: Function) -> list[Var]:
+        """Return the variables that a function takes from around it."""
+        if function not in self._taken:
+            self._taken[function] = free_vars(function)
+        return self._taken[function]
 
     def _name_of(self, node: Expr) -> str:
         """Take a name for a node with subgraphs; the node that is emitted gets it."""
@@ -293,7 +288,7 @@ class _Walk:
         values: dict[Expr, Values | None] = {
             param: _retyped(frame.values[argument], param.type) for param, argument in given
         }
-        values.update((each, frame.values[each]) for each in free_vars(function))
+        values.update((each, frame.values[each]) for each in self._taken_by(function))
         around = frame.symbols if callee(node) is function else None
         symbols = SymbolTable(self._builder.scope, around)
         symbols.add(_all_leaves(values))
@@ -309,7 +304,7 @@ class _Walk:
             return None
         called = callee(node)
         name = called.name_hint if isinstance(called, GlobalVar) else ""
-        bound = [*node.args, *free_vars(function)]
+        bound = [*node.args, *self._taken_by(function)]
         given = [frame.values[each] for each in bound]
         return self._functions.call(function, name, given)
 

@@ -11,6 +11,7 @@ from typing import Any as _AnyValue
 from serde.relay import loops, op, transform
 from serde.relay.compare import assert_structural_equal, structural_equal
 from serde.relay.dims import Any, symbol
+from serde.relay.executor import create_executor
 from serde.relay.expr import (
     Call,
     Constant,
@@ -27,7 +28,6 @@ from serde.relay.expr import (
     const,
     var,
 )
-from serde.relay.interpreter import create_executor
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import lookup_builder as _lookup_builder

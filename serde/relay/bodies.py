@@ -47,6 +47,7 @@ class Blank:
     args: Sequence[AnyValue]
 
 
+NodeT = TypeVar("NodeT", bound=Expr)
 ResultT = TypeVar("ResultT")
 
 Kernel = Generator[Apply | Blank, AnyValue, ResultT]
@@ -130,9 +131,9 @@ def _with_bodies(
     return result if isinstance(result, Function) else function
 
 
-def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """Return `expr` with `values` for some of its free variables and fresh bound variables."""
-    memo: dict[Expr, Expr] = {variable: value for variable, value in values.items()}
+def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
+    """Return `expr` with `values` for some of its nodes and fresh bound variables."""
+    memo: dict[Expr, Expr] = dict(values.items())
     for variable in bound_vars(post_order(expr)):
         fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
         fresh.type = variable.type

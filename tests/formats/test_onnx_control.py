@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -120,6 +122,20 @@ def test_branches_that_yield_tuples_in_tuples(chosen: bool) -> None:
     a, b, d = X3, X3 * 2, np.array([7, 8], np.float32)
     found = run_proto(proto, [np.array(chosen), a, b, d])
     assert_close(found, [b if chosen else a, d, np.exp(a)])
+
+
+def test_check_of_tuples_in_the_result(tmp_path: Path) -> None:
+    x = vector()
+    source = Function([x], Tuple([Tuple([relay.exp(x), x]), relay.tanh(x)]))
+    report = serde.convert((typed(source), {}), tmp_path / "net.onnx", check=True)
+    assert report.passed
+    assert [each.output for each in report.verdicts] == ["output0_0", "output0_1", "output1"]
+
+
+def test_parameter_that_is_a_function_is_refused() -> None:
+    x, f = vector(), Var("f", FuncType([TensorType((3,))], TensorType((3,))))
+    with pytest.raises(UnsupportedModelError, match=r"is no tensor \[f\]"):
+        export(Function([f, x], Call(f, [x])))
 
 
 def test_one_value_twice_in_a_branch() -> None:

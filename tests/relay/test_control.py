@@ -410,3 +410,54 @@ def test_only_calls_of_operators_carry_functions() -> None:
     mod = looped(lambda s, k: relay.add(s, k))
     loops = [node for node in all_nodes(mod["main"]) if carried(node)]
     assert [node.op.name for node in loops if isinstance(node, Call)] == ["serde.loop"]
+
+
+def test_dead_states_stacks_and_captures_go() -> None:
+    x, w, v = (relay.var(name, shape=(2, 3)) for name in "xwv")
+    a, b, c, kept, unused = (Var(name, INNER) for name in ("a", "b", "c", "kept", "unused"))
+    i, shift = number(), Var("shift", INNER)
+    fields = [
+        relay.less(relay.sum(b), relay.const(40.0)),
+        relay.add(a, shift),
+        relay.add(b, kept),
+        relay.multiply(c, unused),
+        relay.exp(c),
+        relay.negative(a),
+    ]
+    inner = relay.Let(shift, relay.negative(kept), relay.Tuple(fields))
+    body = Function([i, a, b, c, kept, unused], inner)
+    loop = relay.serde.loop(relay.const(20, "int64"), None, [x, x, x], [w, v], body=body)
+    mod = module([x, w, v], relay.Tuple([loop[4], loop[0]]))
+    changed, did = transform.DeadCodeElimination().run(mod)
+    assert did
+    relay.verify(changed)
+    (call,) = (node for node in all_nodes(changed["main"]) if carried(node))
+    assert isinstance(call, Call)
+    assert [len(astuple(each).fields) for each in call.args[2:]] == [2, 1]
+    assert [param.name_hint for param in only_body(changed).params] == ["i", "a", "b", "kept"]
+    arrays = [np.full((2, 3), value, np.float32) for value in (1, 2, 3)]
+    stacked, last = evaluate(changed, *arrays)
+    # Sums of b are 6, 18, 30, 42 when it is read: the loop ends after the fourth iteration.
+    np.testing.assert_array_equal(last, np.full((2, 3), 1 - 4 * 2))
+    np.testing.assert_array_equal(stacked, -np.array([1, -1, -3, -5])[:, None, None] + 0 * last)
+    for left, right in zip(evaluate(mod, *arrays), (stacked, last), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert transform.DeadCodeElimination().run(changed) == (changed, False)
+
+
+def test_dead_results_of_a_scan_go() -> None:
+    x, h = relay.var("x", shape=(4, 3)), relay.var("h", shape=(3,))
+    s, t, row = (Var(name, TensorType((3,))) for name in ("s", "t", "row"))
+    fields = [relay.add(s, row), relay.multiply(t, s), relay.exp(row), relay.add(s, row)]
+    body = Function([s, t, row], relay.Tuple(fields))
+    scan = relay.serde.scan([h, h], [x], body=body, out_axes=(0, 1), reverse=(True,))
+    mod = module([x, h], scan[3])
+    changed = transform.DeadCodeElimination()(mod)
+    relay.verify(changed)
+    (call,) = (node for node in all_nodes(changed["main"]) if carried(node))
+    assert isinstance(call, Call)
+    assert (call.attrs["out_axes"], call.attrs["reverse"]) == ((1,), (True,))
+    assert [param.name_hint for param in call.attrs["body"].params] == ["s", "row"]
+    given = np.arange(12, dtype=np.float32).reshape(4, 3)
+    expected = 1 + np.cumsum(given[::-1], axis=0).T
+    np.testing.assert_array_equal(evaluate(changed, given, np.ones(3, np.float32)), expected)

@@ -135,19 +135,78 @@ def test_other_recorded_programs_stay(name: str) -> None:
     ],
 )
 def test_decompositions_come_back(name: str, given: Sample) -> None:
-    built = build(get(name), given)
+    definition = get(name)
+    built = build(definition, given)
     mod = transform.InferType()(relay.IRModule({"main": built.function}))
     plain = transform.Legalize(frozenset())(mod)
     assert recursive(plain)
     assert not loops(plain)
     found = raised(plain)
     assert not recursive(found)
-    assert len(loops(found)) == 1
+    assert [each.op for each in loops(found)] == [definition]
     expected = evaluate(mod, *built.arrays)
     for each in (plain, found):
         for left, right in zip(evaluate(each, *built.arrays), expected, strict=True):
             assert (left.dtype, left.shape) == (right.dtype, right.shape)
             np.testing.assert_array_equal(left, right)
+
+
+def test_scan_comes_back_as_it_was() -> None:
+    definition = get("serde.scan")
+    mod = transform.InferType()(
+        relay.IRModule({"main": build(definition, definition.samples[2]).function})
+    )
+    plain = transform.Legalize(frozenset())(mod)
+    (scan,) = loops(raised(plain))
+    (expected,) = loops(mod)
+    assert dict(scan.attrs, body=None, out_axes=None) == dict(
+        expected.attrs, body=None, axes=(0, 1), out_axes=None
+    )
+    assert first_difference(scan.attrs["body"], expected.attrs["body"]) is None
+
+
+@pytest.mark.parametrize("length", [4, "n"])
+def test_walk_along_a_tensor_of_any_length(length: int | str) -> None:
+    text = f"""
+def @main(%x: Tensor[({length}, 3), float32], %w: Tensor[(3), float32]) {{
+  let %f = fn(%i: int64, %s: Tensor[(3), float32], %rows: Tensor[(?, 3), float32])
+      -> (Tensor[(3), float32], Tensor[(?, 3), float32]) {{
+    if (less(%i, take(shape_of(%x, dtype="int64"), 0i64, axis=0))) {{
+      let %t = add(%s, multiply(take(%x, %i, axis=0), %w));
+      %f(add(%i, 1i64), %t, concatenate((%rows, expand_dims(%t, axis=0))))
+    }} else {{ (%s, %rows) }}
+  }};
+  %f(0i64, %w, zeros(shape=[0, 3], dtype="float32"))
+}}
+"""
+    x, w = np.arange(12, dtype=np.float32).reshape(4, 3), np.float32([1, 2, 3])
+    found, (last, rows) = both(text, x, w)
+    assert [each.op for each in loops(found)] == [get("serde.scan")]
+    np.testing.assert_array_equal(rows, w + np.cumsum(x * w, axis=0))
+    np.testing.assert_array_equal(last, rows[-1])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "add(%s, take(%x, add(%i, 1i64), axis=0))",
+        'add(%s, multiply(take(%x, %i, axis=0), cast(%i, dtype="float32")))',
+        "add(%s, take(%y, %i, axis=0))",
+    ],
+    ids=["other places", "number used", "other length"],
+)
+def test_other_walks_stay_loops(body: str) -> None:
+    text = f"""
+def @main(%x: Tensor[(4, 3), float32], %y: Tensor[(5, 3), float32]) {{
+  let %f = fn(%i: int64, %s: Tensor[(3), float32]) -> Tensor[(3), float32] {{
+    if (less(%i, 4i64)) {{ %f(add(%i, 1i64), {body}) }} else {{ %s }}
+  }};
+  %f(0i64, zeros(shape=[3], dtype="float32"))
+}}
+"""
+    x, y = np.ones((4, 3), np.float32), np.ones((5, 3), np.float32)
+    found, _ = both(text, x, y)
+    assert [each.op for each in loops(found)] == [get("serde.loop")]
 
 
 def test_loop_comes_back_as_it_was() -> None:

@@ -36,8 +36,8 @@ SINGLE_ONLY = frozenset([
 ])  # fmt: skip
 """What ONNX Runtime computes in float32 whatever the dtype, or has no kernel of float64 for.
 
-ONNX's reference stands in where there is no kernel, but joins what a Loop yields along an axis
-that exists instead of stacking it.
+ONNX's reference stands in where there is no kernel, but of what a Loop yields it stacks vectors
+only: scalars come out as a column, and anything else is joined along its first axis.
 """
 DOMAINS = {
     "sqrt": (0.05, np.inf), "rsqrt": (0.1, np.inf), "log": (0.05, np.inf), "log2": (0.05, np.inf),

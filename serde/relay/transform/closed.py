@@ -7,7 +7,7 @@ from collections.abc import Collection
 from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
-from serde.relay.transform.purity import is_random, repeats
+from serde.relay.transform.purity import must_wait
 from serde.relay.visit import children, post_order
 
 __all__ = ["closed_nodes"]
@@ -29,7 +29,7 @@ def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
 
 def _is_plain(node: Expr) -> bool:
     if isinstance(node, Call):
-        if not isinstance(node.op, OpDef) or is_random(node) or repeats(node):
+        if not isinstance(node.op, OpDef) or must_wait(node):
             return False
         return not any(map(_has_symbol, node.attrs.values()))
     return isinstance(node, (Tuple, TupleGetItem)) and not isinstance(node, Var)

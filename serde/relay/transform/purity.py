@@ -1,4 +1,4 @@
-"""Which calls give another result each time they run."""
+"""Which calls must not be evaluated beforehand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from serde.relay.bodies import all_nodes, carried
 from serde.relay.expr import Call
 from serde.relay.registry import OpDef
 
-__all__ = ["is_random", "repeats"]
+__all__ = ["is_random", "must_wait"]
 
 _DRAWS = ("bernoulli", "multinomial", "random", "sample_")
 
@@ -26,9 +26,15 @@ def is_random(call: Call) -> bool:
     )
 
 
-def repeats(call: Call) -> bool:
-    """Whether a call is a loop, which may take any time or never end."""
-    return bool(carried(call))
+def must_wait(call: Call) -> bool:
+    """Whether a call must not be evaluated before the model runs.
+
+    That is so for random numbers; for loops, which may take any time or never end; and for what
+    makes floats of quantised numbers: evaluated beforehand, a weight would be four times as
+    large, and a runtime would not know that it was quantised.
+    """
+    unpacks = isinstance(call.op, OpDef) and call.op.name == "serde.dequantize_linear"
+    return unpacks or bool(carried(call)) or is_random(call)
 
 
 def _draws(definition: OpDef) -> bool:

@@ -36,6 +36,7 @@ from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.inline import ToGraphNormalForm
+from serde.relay.transform.loop_to_scan import as_scan
 from serde.relay.transform.purity import is_random
 from serde.relay.types import TensorType, accepts
 from serde.relay.visit import children, free_vars, post_order, rewrite
@@ -47,12 +48,13 @@ _COUNT = TensorType((), "int64")
 
 @dataclass(frozen=True)
 class RaiseRecursion(Pass):
-    """Replace functions that call themselves last by ``serde.loop``.
+    """Replace functions that call themselves last by ``serde.loop`` or ``serde.scan``.
 
     A parameter that never changes and a variable from around the function become captures; one
     that is counted up to a bound gives the loop its limit; one that grows by a row in each call
-    becomes a stacked result; one that nothing depends on goes. The types of the module must be
-    known; a function that is not of the shape stays as it is.
+    becomes a stacked result; one that nothing depends on goes. A loop that only walks along
+    tensors of its own length is a scan. The types of the module must be known; a function that
+    is not of the shape stays as it is.
     """
 
     name: ClassVar[str] = "RaiseRecursion"
@@ -457,6 +459,7 @@ def _built(found: _Recursion, starts: Sequence[Expr], roles: _Roles) -> Expr:
             going = None
     state = tuple(starts[index] for index in roles.states)
     loop = call("serde.loop", roles.limit, going, state, tuple(captured), body=body)
+    loop = as_scan(loop) or loop
     fields: list[Expr] = [
         TupleGetItem(loop, index) for index in range(len(state) + len(roles.stacks))
     ]
