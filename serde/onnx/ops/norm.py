@@ -9,7 +9,7 @@ from onnx import helper
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.activation import of_float32
+from serde.onnx.ops.activation import exact, of_float32
 from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
@@ -105,7 +105,8 @@ def export_layer_norm(
     scale: bool,
 ) -> Value:
     """ONNX normalises all axes from `axis` on, so it must be the last."""
-    if axis % ctx.type(x).rank != ctx.type(x).rank - 1 or not scale:
+    is_last = axis % ctx.type(x).rank == ctx.type(x).rank - 1
+    if not is_last or not scale or not exact(ctx.type(x).dtype, epsilon):
         return export_layer_norm_v1(
             ctx, x, gamma, beta, axis=axis, epsilon=epsilon, center=center, scale=scale
         )
