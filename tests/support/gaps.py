@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.onnx_suite_gaps import SUITE_GAPS
 
 _UNDECLARED = "the operator is not declared"
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
@@ -44,6 +45,7 @@ _NOT_IN_ONNX = {
 }
 
 GAPS: dict[tuple[str, str], str] = {
+    **SUITE_GAPS,
     ("onnx-sample", "argmax-5-11"): _FROM_12,
     ("onnx-sample", "argmin-5-11"): _FROM_12,
     ("onnx-sample", "dyn.expand_dims-1-11"): "the places are an attribute before version 13",

@@ -26,7 +26,7 @@ from serde.relay.types import TensorType, TupleType, Type, accepts
 from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
 
-__all__ = ["MAX_VALUES", "FoldShape", "shape_value"]
+__all__ = ["MAX_VALUES", "FoldShape", "ShapeFolder", "shape_value"]
 
 MAX_VALUES = 1024
 """A tensor of more elements is not taken for shape arithmetic."""
@@ -94,23 +94,38 @@ class FoldShape(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Follow shapes bottom-up."""
-        values: Values = {}
-
-        def replace(_node: Expr, new: Expr) -> Expr:
-            new = _static(new, values)
-            known = _value(new, values)
-            if known is None:
-                return new
-            constant = _as_constant(new, known)
-            values[new] = values[constant] = known
-            return constant
-
-        result = rewrite(function, replace)
+        folder = ShapeFolder()
+        result = rewrite(function, lambda _node, new: folder.fold(new))
         if not isinstance(result, Function) or result is function:
             return function
         if result.body.type in (None, result.ret_type) or result.ret_type is None:
             return result
         return Function(result.params, result.body, result.body.type, result.attrs, result.span)
+
+
+class ShapeFolder:
+    """Follows shape arithmetic node by node, children first."""
+
+    def __init__(self) -> None:
+        self._values: Values = {}
+
+    def fold(self, node: Expr) -> Expr:
+        """Return what stands for a node whose children are folded."""
+        new = _static(node, self._values)
+        known = _value(new, self._values)
+        if known is None:
+            return new
+        constant = _as_constant(new, known)
+        self._values[new] = self._values[constant] = known
+        return constant
+
+    def value(self, node: Expr) -> DimArray | None:
+        """Return the dimensions that an integer tensor holds; None where they are not known."""
+        return _known(node, self._values)
+
+    def note(self, node: Expr, data: AnyValue) -> None:
+        """Let an integer tensor, such as a weight, be known to hold `data`."""
+        self._values[node] = _objects(data)
 
 
 def shape_value(expr: Expr) -> tuple[Dim, ...] | None:

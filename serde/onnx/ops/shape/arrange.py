@@ -1,0 +1,51 @@
+"""The order of axes and of elements along them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.table import OPS
+
+
+def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
+    """Return `x`, whose axes are `layout`, with its axes in the order `wanted`.
+
+    Raises:
+        Unsupported: The layout does not have these axes.
+    """
+    if layout == wanted:
+        return x
+    if sorted(layout) != sorted(wanted):
+        raise Unsupported(f"layout {layout!r} has no counterpart", hint=f"use {wanted}")
+    return ctx.emit("Transpose", x, perm=[layout.index(letter) for letter in wanted])
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: Ctx, x: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(x).rank
+    order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
+    return ctx.emit("Transpose", x, perm=list(order))
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: Ctx, x: Value, *, axis: int | None) -> Value:
+    place = ctx.ints([0 if axis is None else axis])
+    lowest = ctx.ints([np.iinfo(np.int64).min])
+    return ctx.emit("Slice", x, ctx.ints([-1]), lowest, place, ctx.ints([-1]))
+
+
+@OPS.exports("nn.depth_to_space")
+def export_depth_to_space(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
+    moved = ctx.emit(
+        "DepthToSpace", arranged(ctx, x, layout, "NCHW"), blocksize=block_size, mode=mode
+    )
+    return arranged(ctx, moved, "NCHW", layout)
+
+
+@OPS.exports("nn.space_to_depth")
+def export_space_to_depth(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
+    moved = ctx.emit("SpaceToDepth", arranged(ctx, x, layout, "NCHW"), blocksize=block_size)
+    return arranged(ctx, moved, "NCHW", layout)
