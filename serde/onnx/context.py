@@ -71,12 +71,20 @@ class ImportContext(BaseContext):
         version: Version of the node's operator set.
         node: Name of the node.
         outputs: Number of outputs up to the last that something reads.
+        declared: Number of outputs that the node lists.
     """
 
     def __init__(
-        self, version: int, node: str, wanted: Sequence[bool], around: Surroundings
+        self,
+        version: int,
+        node: str,
+        wanted: Sequence[bool],
+        around: Surroundings,
+        *,
+        declared: int,
     ) -> None:
         super().__init__(version, node, len(wanted))
+        self.declared = declared
         self._wanted = wanted
         self._around = around
 
@@ -124,12 +132,13 @@ class ImportContext(BaseContext):
 
         They may be negative integers where the tensor holds codes.
         """
+        found = self.partial_dims(x)
+        return None if found is None or any(isinstance(dim, Any) for dim in found) else found
+
+    def partial_dims(self, x: Expr) -> tuple[Dim, ...] | None:
+        """Return the same with anonymous dimensions where only some elements are known."""
         found = self._around.dims(x)
-        if found is None and self.is_constant(x):
-            found = self.ints(x)
-        if found is None or any(isinstance(dim, Any) for dim in found):
-            return None
-        return found
+        return self.ints(x) if found is None and self.is_constant(x) else found
 
     def fold(self, x: Expr) -> Expr:
         """Return what stands for an expression that was just built: a constant if it is one."""

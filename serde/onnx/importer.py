@@ -217,7 +217,8 @@ class _Walk:
         if version is None:
             self._report.add(op, label, "the model names no version of its operator set")
             return holes
-        ctx = ImportContext(version, label, wanted, _Around(self, scope))
+        around = _Around(self, scope)
+        ctx = ImportContext(version, label, wanted, around, declared=len(node.output))
         found = table.run_import(ctx, node.op_type, inputs, attributes, self._report)
         return [each if isinstance(each, Hole) else self.folder.fold(each) for each in found]
 

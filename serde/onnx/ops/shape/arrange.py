@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
 
 
 def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
@@ -49,3 +54,20 @@ def export_depth_to_space(ctx: Ctx, x: Value, *, block_size: int, layout: str, m
 def export_space_to_depth(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
     moved = ctx.emit("SpaceToDepth", arranged(ctx, x, layout, "NCHW"), blocksize=block_size)
     return arranged(ctx, moved, "NCHW", layout)
+
+
+@OPS.imports("Transpose", since=(1, 13, 21, 23, 24, 25))
+def import_transpose(ctx: ImportCtx, x: Expr, *, perm: tuple[int, ...] | None = None) -> Expr:
+    return relay.transpose(x, axes=perm)
+
+
+@OPS.imports("DepthToSpace", since=(1, 11, 13, 28))
+def import_depth_to_space(
+    ctx: ImportCtx, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+) -> Expr:
+    return relay.nn.depth_to_space(x, blocksize, layout="NCHW", mode=mode)
+
+
+@OPS.imports("SpaceToDepth", since=(1, 13))
+def import_space_to_depth(ctx: ImportCtx, x: Expr, *, blocksize: int) -> Expr:
+    return relay.nn.space_to_depth(x, blocksize, layout="NCHW")
