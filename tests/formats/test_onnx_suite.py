@@ -40,13 +40,13 @@ def _own_functions(case: SuiteCase) -> set[str]:
 
 
 def chosen(suite: str) -> list[Any]:
-    """The cases that can be expected to pass; one in eight of them is quick."""
+    """The cases that can be expected to pass; one in eight of them, small nets only, is quick."""
     found = []
     for place, each in enumerate(COUNTED):
         if not importable(each):
             continue
         param = gap_case(suite, each.name, each)
-        if place % 8:
+        if place % 8 or each.kind == "real":
             param = pytest.param(each, id=each.name, marks=[*param.marks, pytest.mark.slow])
         found.append(param)
     return found

@@ -18,6 +18,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim, product
 from serde.relay.expr import Expr, If
 from serde.relay.registry import call
+from serde.relay.shapes import is_float
 from serde.relay.transform.infer_type import infer_if
 
 Axes = tuple[int, ...] | None
@@ -160,8 +161,25 @@ def _log_sum_exp(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
     return relay.add(relay.log(total), top)
 
 
+def _with_identity(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+    """Return `x` with one element on each empty axis that is reduced, which changes nothing."""
+    type_ = ctx.type(x)
+    if is_float(type_.dtype):
+        value = np.inf if op == "min" else -np.inf
+    elif type_.dtype == "bool":
+        value = op == "min"
+    else:
+        limits = np.iinfo(type_.dtype)
+        value = limits.max if op == "min" else limits.min
+    widths = [(0, int(a in axes and n == 0)) for a, n in enumerate(type_.shape)]
+    return relay.nn.pad(x, widths, relay.const(np.array(value, type_.dtype)))
+
+
 def _fold(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return one of the reductions that can be done axis by axis; the axes stay, of length 1."""
+    shape = ctx.type(x).shape
+    if op in ("max", "min", "logsumexp") and any(shape[axis] == 0 for axis in axes):
+        x = _with_identity(ctx, op, x, axes)
     if op == "logsumexp":
         return _log_sum_exp(ctx, x, axes)
     name = {"max": "any", "min": "all"}.get(op, op) if ctx.type(x).dtype == "bool" else op
@@ -240,8 +258,6 @@ def _reduction_v18(op: str) -> Callable[..., Expr]:
 def _dynamic(ctx: ImportCtx, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
     """Axes that are computed are asked for one after the other."""
     before, fold, after = STEPS[op]
-    if fold == "logsumexp":
-        raise Unsupported("axes that are computed when the model runs")
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank
     wanted = relay.where(

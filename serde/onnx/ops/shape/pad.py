@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -78,16 +79,37 @@ def import_pad(
     if ctx.type(value).rank:
         value = relay.reshape(value, newshape=())
     rank = ctx.type(x).rank
-    along = list(range(rank)) if axes is None else [axis % rank for axis in ctx.ints(axes)]
-    if ctx.is_constant(pads):
+    if ctx.is_constant(pads) and (axes is None or ctx.is_constant(axes)):
+        along = range(rank) if axes is None else [axis % rank for axis in ctx.ints(axes)]
         widths = [0] * (2 * rank)
-        for place, (axis, side) in enumerate((a, s) for s in (0, 1) for a in along):
+        for place, (side, axis) in enumerate(product((0, 1), along)):
             widths[axis + side * rank] = ctx.ints(pads)[place]
         return padded(ctx, x, widths, mode, value)
-    if along != list(range(rank)) or mode == "wrap":
-        raise Unsupported("widths that are computed when the model runs")
-    pairs = relay.transpose(relay.reshape(pads, [2, rank]), axes=[1, 0])
-    return call("dyn.nn.pad", x, pairs, value, pad_mode=mode)
+    sides = _sides(ctx, pads, axes, rank)
+    if mode != "wrap":
+        return call("dyn.nn.pad", x, relay.transpose(sides, axes=[1, 0]), value, pad_mode=mode)
+    lengths = relay.shape_of(x, dtype="int64")
+    for axis in range(rank):
+        low, high, length = (
+            relay.reshape(relay.take(each, relay.const(place), mode="fast"), newshape=())
+            for each, place in ((sides, axis), (sides, rank + axis), (lengths, axis))
+        )
+        one = relay.const(np.int64(1))
+        places = relay.arange(relay.negative(low), relay.add(length, high), one, "int64")
+        x = relay.take(x, places, axis=axis, mode="wrap")
+    return x
+
+
+def _sides(ctx: ImportCtx, pads: Expr, axes: Expr | None, rank: int) -> Expr:
+    """Return the widths before and behind every axis, int64: ``(2, rank)``."""
+    count = rank if axes is None else ctx.static_shape(axes)[0]
+    given = relay.reshape(relay.cast(pads, "int64"), [2, count])
+    if axes is None:
+        return given
+    length = relay.const(np.array(rank, np.int64))
+    places = relay.floor_mod(relay.cast(axes, "int64"), length)
+    rows = relay.equal(relay.expand_dims(places, axis=1), relay.const(np.arange(rank)))
+    return relay.nn.matmul(given, relay.cast(rows, "int64"))
 
 
 def padded(ctx: ImportCtx, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
