@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.expr import Expr, const
 from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
@@ -18,6 +18,7 @@ from serde.relay.op.image.interpolation import (
     with_lengths,
     working,
 )
+from serde.relay.op.shape.reshape import integers
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import layout_axes
 from serde.relay.types import TensorType
@@ -199,21 +200,28 @@ def _declare_builder(rank: int, default_layout: str) -> None:
         extrapolation_value: float = 0.0,
         out_dtype: AnyValue = None,
     ) -> Expr:
-        """Build a resizing; one size holds for all axes, no `roi` is one of zeros."""
-        return call(
-            f"image.resize{rank}d",
-            data,
-            size=(size,) * rank if isinstance(size, int) else size,
-            roi=(0.0,) * (2 * rank) if roi is None else roi,
-            layout=layout,
-            method=method,
-            coordinate_transformation_mode=coordinate_transformation_mode,
-            rounding_method=rounding_method,
-            cubic_alpha=cubic_alpha,
-            cubic_exclude=cubic_exclude,
-            extrapolation_value=extrapolation_value,
-            out_dtype=out_dtype,
-        )
+        """Build a resizing; one size holds for all axes, no `roi` is one of zeros.
+
+        Of two axes, a size or region that is computed makes it ``dyn.image.resize2d``.
+        """
+        attrs = {
+            "layout": layout,
+            "method": method,
+            "coordinate_transformation_mode": coordinate_transformation_mode,
+            "rounding_method": rounding_method,
+            "cubic_alpha": cubic_alpha,
+            "cubic_exclude": cubic_exclude,
+            "extrapolation_value": extrapolation_value,
+            "out_dtype": out_dtype,
+        }
+        size, roi = integers(size), integers(roi)
+        size = (size,) * rank if isinstance(size, int) else size
+        roi = (0.0,) * (2 * rank) if roi is None else roi
+        if rank != 2 or not any(isinstance(given, Expr) for given in (size, roi)):
+            return call(f"image.resize{rank}d", data, size=size, roi=roi, **attrs)
+        lengths = size if isinstance(size, Expr) else const(np.array(size, np.int64))
+        region = roi if isinstance(roi, Expr) else const(np.array(roi, np.float32))
+        return call("dyn.image.resize2d", data, lengths, region, **attrs)
 
 
 for _rank, _layout in ((1, "NCW"), (2, "NCHW"), (3, "NCDHW")):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr
+from serde.relay.expr import Expr, const
 from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
+from serde.relay.op.shape.reshape import integers
 from serde.relay.registry import Array, builder, call, relay_op, sample
 from serde.relay.shapes import at, layout_axes
 from serde.relay.types import TensorType
@@ -83,22 +85,26 @@ def upsampling(
 @builder("nn.upsampling")
 def build_upsampling(
     data: Expr,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_h: Expr | float = 1,
+    scale_w: Expr | float = 1,
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
 ) -> Expr:
-    """Build ``nn.upsampling``."""
-    return call(
-        "nn.upsampling",
-        data,
-        scale_h=scale_h,
-        scale_w=scale_w,
-        layout=layout,
-        method=method,
-        align_corners=align_corners,
-    )
+    """Build ``nn.upsampling``, or ``dyn.nn.upsampling`` for scales that are computed."""
+    attrs = {"layout": layout, "method": method, "align_corners": align_corners}
+    return _build_scaled("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, attrs)
+
+
+def _build_scaled(
+    name: str, data: Expr, scales: Mapping[str, Expr | float], attrs: Mapping[str, AnyValue]
+) -> Expr:
+    """Build the operator that takes scales as attributes, or the one that takes operands."""
+    known = {key: integers(each) for key, each in scales.items()}
+    if not any(isinstance(each, Expr) for each in known.values()):
+        return call(name, data, **{**known, **attrs})
+    given = (each if isinstance(each, Expr) else const(each, "float32") for each in known.values())
+    return call(f"dyn.{name}", data, *given, **attrs)
 
 
 def _upsampling3d_type(
@@ -149,21 +155,18 @@ def upsampling3d(
 @builder("nn.upsampling3d")
 def build_upsampling3d(
     data: Expr,
-    scale_d: float = 1,
-    scale_h: float = 1,
-    scale_w: float = 1,
+    scale_d: Expr | float = 1,
+    scale_h: Expr | float = 1,
+    scale_w: Expr | float = 1,
     layout: str = "NCDHW",
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "half_pixel",
 ) -> Expr:
-    """Build ``nn.upsampling3d``."""
-    return call(
-        "nn.upsampling3d",
-        data,
-        scale_d=scale_d,
-        scale_h=scale_h,
-        scale_w=scale_w,
-        layout=layout,
-        method=method,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-    )
+    """Build ``nn.upsampling3d``, or ``dyn.nn.upsampling3d`` for scales that are computed."""
+    scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
+    attrs = {
+        "layout": layout,
+        "method": method,
+        "coordinate_transformation_mode": coordinate_transformation_mode,
+    }
+    return _build_scaled("nn.upsampling3d", data, scales, attrs)

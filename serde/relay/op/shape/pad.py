@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim, product
-from serde.relay.expr import Expr, const
+from serde.relay.expr import Constant, Expr, const
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import require_window
 from serde.relay.types import TensorType
@@ -91,12 +91,19 @@ def pad(
 @builder("nn.pad")
 def build_pad(
     data: Expr,
-    pad_width: Sequence[Sequence[int]],
+    pad_width: Expr | Sequence[Sequence[int]],
     pad_value: Expr | float = 0,
     pad_mode: str = "constant",
 ) -> Expr:
-    """Build ``nn.pad``; a number to pad with becomes a constant."""
+    """Build ``nn.pad``, or ``dyn.nn.pad`` for widths that are computed.
+
+    A number to pad with becomes a constant.
+    """
     value = pad_value if isinstance(pad_value, Expr) else const(pad_value)
+    if isinstance(pad_width, Constant):
+        pad_width = pad_width.data.tolist()
+    if isinstance(pad_width, Expr):
+        return call("dyn.nn.pad", data, pad_width, value, pad_mode=pad_mode)
     return call("nn.pad", data, value, pad_width=pad_width, pad_mode=pad_mode)
 
 

@@ -18,7 +18,7 @@ __all__ = ["integers", "lengths", "new_shape"]
 
 
 def integers(value: AnyValue) -> AnyValue:
-    """Return the integers of a constant; anything else as it is."""
+    """Return the numbers of a constant; anything else as it is."""
     return value.data.tolist() if isinstance(value, Constant) else value
 
 
@@ -304,6 +304,15 @@ def expand_dims(data: Array, *, axis: int, num_newaxis: int = 1) -> Array:
     return data.reshape((*data.shape[:at], *[1] * num_newaxis, *data.shape[at:]))
 
 
+@builder("expand_dims")
+def build_expand_dims(data: Expr, axis: AnyValue, num_newaxis: int = 1) -> Expr:
+    """Return `data` with axes of length 1 before axis `axis`, an integer or an expression."""
+    place = integers(axis)
+    if isinstance(place, Expr):
+        return call("dyn.expand_dims", data, place, num_newaxis=num_newaxis)
+    return call("expand_dims", data, axis=place, num_newaxis=num_newaxis)
+
+
 def _squeezed(shape: Sequence[Dim], axis: Sequence[int] | None) -> tuple[int, ...]:
     if axis is not None:
         axes = normalize_axes(axis, len(shape))
@@ -330,6 +339,15 @@ def _squeeze_type(data: TensorType, *, axis: Sequence[int] | None) -> TensorType
 def squeeze(data: Array, *, axis: tuple[int, ...] | None = None) -> Array:
     """`data` without the axes named, which have length 1; None drops all such."""
     return data.squeeze(_squeezed(data.shape, axis))
+
+
+@builder("squeeze")
+def build_squeeze(data: Expr, axis: AnyValue = None) -> Expr:
+    """Return `data` without `axis`: integers, an expression, or None for all of length 1."""
+    gone = integers(axis)
+    if isinstance(gone, Expr):
+        return call("dyn.squeeze", data, gone)
+    return call("squeeze", data, axis=gone)
 
 
 def _shape_of_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
