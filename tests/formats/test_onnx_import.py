@@ -15,6 +15,8 @@ import serde
 import serde.relay as relay
 from serde.errors import FormatError, OptionError, UnsupportedModelError
 from serde.limits import MAX_SUBGRAPH_DEPTH
+from serde.onnx.ops import TABLE
+from serde.onnx.versions import CHANGES, Change
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -281,3 +283,12 @@ def test_from_onnx(freeze: bool, tmp_path: Path) -> None:
     x = np.ones((2, 3), np.float32)
     np.testing.assert_array_equal(execute(x).numpy(), x + value)
     assert onnx.load(named).graph.node[0].name == "Add_0"
+
+
+def test_every_version_of_an_operator_is_read() -> None:
+    read: dict[str, set[int]] = {}
+    for op, version in TABLE.imported():
+        read.setdefault(op, set()).add(version)
+    for op, versions in read.items():
+        known = {v for v, change in CHANGES[op].items() if change is not Change.REMOVED}
+        assert versions == known, op
