@@ -13,9 +13,11 @@ from support.onnx_suite import interpret
 
 import serde
 import serde.relay as relay
+from serde.converters import ConverterTable
 from serde.errors import FormatError, OptionError, UnsupportedModelError
 from serde.limits import MAX_SUBGRAPH_DEPTH
-from serde.onnx.ops import TABLE
+from serde.onnx.context import ImportContext
+from serde.onnx.ops import TABLE, TABLES
 from serde.onnx.versions import CHANGES, Change
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -292,3 +294,79 @@ def test_every_version_of_an_operator_is_read() -> None:
     for op, versions in read.items():
         known = {v for v, change in CHANGES[op].items() if change is not Change.REMOVED}
         assert versions == known, op
+
+
+def test_shape_arithmetic_is_evaluated_over_names() -> None:
+    proto = model_of(
+        """g (float[N,H,8] x) => (float[N,M] y) {
+          s = Shape (x)
+          zero = Constant <value = int64[1] {0}> ()
+          n = Gather (s, zero)
+          rest = Constant <value = int64[2] {-1, 4}> ()
+          t = Concat <axis = 0> (n, rest)
+          z = Reshape (x, t)
+          f = Shape <start = 1> (z)
+          p = ReduceProd <keepdims = 1> (f)
+          u = Concat <axis = 0> (n, p)
+          y = Reshape (z, u)
+        }"""
+    )
+    model = serde.to_relay(proto)
+    n, h = relay.TensorType(("N", "H")).shape
+    assert model.main.body.type == relay.TensorType((n, h * 8))
+    assert "shape_of" not in model.mod.astext()
+    x = np.arange(48, dtype=np.float32).reshape(2, 3, 8)
+    np.testing.assert_array_equal(interpret(model, {"x": x})[0], x.reshape(2, 24))
+
+
+def test_lengths_that_may_be_kept_are_chosen_over_names() -> None:
+    """What PyTorch writes for ``expand``: -1 keeps a length."""
+    proto = model_of(
+        """g (float[N,1] x) => (float[N,M] y) {
+          s = Shape <start = 0, end = 1> (x)
+          five = Constant <value = int64[1] {5}> ()
+          t = Concat <axis = 0> (s, five)
+          keep = Constant <value = int64[2] {-1, -1}> ()
+          one = Constant <value = int64[2] {1, 1}> ()
+          e = Equal (t, keep)
+          w = Where (e, one, t)
+          y = Expand (x, w)
+        }"""
+    )
+    model = serde.to_relay(proto)
+    assert model.main.body.type == relay.TensorType(("N", 5))
+    x = np.arange(2, dtype=np.float32)[:, None]
+    np.testing.assert_array_equal(interpret(model, {"x": x})[0], np.repeat(x, 5, axis=1))
+
+
+def test_a_closure_takes_what_is_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator of the test that calls its body twice on its input."""
+    table = ConverterTable("test")
+
+    @table.imports("Twice")
+    def import_twice(ctx: ImportContext, x: relay.Expr, *, body: onnx.GraphProto) -> relay.Expr:
+        function, captured = ctx.closure(body, [ctx.type(x)])
+        assert [each.name_hint for each in function.params] == ["a", "d", "w"]
+        once = relay.TupleGetItem(relay.Call(function, [x, *captured]), 0)
+        found = relay.TupleGetItem(relay.Call(function, [once, *captured]), 0)
+        return relay.transform.InferType()(relay.IRModule.from_expr(found))["main"].body
+
+    monkeypatch.setattr("serde.onnx.importer.TABLES", {**TABLES, "test": table})
+    proto = model_of(
+        """g (float[2] x) => (float[2] y) {
+          d = Neg (x)
+          y = test.Twice <
+            body = b (float[2] a) => (float[2] c) { e = Add (a, d) c = Mul (e, w) }
+          > (x)
+        }""",
+        '<ir_version: 8, opset_import: ["" : 17, "test" : 1]>',
+    )
+    proto.graph.initializer.append(numpy_helper.from_array(np.array([3, 5], np.float32), "w"))
+    x, w = np.array([1, 2], np.float32), np.array([3, 5], np.float32)
+    np.testing.assert_array_equal(run(proto, x=x)[0], ((x - x) * w - x) * w)
+
+
+def test_an_input_that_must_be_there() -> None:
+    proto = model_of("g (float[2] x) => (float[2] y) { y = Add (, x) }")
+    with pytest.raises(UnsupportedModelError, match="input 0 is left out"):
+        serde.to_relay(proto)
