@@ -38,15 +38,17 @@ class PrepareOptions:
 def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
 
-    Functions are inlined, shape arithmetic and constants evaluated, operators
-    that only matter in training dropped, and weights that are computed from
-    weights become weights.
+    Functions are inlined, those that call themselves last become loops, shape arithmetic and
+    constants evaluated, operators that only matter in training dropped, and weights that are
+    computed from weights become weights.
 
     Raises:
         UnsupportedModelError: A step would lose precision in a way that is not allowed.
     """
     passes = transform.Sequential(
         [
+            transform.Inline(),
+            transform.RaiseRecursion(),
             transform.Inline(),
             transform.FoldShape(),
             transform.SimplifyInference(

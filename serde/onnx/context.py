@@ -14,8 +14,7 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.elements import ELEMENTS
 from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, Function
-from serde.relay.types import Type
+from serde.relay.expr import Expr, Function, Var
 from serde.weights import Array, Weight
 
 __all__ = ["ImportContext", "Surroundings", "element_dtype"]
@@ -59,7 +58,11 @@ class Surroundings(Protocol):
         """Return the outputs of a graph for arguments."""
 
     def closure(
-        self, graph: onnx.GraphProto, types: Sequence[Type], label: str
+        self,
+        graph: onnx.GraphProto,
+        params: Sequence[Var],
+        args: Sequence[Expr],
+        label: str,
     ) -> tuple[Function, list[Expr]]:
         """Return a graph as a function, and the values of its last parameters."""
 
@@ -191,20 +194,27 @@ class ImportContext(BaseContext):
         return found
 
     def closure(
-        self, graph: onnx.GraphProto, types: Sequence[Type], *, label: str = ""
+        self,
+        graph: onnx.GraphProto,
+        params: Sequence[Var],
+        args: Sequence[Expr] | None = None,
+        *,
+        label: str = "",
     ) -> tuple[Function, list[Expr]]:
-        """Return a subgraph as a function of its inputs and of what it takes from around it.
+        """Return a subgraph as a function of `params` and of what it takes from around it.
 
         Args:
             graph: The subgraph.
-            types: A type for each of its inputs.
+            params: First parameters of the function, typed.
+            args: A value over them for each input of the graph; they themselves if left out.
             label: What the node calls it, for messages.
 
         Returns:
             The function, whose result is a tuple, and the arguments for the parameters that
-            follow those of the inputs: the values from around the subgraph.
+            follow `params`: the values from around the subgraph.
 
         Raises:
             Incomplete: Some of its nodes cannot be converted.
         """
-        return self._around.closure(graph, types, f"{self.node}/{label or graph.name}")
+        given = params if args is None else args
+        return self._around.closure(graph, params, given, f"{self.node}/{label or graph.name}")

@@ -32,8 +32,8 @@ from serde.relay.module import IRModule
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.relay.transform.growing import Folder
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType, Type
-from serde.relay.visit import post_order
+from serde.relay.types import TensorType
+from serde.relay.visit import free_vars, post_order, rewrite
 from serde.report import Report
 from serde.weights import Array, Weight
 
@@ -316,15 +316,16 @@ class _Around:
         return self._walk.subgraph(graph, self._inner(label), args)
 
     def closure(
-        self, graph: onnx.GraphProto, types: Sequence[Type], label: str
+        self, graph: onnx.GraphProto, params: Sequence[Var], args: Sequence[Expr], label: str
     ) -> tuple[Function, list[Expr]]:
         inner = self._inner(label)
-        inner.captures = {}
-        names = [each.name for each in graph.input]
-        params = [Var(name, type_) for name, type_ in zip(names, types, strict=False)]
-        results = self._walk.subgraph(graph, inner, params)
-        function = Function([*params, *inner.captures.values()], Tuple(results))
-        return function, list(inner.captures)
+        captures = inner.captures = {}
+        body: Expr = Tuple(self._walk.subgraph(graph, inner, args))
+        bound = {*params, *captures.values()}
+        for weight in [each for each in free_vars(body) if each not in bound]:
+            captures[weight] = Var(weight.name_hint, weight.type)
+        body = rewrite(body, lambda _node, new: new, dict(captures))
+        return Function([*params, *captures.values()], body), list(captures)
 
     def _inner(self, label: str) -> Scope:
         scope = self._scope

@@ -345,7 +345,7 @@ def test_a_closure_takes_what_is_around_it(monkeypatch: pytest.MonkeyPatch) -> N
 
     @table.imports("Twice")
     def import_twice(ctx: ImportContext, x: relay.Expr, *, body: onnx.GraphProto) -> relay.Expr:
-        function, captured = ctx.closure(body, [ctx.type(x)])
+        function, captured = ctx.closure(body, [relay.Var("a", ctx.type(x))])
         assert [each.name_hint for each in function.params] == ["a", "d", "w"]
         once = relay.TupleGetItem(relay.Call(function, [x, *captured]), 0)
         found = relay.TupleGetItem(relay.Call(function, [once, *captured]), 0)
@@ -370,3 +370,47 @@ def test_an_input_that_must_be_there() -> None:
     proto = model_of("g (float[2] x) => (float[2] y) { y = Add (, x) }")
     with pytest.raises(UnsupportedModelError, match="input 0 is left out"):
         serde.to_relay(proto)
+
+
+LOOP = """g (int64 n, float[2] x, float[K] start)
+  => (float[2] last, float[R] grown, float[S,2] rows) {
+  d = Neg (x)
+  last, grown, rows = Loop (n, , x, start) <
+    body = b (int64 i, bool c, float[2] a, float[G] v)
+      => (bool again, float[2] a_out, float[H] v_out, float[2] row) {
+      again = Identity (c)
+      a_out = Add (a, w)
+      v_out = Concat <axis = 0> (v, d)
+      row = Mul (a_out, d)
+    }
+  >
+}"""
+
+
+def test_a_loop_with_a_state_that_grows() -> None:
+    """The body takes a value and a weight from around it."""
+    proto = model_of(LOOP)
+    w = np.array([3, 5], np.float32)
+    proto.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    x, start = np.array([1, 2], np.float32), np.array([7], np.float32)
+    last, grown, rows = run(proto, n=np.array(3), x=x, start=start)
+    np.testing.assert_array_equal(last, x + 3 * w)
+    np.testing.assert_array_equal(grown, np.concatenate([start, -x, -x, -x]))
+    np.testing.assert_array_equal(rows, [(x + i * w) * -x for i in (1, 2, 3)])
+
+
+def test_a_scan_backwards_along_another_axis() -> None:
+    text = """g (float[2] zero, float[2,T] x) => (float[2] total, float[2,T] sums) {
+      total, sums = Scan <
+        num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
+        scan_output_axes = [1], scan_output_directions = [1],
+        body = b (float[2] s, float[2] row) => (float[2] t, float[2] u) {
+          t = Add (s, row)
+          u = Identity (t)
+        }
+      > (zero, x)
+    }"""
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    total, sums = run(model_of(text), zero=np.zeros(2, np.float32), x=x)
+    np.testing.assert_array_equal(total, x.sum(1))
+    np.testing.assert_array_equal(sums, np.cumsum(x[:, ::-1], axis=1)[:, ::-1])

@@ -44,8 +44,19 @@ _NOT_IN_ONNX = {
     "newest": {**_IN_ALL, **_HARD_SWISH, **_GELU, **_ROI_POOL},
 }
 
+_CONTROL = {
+    f"{name}-{index}": "control flow is not exported"
+    for name, count in (("serde.loop", 5), ("serde.scan", 4))
+    for index in range(count)
+}
+
 GAPS: dict[tuple[str, str], str] = {
     **SUITE_GAPS,
+    **{
+        ("onnx-sample", f"{sample}-{label}"): reason
+        for label in _NOT_IN_ONNX
+        for sample, reason in _CONTROL.items()
+    },
     ("onnx-sample", "argmax-5-11"): _FROM_12,
     ("onnx-sample", "argmin-5-11"): _FROM_12,
     ("onnx-sample", "dyn.expand_dims-1-11"): "the places are an attribute before version 13",

@@ -140,6 +140,33 @@ _REDUCTIONS = [
 ]
 """Reductions whose axes are computed are a choice for each axis."""
 
+_LOOPS = [
+    "linear_attention_decode_step_expanded",
+    "linear_attention_delta_expanded",
+    "linear_attention_explicit_scale_expanded",
+    "linear_attention_fp16_expanded",
+    "linear_attention_gated_delta_beta_scalar_expanded",
+    "linear_attention_gated_delta_expanded",
+    "linear_attention_gated_delta_gqa_expanded",
+    "linear_attention_gated_delta_mqa_expanded",
+    "linear_attention_gated_expanded",
+    "linear_attention_gated_per_head_decay_expanded",
+    "linear_attention_linear_expanded",
+    "linear_attention_linear_t1_no_past_expanded",
+    "linear_attention_no_past_explicit_zeros_expanded",
+    "linear_attention_prefill_with_past_expanded",
+    "loop11",
+    "range_bfloat16_type_positive_delta_expanded",
+    "range_float16_type_positive_delta_expanded",
+    "range_float_type_positive_delta_expanded",
+    "range_int32_type_negative_delta_expanded",
+    "scan9_multi_state",
+    "scan9_scalar",
+    "scan9_sum",
+    "scan_sum",
+]
+"""Loops are not exported."""
+
 _EXPORT = {
     "bitshift_left_int16": _SHIFTS,
     "bitshift_left_int32": _SHIFTS,
@@ -175,6 +202,7 @@ _EXPORT = {
     "mod_float_edge_cases_fmod_0_float64": _FMOD,
     "wrap_pad": "an arange is not exported",
     **dict.fromkeys(_REDUCTIONS, _IF),
+    **dict.fromkeys(_LOOPS, "a loop is not exported"),
 }
 """What export refuses or gets wrong of models that are imported."""
 

@@ -7,26 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.limits import MAX_NODES
+from serde.relay.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.types import TensorType
-from serde.relay.visit import bound_vars, children, free_vars, post_order, rebuild, rewrite
+from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 
-__all__ = ["Inline", "ToGraphNormalForm", "instantiate"]
+__all__ = ["Inline", "ToGraphNormalForm"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
-
-
-def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
-    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
-    memo: dict[Expr, Expr] = dict(zip(function.params, args, strict=True))
-    for variable in bound_vars(post_order(function.body)):
-        fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
-        fresh.type = variable.type
-        memo[variable] = fresh
-    return rewrite(function.body, lambda _node, new: new, memo)
 
 
 @dataclass(frozen=True)
@@ -50,7 +41,8 @@ class Inline(Pass):
         final: dict[GlobalVar, Function] = {}
         order, recursive = _callees_first(mod)
         for variable in order:
-            function = self._inline(mod.functions[variable], ready)
+            function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
+            function = self._inline(function, ready)
             final[variable] = function
             if variable not in recursive and self._may(function):
                 ready[variable] = function
@@ -96,7 +88,7 @@ def _symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
     ]
     if all(wanted == given for wanted, given in pairs if isinstance(wanted, SymDim)):
         return True
-    calls = (node for node in post_order(function.body) if isinstance(node, Call))
+    calls = (node for node in all_nodes(function.body) if isinstance(node, Call))
     return not any(_has_symbol(value) for call in calls for value in call.attrs.values())
 
 
@@ -111,7 +103,7 @@ def _callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
     names = {variable.name_hint: variable for variable in mod.functions}
     calls: dict[GlobalVar, list[GlobalVar]] = {}
     for variable, function in mod.functions.items():
-        used = (node.op if isinstance(node, Call) else node for node in post_order(function))
+        used = (node.op if isinstance(node, Call) else node for node in all_nodes(function))
         found = (names.get(u.name_hint) for u in used if isinstance(u, GlobalVar))
         calls[variable] = [callee for callee in found if callee is not None]
     order: list[GlobalVar] = []

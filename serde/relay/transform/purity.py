@@ -1,20 +1,37 @@
-"""Which operators give another result each time they run."""
+"""Which calls give another result each time they run."""
 
 from __future__ import annotations
 
+from serde.relay.bodies import all_nodes, carried
+from serde.relay.expr import Call
 from serde.relay.registry import OpDef
 
-__all__ = ["is_random"]
+__all__ = ["is_random", "repeats"]
 
 _DRAWS = ("bernoulli", "multinomial", "random", "sample_")
 
 
-def is_random(definition: OpDef) -> bool:
-    """Whether calls of an operator must neither be merged nor evaluated beforehand.
+def is_random(call: Call) -> bool:
+    """Whether a call must neither be merged with an equal one nor evaluated beforehand.
 
     Relay's own random operators take a key and are functions of it; those
-    without an operand called ``key`` draw anew each time.
+    without an operand called ``key`` draw anew each time, and so does a loop around them.
     """
+    if isinstance(call.op, OpDef) and _draws(call.op):
+        return True
+    bodies = carried(call)
+    return bool(bodies) and any(
+        isinstance(node, Call) and isinstance(node.op, OpDef) and _draws(node.op)
+        for node in all_nodes(*bodies)
+    )
+
+
+def repeats(call: Call) -> bool:
+    """Whether a call is a loop, which may take any time or never end."""
+    return bool(carried(call))
+
+
+def _draws(definition: OpDef) -> bool:
     if all(word not in definition.name for word in _DRAWS):
         return False
     return all(operand.name != "key" for operand in definition.operands)
