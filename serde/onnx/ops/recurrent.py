@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Tuple
-from serde.relay.op.recurrent.gates import PARAMETERS, read_gates
+from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.op.recurrent.gates import PARAMETERS, Direction, count_directions, read_gates
+from serde.relay.registry import call
 
 _NAMES = {
     "sigmoid": "Sigmoid",
@@ -197,3 +200,181 @@ def export_rnn(
         **_functions(("tanh",), direction, activations, activation_alpha, activation_beta),
     )
     return _in_layout(ctx, results, layout)
+
+
+_RELAY_NAMES = {name.lower(): relay_name for relay_name, name in _NAMES.items()}
+"""Names of functions are spelled in any case."""
+
+
+def _read_functions(
+    defaults: Sequence[str],
+    direction: str,
+    activations: Sequence[str],
+    alphas: Sequence[float],
+    betas: Sequence[float],
+) -> dict[str, AnyValue]:
+    """Return the functions with a pair of parameters each; ONNX lists only those that exist.
+
+    Raises:
+        Unsupported: A function is unknown, or there are more parameters than functions take.
+    """
+    unknown = [name for name in activations if name.lower() not in _RELAY_NAMES]
+    if unknown:
+        raise Unsupported(f"activation {unknown[0]!r} is unknown")
+    names = [_RELAY_NAMES[name.lower()] for name in activations]
+    usual = list(defaults) * count_directions(direction)
+    every = names or usual
+    counts = [len(PARAMETERS.get(name, ())) for name in every]
+    for what, given, least in (("alphas", alphas, 1), ("betas", betas, 2)):
+        takers = sum(count >= least for count in counts)
+        if len(given) > takers:
+            raise Unsupported(f"{len(given)} {what} for {takers} functions that take one")
+    found: dict[str, AnyValue] = {"activations": () if every == usual else tuple(every)}
+    if not alphas and not betas:
+        return found
+    first, second = iter(alphas), iter(betas)
+    pairs = []
+    for name in every:
+        own = PARAMETERS.get(name, ())
+        alpha = next(first, own[0]) if own else 0.0
+        beta = next(second, own[1]) if len(own) > 1 else 0.0
+        pairs.append((alpha, beta))
+    found["activation_alpha"] = tuple(alpha for alpha, _ in pairs)
+    found["activation_beta"] = tuple(beta for _, beta in pairs)
+    return found
+
+
+def _hidden_size(ctx: ImportCtx, r: Expr, declared: int | None) -> int:
+    """Return the length of the state, which the weights know too."""
+    return ctx.static_lengths(r, [2])[0] if declared is None else declared
+
+
+def _order(batch_first: bool) -> str:
+    return "NTC" if batch_first else "TNC"
+
+
+def _results(layer: Expr, count: int) -> list[Expr]:
+    return [TupleGetItem(layer, index) for index in range(count)]
+
+
+@OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
+def import_rnn(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    b: Expr | None = None,
+    sequence_lens: Expr | None = None,
+    initial_h: Expr | None = None,
+    *,
+    hidden_size: int | None = None,
+    direction: Direction = "forward",
+    activations: tuple[str, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: bool = False,
+) -> list[Expr]:
+    """Outputs that nothing reads need not be declared, so ``output_sequence`` says nothing."""
+    functions = _read_functions(
+        ("tanh",), direction, activations, activation_alpha, activation_beta
+    )
+    found = call(
+        "serde.rnn",
+        x,
+        w,
+        r,
+        b,
+        sequence_lens,
+        initial_h,
+        hidden_size=_hidden_size(ctx, r, hidden_size),
+        direction=direction,
+        clip=clip,
+        layout=_order(layout),
+        **functions,
+    )
+    return _results(found, 2)
+
+
+@OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
+def import_gru(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    b: Expr | None = None,
+    sequence_lens: Expr | None = None,
+    initial_h: Expr | None = None,
+    *,
+    hidden_size: int | None = None,
+    direction: Direction = "forward",
+    activations: tuple[str, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: bool = False,
+    linear_before_reset: bool = False,
+) -> list[Expr]:
+    functions = _read_functions(
+        ("sigmoid", "tanh"), direction, activations, activation_alpha, activation_beta
+    )
+    found = call(
+        "serde.gru",
+        x,
+        w,
+        r,
+        b,
+        sequence_lens,
+        initial_h,
+        hidden_size=_hidden_size(ctx, r, hidden_size),
+        direction=direction,
+        clip=clip,
+        layout=_order(layout),
+        linear_before_reset=linear_before_reset,
+        **functions,
+    )
+    return _results(found, 2)
+
+
+@OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
+def import_lstm(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    b: Expr | None = None,
+    sequence_lens: Expr | None = None,
+    initial_h: Expr | None = None,
+    initial_c: Expr | None = None,
+    p: Expr | None = None,
+    *,
+    hidden_size: int | None = None,
+    direction: Direction = "forward",
+    activations: tuple[str, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: bool = False,
+    input_forget: bool = False,
+) -> list[Expr]:
+    functions = _read_functions(
+        ("sigmoid", "tanh", "tanh"), direction, activations, activation_alpha, activation_beta
+    )
+    found = call(
+        "serde.lstm",
+        x,
+        w,
+        r,
+        b,
+        sequence_lens,
+        initial_h,
+        initial_c,
+        p,
+        hidden_size=_hidden_size(ctx, r, hidden_size),
+        direction=direction,
+        clip=clip,
+        layout=_order(layout),
+        input_forget=input_forget,
+        **functions,
+    )
+    return _results(found, 3)
