@@ -1,13 +1,10 @@
-"""Pooling."""
+"""Pooling over sliding windows, and over all places."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import add
-from typing import Literal
 
 import numpy as np
 
@@ -16,7 +13,7 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast, comparable, widened, working
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import Windows, along, arranged, lengths, unsqueeze
+from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Call
@@ -185,7 +182,7 @@ def _sliding(
     )
 
 
-def _over_windows(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
+def _pooled(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
     """Reduce the places of each window, one axis after another."""
     found = windows.padded(ctx, x, rank, fill)
     for axis, places in zip(windows.axes, windows.places, strict=True):
@@ -198,7 +195,7 @@ def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
     dtype = ctx.type(x).dtype
     work = comparable(dtype)
     least = ctx.const(lowest(np.dtype(dtype)), work)
-    found = _over_windows(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
+    found = _pooled(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
     return found if work == dtype else cast(ctx, found, dtype)
 
 
@@ -210,7 +207,7 @@ def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Valu
     type_ = ctx.type(x)
     work = working(type_.dtype) if is_float(type_.dtype) else "int64"
     zero = ctx.const(0, work)
-    total = _over_windows(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
+    total = _pooled(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
     if count_include_pad:
         divisor = ctx.const(int(np.prod(windows.sizes)), np.int64)
     else:
@@ -286,108 +283,3 @@ def export_lp_pool(
         ceil_mode=int(ceil_mode) if late else None,
     )
     return arranged(ctx, result, "NC" + SPATIAL[ndim], layout)
-
-
-def _adaptive(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
-    def export_adaptive_pool(
-        ctx: Ctx, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
-    ) -> Value:
-        """Parts of one size are a pooling; others are read and reduced axis by axis."""
-        wanted_layout = "NC" + SPATIAL[ndim]
-        dtype = ctx.type(x).dtype
-        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
-        result = ctx.result_type().shape
-        wanted = [result[(out_layout or layout).index(letter)] for letter in SPATIAL[ndim]]
-        moved = arranged(ctx, x, layout, wanted_layout)
-        if lengths != wanted:
-            pooled = _pooled(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
-            moved = pooled or _by_parts(ctx, moved, kind, dtype, lengths, wanted)
-        return arranged(ctx, moved, wanted_layout, out_layout or layout)
-
-    return export_adaptive_pool
-
-
-for _ndim in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_adaptive(_ndim, "Max"))
-    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_adaptive(_ndim, "Average"))
-
-
-def _pooled(
-    ctx: Ctx, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
-) -> Value | None:
-    """Return one pooling, where all parts of an axis have one size."""
-    if all(each == 1 for each in wanted):
-        return ctx.emit(f"Global{kind}Pool", x)
-    window = [
-        length // out
-        for length, out in zip(lengths, wanted, strict=True)
-        if isinstance(length, int) and isinstance(out, int) and length % out == 0
-    ]
-    if len(window) < len(lengths):
-        return None
-    return ctx.emit(f"{kind}Pool", x, kernel_shape=window, strides=window)
-
-
-def _by_parts(
-    ctx: Ctx, x: Value, kind: str, dtype: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
-) -> Value:
-    """Return a reduction of each part of each axis, in a dtype in which it is exact."""
-    work = dtype
-    if kind == "Average":
-        work = {"float64": "float64"}.get(dtype, "float32" if is_float(dtype) else "int64")
-    elif dtype not in REDUCED_BEFORE_12 and (ctx.version < 12 or dtype not in ("int8", "uint8")):
-        work = "int32" if dtype != "uint32" else "int64"
-    result = x if work == dtype else cast(ctx, x, work)
-    sizes: list[Value] = []
-    for index, (length, out) in enumerate(zip(lengths, wanted, strict=True)):
-        if length == out:
-            continue
-        places, inside, count = _parts(ctx, length, fixed([out], "output_size")[0])
-        result = ctx.emit("Gather", result, places, axis=2 + index)
-        behind = len(lengths) - 1 - index
-        if kind == "Max":
-            result = reduce(ctx, "ReduceMax", result, [3 + index], False)
-            continue
-        mask = unsqueeze(ctx, inside, range(2, 2 + behind)) if behind else inside
-        result = ctx.emit("Where", mask, result, ctx.const(0, work))
-        result = reduce(ctx, "ReduceSum", result, [3 + index], False)
-        size = cast(ctx, count, work)
-        size = unsqueeze(ctx, size, range(1, 1 + behind)) if behind else size
-        if work == "int64":
-            sizes.append(size)
-        else:
-            result = ctx.emit("Div", result, size)
-    if sizes:
-        result = ctx.emit("Div", result, functools.reduce(partial(ctx.emit, "Mul"), sizes))
-    return result if work == dtype else cast(ctx, result, dtype)
-
-
-REDUCED_BEFORE_12 = ("float16", "float32", "float64", "int32", "int64", "uint64")
-"""What ReduceMax has always taken; uint32, too, but ONNX Runtime does not."""
-
-
-def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
-    """Return the places of each part, repeated up to one number, which are its own, and how many.
-
-    They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
-    """
-    if isinstance(length, int):
-        number = np.arange(out)
-        starts = number * length // out
-        stops = -(-(number + 1) * length // out)
-        places = starts[:, None] + np.arange((stops - starts).max())
-        inside = places < stops[:, None]
-        own = np.minimum(places, stops[:, None] - 1)
-        return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)
-    whole, parts = ctx.shape([length]), ctx.ints([out])
-    first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), whole), parts)
-    reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), whole)
-    stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
-    count = ctx.emit("Sub", stop, first)
-    most = reduce(ctx, "ReduceMax", count, [0], False)
-    steps = ctx.emit("Range", ctx.const(0, np.int64), most, ctx.const(1, np.int64))
-    reads = ctx.emit("Add", unsqueeze(ctx, first, [1]), steps)
-    end = unsqueeze(ctx, stop, [1])
-    inside_ = ctx.emit("Less", reads, end)
-    last = ctx.emit("Sub", end, ctx.ints([1]))
-    return ctx.emit("Where", inside_, reads, last), inside_, count
