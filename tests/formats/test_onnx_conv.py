@@ -115,7 +115,9 @@ def test_correlation(
         (4, (2, 1), (1, 1, 2, 0), (0, 0), (2, 1)),
     ],
 )
-@pytest.mark.parametrize("dtypes", [("uint8", "int8"), ("int8", "uint8"), ("uint8", "uint8")])
+@pytest.mark.parametrize(
+    "dtypes", [("uint8", "int8"), ("int8", "uint8"), ("int16", "int8"), ("uint16", "uint8")]
+)
 def test_transposed_convolution_of_bytes(
     dtypes: tuple[str, str],
     groups: int,
@@ -155,3 +157,17 @@ def test_transposed_convolution_of_bytes(
     top, left, bottom, right = padding
     expected = whole[:, :, top : full[0] - bottom, left : full[1] - right]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_as_many_filters_as_groups(opset: int) -> None:
+    """A weight (groups, inputs of a group, ...) is depthwise only if data has as many channels."""
+    generator = np.random.default_rng(6)
+    x = generator.normal(size=(1, 6, 4, 5)).astype(np.float32)
+    w = generator.normal(size=(2, 3, 1, 1)).astype(np.float32)
+    (found,) = run_exported(
+        lambda a, b: relay.nn.conv2d(a, b, groups=2, channels=2, kernel_size=(1, 1)),
+        x, w, opset=opset,
+    )  # fmt: skip
+    parts = x.reshape(1, 2, 3, 4, 5) * w.reshape(1, 2, 3, 1, 1)
+    np.testing.assert_allclose(found, parts.sum(2), rtol=1e-5, atol=1e-6)

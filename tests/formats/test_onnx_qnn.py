@@ -138,13 +138,6 @@ def test_scale_that_is_computed_is_refused() -> None:
         _export(body, [x, scale])
 
 
-def test_transposed_convolution_of_16_bits_is_refused() -> None:
-    x, w = _bytes("x", 1, 2, 3, 3, dtype="int16"), _bytes("w", 2, 3, 2, 2)
-    body = relay.qnn.op.conv2d_transpose(x, w, ZERO, ZERO, SCALE, SCALE)
-    with pytest.raises(UnsupportedModelError, match="ONNX convolves int8 and uint8"):
-        _export(body, [x, w])
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "int16"])
 def test_zero_points_of_channels_and_of_run_time(dtype: str) -> None:
     """Padding is the zero point of the data, so that it adds nothing."""

@@ -11,7 +11,6 @@ _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32
 _IN_ALL = {
     "erf-1": _FLOAT32_ERF,
     "fast_erf-1": _FLOAT32_ERF,
-    "image.resize2d-1": "ONNX Runtime moves the transposition past the cubic Resize and refuses it",
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
 _BITS = "ONNX reads the bits of a float as an integer from version 26 on"

@@ -261,10 +261,11 @@ def export_conv2d(
             groups,
         )
         return arranged(ctx, found, "NCHW", out_layout or data_layout)
+    inputs = ctx.type(x).shape[data_layout.index("C")]
     result = ctx.emit(
         "ConvInteger",
         arranged(ctx, x, data_layout, "NCHW"),
-        filters(ctx, weight, kernel_layout, "OIHW", groups),
+        filters(ctx, weight, kernel_layout, "OIHW", groups, inputs),
         _point(ctx, input_zero_point, x),
         _point(ctx, weight_zero_point, weight),
         kernel_shape=kernel_shape(ctx, weight, kernel_layout, "HW"),
@@ -317,7 +318,7 @@ def _window_product(
     shape = [x_type.shape[layouts[0].index(letter)] for letter in "NCHW"]
     dtype = "int64" if ctx.result_type().dtype == "int64" else "int32"
     weight = replace(sides[1], type=TensorType(w_type.shape, dtype))
-    kernel = filters(ctx, weight, layouts[1], "OIHW", groups)
+    kernel = filters(ctx, weight, layouts[1], "OIHW", groups, shape[1])
     size = kernel_shape(ctx, given[1], layouts[1], "HW")
     windows = Windows.of(
         ctx,
@@ -382,40 +383,64 @@ def export_conv2d_transpose(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """A convolution of the turned weight with data between which zero points are put."""
-    require_bytes(ctx, x, weight)
-    zero = _point(ctx, input_zero_point, x)
     window = kernel_shape(ctx, weight, kernel_layout, "HW")
-    spread = [each * (length - 1) for each, length in zip(dilation, window, strict=True)]
-    around = [reach - side for reach, side in zip(spread * 2, pads(padding, 2), strict=True)]
-    for axis, (stride, extra) in enumerate(zip(strides, output_padding, strict=True)):
-        around[2 + axis] += extra - (stride - 1)
+    around = _turned_borders(window, strides, pads(padding, 2), dilation, output_padding)
+    has_form = _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point)
+    wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
+    zero = _point(ctx, input_zero_point, x) if has_form else ctx.const(0, wide)
+    left = x if has_form else _shifted(ctx, x, input_zero_point)
+    right = weight if has_form else _shifted(ctx, weight, weight_zero_point, kernel_layout)
     shape = [ctx.type(x).shape[data_layout.index(letter)] for letter in "NCHW"]
-    image = _stuffed(ctx, arranged(ctx, x, data_layout, "NCHW"), shape, strides, zero)
-    if min(around) < 0:
-        starts = ctx.ints(max(0, -each) for each in around[:2])
-        ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
-        image = ctx.emit("Slice", image, starts, ends, ctx.ints([2, 3]))
-    attrs = {
-        "kernel_shape": window,
-        "pads": [max(0, each) for each in around],
-        "dilations": list(dilation),
-        "group": groups,
-    }
+    image = _stuffed(ctx, arranged(ctx, left, data_layout, "NCHW"), shape, strides, zero)
+    image, space = _cropped(ctx, image, shape, strides, around)
     lengths = [ctx.type(weight).shape[kernel_layout.index(letter)] for letter in "IOHW"]
-    turned = _turned(ctx, arranged(ctx, weight, kernel_layout, "IOHW"), lengths, groups)
-    points = ctx.constant(weight_zero_point).reshape(-1)
-    if points.size == 1:
+    turned = _turned(ctx, arranged(ctx, right, kernel_layout, "IOHW"), lengths, groups)
+    borders = [max(0, each) for each in around]
+    if has_form:
         point = _point(ctx, weight_zero_point, weight)
-        result = ctx.emit("ConvInteger", image, turned, zero, point, **attrs)
+        result = ctx.emit(
+            "ConvInteger", image, turned, zero, point,
+            kernel_shape=window, pads=borders, dilations=list(dilation), group=groups,
+        )  # fmt: skip
+        result = cast(ctx, result, np.int64) if wide == "int64" else result
     else:
-        result = ctx.emit("ConvInteger", image, turned, zero, **attrs)
-        ones = ctx.const(np.ones((1, *fixed(lengths[:1], "channels"), *window)), np.uint8)
-        sums = ctx.emit("ConvInteger", image, ones, zero, **attrs)
-        surplus = ctx.emit("Mul", sums, ctx.const(points.reshape(1, -1, 1, 1), np.int32))
-        result = ctx.emit("Sub", result, surplus)
-    if ctx.result_type().dtype == "int64":
-        result = cast(ctx, result, np.int64)
+        numbers = [lengths[1] * groups, lengths[0] // groups, *window]
+        given = (
+            replace(image, type=TensorType([*shape[:2], *space], ctx.type(x).dtype)),
+            replace(turned, type=TensorType(numbers, ctx.type(weight).dtype)),
+        )
+        layouts = ("NCHW", "OIHW")
+        result = _window_product(ctx, given, given, layouts, (1, 1), borders, dilation, groups)
     return arranged(ctx, result, "NCHW", out_layout or data_layout)
+
+
+def _turned_borders(
+    window: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    output_padding: Sequence[int],
+) -> list[int]:
+    """Return how much is put around stuffed data, before all axes first; less is cut off."""
+    reach = [by * (length - 1) for by, length in zip(dilation, window, strict=True)]
+    extra = [more - (step - 1) for more, step in zip(output_padding, strides, strict=True)]
+    sums = zip(reach * 2, [0, 0, *extra], padding, strict=True)
+    return [length + more - side for length, more, side in sums]
+
+
+def _cropped(
+    ctx: Ctx, x: Value, shape: Sequence[Dim], strides: Sequence[int], around: Sequence[int]
+) -> tuple[Value, list[Dim]]:
+    """Return stuffed images without borders that are negative, and their height and width."""
+    space = [
+        length * stride + min(0, around[axis]) + min(0, around[2 + axis])
+        for axis, (length, stride) in enumerate(zip(shape[2:], strides, strict=True))
+    ]
+    if min(around) >= 0:
+        return x, space
+    starts = ctx.ints(max(0, -each) for each in around[:2])
+    ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
+    return ctx.emit("Slice", x, starts, ends, ctx.ints([2, 3])), space
 
 
 def _stuffed(

@@ -48,9 +48,9 @@ def export_deformable_conv2d(
     )
     window = kernel_shape(ctx, weight, kernel_layout, "HW")
     taps, part = window[0] * window[1], inputs // deformable_groups
-    images = arranged(ctx, widened(ctx, x, work), data_layout, "NCHW")
+    image = arranged(ctx, widened(ctx, x, work), data_layout, "NCHW")
     shape = (batch * deformable_groups, part, *space)
-    table = pixels(ctx, ctx.emit("Reshape", images, ctx.shape(shape)), shape)
+    table = pixels(ctx, ctx.emit("Reshape", image, ctx.shape(shape)), shape)
     shifts = arranged(ctx, widened(ctx, offset, "float64"), data_layout, "NCHW")
     shifts = ctx.emit(
         "Reshape", shifts, ctx.shape([batch * deformable_groups, taps, 2, height, width])
@@ -60,17 +60,12 @@ def export_deformable_conv2d(
         _places(ctx, shifts, axis, (count, strides[axis], -pads(padding, 2)[axis]), grid[axis])
         for axis, count in enumerate((height, width))
     ]
-    lengths = [length_of(ctx, length) for length in space]
-    read = sampled(
-        ctx, table, numbers(ctx, shape[0], 4), places, 4, lengths, LINEAR, work, zeros=True
-    )
-    before = [ctx.emit("Less", place, ctx.const([0], np.float64)) for place in places]
-    outside = unsqueeze(ctx, ctx.emit("Or", *before), [4])
-    read = ctx.emit("Where", outside, ctx.const(0, work), read)
+    images = numbers(ctx, shape[0], 4)
+    read = _read(ctx, table, images, places, [length_of(ctx, length) for length in space], work)
     apart = ctx.shape([batch, deformable_groups, taps, height * width, part])
     moved = ctx.emit("Transpose", ctx.emit("Reshape", read, apart), perm=[0, 1, 4, 2, 3])
     columns = ctx.shape([batch, groups, inputs // groups * taps, height * width])
-    kernel = filters(ctx, weight, kernel_layout, "OIHW", 1)
+    kernel = filters(ctx, weight, kernel_layout, "OIHW")
     kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
     matrix = ctx.emit("Reshape", kernel, ctx.shape([groups, outputs // groups, -1]))
     total = ctx.emit("MatMul", matrix, ctx.emit("Reshape", moved, columns))
@@ -102,6 +97,21 @@ def _places(
         starts = ctx.emit("Mul", starts, ctx.const(stride, np.float64))
     regular = ctx.emit("Add", starts, ctx.const((tap + first).reshape(-1, 1, 1), np.float64))
     return ctx.emit("Add", shift, regular)
+
+
+def _read(
+    ctx: Ctx,
+    table: Value,
+    images: Value,
+    places: Sequence[Value],
+    lengths: Sequence[Value],
+    dtype: str,
+) -> Value:
+    """Return pixels between neighbours, those behind the last zero, and zero before the first."""
+    read = sampled(ctx, table, images, places, 4, lengths, LINEAR, dtype, zeros=True)
+    before = [ctx.emit("Less", place, ctx.const([0], np.float64)) for place in places]
+    outside = unsqueeze(ctx, ctx.emit("Or", *before), [4])
+    return ctx.emit("Where", outside, ctx.const(0, dtype), read)
 
 
 @OPS.exports("nn.correlation")

@@ -50,10 +50,11 @@ def _convolution(ndim: int) -> Callable[..., Value]:
             require_bytes(ctx, x, weight)
         else:
             require_dtype(ctx, x)
+        inputs = ctx.type(x).shape[data_layout.index("C")]
         result = ctx.emit(
             "ConvInteger" if integers else "Conv",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "OI" + spatial, groups),
+            filters(ctx, weight, kernel_layout, "OI" + spatial, groups, inputs),
             None if integers else bias,
             kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),

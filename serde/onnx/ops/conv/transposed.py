@@ -47,7 +47,7 @@ def _transposed(ndim: int) -> Callable[..., Value]:
         result = ctx.emit(
             "ConvTranspose",
             arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "IO" + spatial, 1),
+            filters(ctx, weight, kernel_layout, "IO" + spatial),
             bias,
             kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
             strides=fixed(strides, "strides"),

@@ -37,18 +37,21 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def filters(ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int) -> Value:
+def filters(
+    ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int = 1, inputs: Dim | None = None
+) -> Value:
     """Return the weight as ONNX keeps it.
 
     An axis of groups in front is joined with the one behind it. Relay's depthwise
-    weight has the filters of a channel on the input axis; ONNX counts them all in front.
+    weight, of as many groups as data has channels (`inputs`), has the filters of a channel
+    on the input axis; ONNX counts them all in front.
     """
     shape = ctx.type(weight).shape
     if layout == "G" + wanted:
         return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
     moved = arranged(ctx, weight, layout, wanted)
     lengths = [shape[layout.index(letter)] for letter in wanted]
-    if groups == 1 or lengths[0] != groups or lengths[1] == 1:
+    if groups == 1 or inputs != groups or lengths[0] != groups or lengths[1] == 1:
         return moved
     joined = [lengths[0] * lengths[1], 1, *lengths[2:]]
     return (

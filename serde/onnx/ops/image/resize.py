@@ -12,7 +12,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, chosen, widened
-from serde.onnx.ops.shape import arranged, integers
+from serde.onnx.ops.shape import arranged, integers, require_short
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim, product
 from serde.relay.op.image.interpolation import Interpolation
@@ -102,10 +102,12 @@ def _resize(ndim: int) -> Callable[..., Value]:
             "cubic_coeff_a": cubic_alpha if mode == "cubic" else None,
             "exclude_outside": cubic_exclude if mode == "cubic" else None,
         }
-        if ndim == 2 or (ndim == 3 and mode != "cubic"):
-            result = resize(ctx, image, sizes=ctx.shape(sizes), **how)
-        else:
+        # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
+        moved = mode == "cubic" and (ndim == 3 or layout != wanted)
+        if ndim == 1 or moved:
             result = _axis_by_axis(ctx, image, lengths, sizes, how)
+        else:
+            result = resize(ctx, image, sizes=ctx.shape(sizes), **how)
         return arranged(ctx, result, wanted, layout)
 
     return export_resize
@@ -135,6 +137,7 @@ def _looked_up(
         axis = layout.index(letter)
         shape = [-1 if each == axis else 1 for each in range(given.rank)]
         (length,), (size,) = ctx.static_lengths(x, [axis]), fixed([result.shape[axis]], "size")
+        require_short(size, f"size {size}")
         places = how.places(length, size, region[i], region[ndim + i])
         beyond = beyond | ((places < 0) | (places > length - 1)).reshape(shape)
         parts = []

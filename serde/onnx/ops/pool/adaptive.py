@@ -14,7 +14,7 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, comparable, working
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape import arranged, require_short, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.shapes import is_float
@@ -96,6 +96,8 @@ def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
     """
+    most = length // out + 2 if isinstance(length, int) else 1
+    require_short(out * most, f"output_size {out}")
     if isinstance(length, int):
         number = np.arange(out)
         starts = number * length // out
@@ -109,8 +111,8 @@ def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
     reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), whole)
     stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
     count = ctx.emit("Sub", stop, first)
-    most = reduce(ctx, "ReduceMax", count, [0], False)
-    steps = ctx.emit("Range", ctx.const(0, np.int64), most, ctx.const(1, np.int64))
+    longest = reduce(ctx, "ReduceMax", count, [0], False)
+    steps = ctx.emit("Range", ctx.const(0, np.int64), longest, ctx.const(1, np.int64))
     reads = ctx.emit("Add", unsqueeze(ctx, first, [1]), steps)
     end = unsqueeze(ctx, stop, [1])
     inside_ = ctx.emit("Less", reads, end)

@@ -55,12 +55,7 @@ def export_proposal(
     wider = ctx.emit("Add", boxes, grown)
     boxes = ctx.emit("Where", unsqueeze(ctx, small, [4]), wider, boxes)
     for axis, length in enumerate((height, width)):
-        past = ctx.emit(
-            "Floor",
-            ctx.emit("Div", _column(ctx, info, axis, 4), ctx.const(feature_stride, np.float64)),
-        )
-        inside = ctx.emit("Less", numbers(ctx, length, 3 - axis), past)
-        small = ctx.emit("Or", small, ctx.emit("Not", inside))
+        small = ctx.emit("Or", small, _outside(ctx, info, axis, length, feature_stride))
     marks = ctx.emit("Where", small, ctx.const(-1, np.float64), marks)
     best = _best(ctx, boxes, marks, rpn_pre_nms_top_n, batch)
     chosen = _chosen(ctx, best, threshold, rpn_post_nms_top_n, batch)
@@ -117,6 +112,13 @@ def _small(ctx: Ctx, boxes: Value, least: Value) -> Value:
     short = ctx.emit("Less", size, least)
     sides = [ctx.emit("Gather", short, ctx.const(side, np.int64), axis=4) for side in (0, 1)]
     return ctx.emit("Or", *sides)
+
+
+def _outside(ctx: Ctx, info: Value, axis: int, length: Dim, stride: int) -> Value:
+    """Return whether places of a map are behind the image, down for axis 0, else to the right."""
+    size = ctx.emit("Div", _column(ctx, info, axis, 4), ctx.const(stride, np.float64))
+    inside = ctx.emit("Less", numbers(ctx, length, 3 - axis), ctx.emit("Floor", size))
+    return ctx.emit("Not", inside)
 
 
 def _best(ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:

@@ -150,19 +150,22 @@ def export_non_max_suppression(
     gone = _gone(ctx, kept, takes_part, widened(ctx, max_output_size, "int64"))
     gone = ctx.emit("And", gone, active)
     rows = ctx.emit("Where", unsqueeze(ctx, gone, [2]), ctx.const(-1, np.float32), rows)
-    if return_indices:
-        found = ctx.emit("Where", gone, ctx.const(-1, np.int32), found)
-        stays = ctx.emit("Not", ctx.emit("Less", found, ctx.const(0, np.int32)))
-        order, first, total = compacted(ctx, stays, number)
-        found = ctx.emit("GatherElements", found, order, axis=1)
-        found = ctx.emit("Where", first, found, ctx.const(-1, np.int32))
-        return found, unsqueeze(ctx, cast(ctx, total, np.int32), [1])
-    if not invalid_to_bottom:
-        return rows
+    if not return_indices:
+        return _in_front(ctx, rows, number, width) if invalid_to_bottom else rows
+    found = ctx.emit("Where", gone, ctx.const(-1, np.int32), found)
+    stays = ctx.emit("Not", ctx.emit("Less", found, ctx.const(0, np.int32)))
+    order, first, total = compacted(ctx, stays, number)
+    found = ctx.emit("GatherElements", found, order, axis=1)
+    found = ctx.emit("Where", first, found, ctx.const(-1, np.int32))
+    return found, unsqueeze(ctx, cast(ctx, total, np.int32), [1])
+
+
+def _in_front(ctx: Ctx, rows: Value, number: Value, width: Value) -> Value:
+    """Return the rows whose first number is not negative in front of the others."""
     head = ctx.emit("Gather", rows, ctx.const(0, np.int64), axis=2)
     stays = ctx.emit("Not", ctx.emit("Less", head, ctx.const(0, np.float32)))
     order, first, _ = compacted(ctx, stays, number)
-    return moved_rows(ctx, rows, order, first, width, type_.dtype)
+    return moved_rows(ctx, rows, order, first, width, "float32")
 
 
 def steps(ctx: Ctx, end: Value) -> Value:
