@@ -45,13 +45,20 @@ def filters(
     An axis of groups in front is joined with the one behind it. Relay's depthwise
     weight, of as many groups as data has channels (`inputs`), has the filters of a channel
     on the input axis; ONNX counts them all in front.
+
+    Raises:
+        Unsupported: The number of channels is symbolic and decides what the weight means.
     """
     shape = ctx.type(weight).shape
     if layout == "G" + wanted:
         return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
     moved = arranged(ctx, weight, layout, wanted)
     lengths = [shape[layout.index(letter)] for letter in wanted]
-    if groups == 1 or inputs != groups or lengths[0] != groups or lengths[1] == 1:
+    if groups == 1 or lengths[0] != groups or lengths[1] == 1:
+        return moved
+    if inputs is not None and not isinstance(inputs, int):
+        raise Unsupported(f"needs a fixed number of channels for {groups} groups, found {inputs}")
+    if inputs != groups:
         return moved
     joined = [lengths[0] * lengths[1], 1, *lengths[2:]]
     return (

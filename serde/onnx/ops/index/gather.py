@@ -10,7 +10,7 @@ import numpy as np
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import along, counting, integers, unsqueeze
+from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 
 
@@ -75,7 +75,9 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
         count = ctx.const(length, dtype)
         last = ctx.const(length - 1, dtype)
     else:
-        count = cast(ctx, ctx.shape([length]), dtype)
+        vector = ctx.shape([length])
+        single = vector if ctx.type(indices).rank else squeeze(ctx, vector, [0])
+        count = cast(ctx, single, dtype)
         last = ctx.emit("Sub", count, ctx.const(1, dtype))
     if mode == "wrap":
         return ctx.emit("Mod", indices, count)
@@ -88,7 +90,7 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
 
 @OPS.exports("gather")
 def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
-    return ctx.emit("GatherElements", x, indices, axis=axis or 0)
+    return ctx.emit("GatherElements", x, indices, axis=(axis or 0) % ctx.type(x).rank)
 
 
 @OPS.exports("gather_nd")

@@ -6,8 +6,9 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.shape.reshape import integers, unsqueeze
+from serde.onnx.ops.shape.reshape import integers, reshaped, unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.types import TensorType
 
 
 @OPS.exports("tile")
@@ -27,7 +28,9 @@ def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Valu
     counts = [1] * (len(shape) + 1)
     counts[place + 1] = repeats
     tiled = ctx.emit("Tile", unsqueeze(ctx, x, [place + 1]), ctx.ints(counts))
-    return ctx.emit("Reshape", tiled, ctx.shape(ctx.result_type().shape))
+    counted = zip((*shape[: place + 1], 1, *shape[place + 1 :]), counts, strict=True)
+    wide = TensorType([dim * count for dim, count in counted], ctx.result_type().dtype)
+    return reshaped(ctx, Value(tiled.name, wide), ctx.result_type().shape)
 
 
 @OPS.exports("reverse")

@@ -1,11 +1,10 @@
-"""Quantised tensors. ONNX keeps a zero point in the dtype of its data, Relay in int32."""
+"""Convolutions of quantised tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -15,209 +14,14 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import filters, fixed, kernel_shape, pads, require_bytes
 from serde.onnx.ops.elementwise import (
     cast,
-    export_clip,
-    export_round,
-    fixed_ratio,
-    scaled,
-    typed,
 )
-from serde.onnx.ops.linalg import integer_product
-from serde.onnx.ops.shape import Windows, arranged, unsqueeze
+from serde.onnx.ops.qnn.product import zero_point_like
+from serde.onnx.ops.qnn.rescale import is_scalar_within
+from serde.onnx.ops.shape import Windows, arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.op.qnn.conv import channel_zero_point
-from serde.relay.op.qnn.parameters import along_axis, fixed_point
 from serde.relay.types import TensorType
-
-
-def _along(ctx: Ctx, values: Value, like: Value, axis: int) -> Value:
-    """Return a scale or zero point in a shape that broadcasts with `like`."""
-    rank = ctx.type(like).rank
-    if ctx.type(values).rank == 0:
-        return values
-    if values.data is not None:
-        return ctx.const(along_axis(values.data, rank, axis))
-    following = rank - 1 - axis % max(1, rank)
-    return unsqueeze(ctx, values, range(1, 1 + following)) if following else values
-
-
-def _saturated(ctx: Ctx, x: Value, like: Value, source: str, dtype: str) -> Value:
-    """Return numbers of the dtype `source` in an integer dtype, cut to its range."""
-    if dtype == source:
-        return x
-    info = np.iinfo(dtype)
-    limits = {"a_min": float(info.min), "a_max": float(info.max)}
-    return cast(ctx, export_clip(ctx, typed(ctx, x, like, source), **limits), dtype)
-
-
-@OPS.exports("qnn.quantize")
-def export_quantize(
-    ctx: Ctx,
-    x: Value,
-    scale: Value,
-    zero_point: Value,
-    *,
-    out_dtype: np.dtype[AnyValue],
-    axis: int,
-) -> Value:
-    """Relay rounds a half away from zero and ONNX to even, so the quotient is rounded first.
-
-    QuantizeLinear then adds the zero point and saturates, where ONNX has the dtype; its scale
-    is one.
-    """
-    quotient = ctx.emit("Div", x, _along(ctx, scale, x, axis))
-    whole = export_round(ctx, typed(ctx, quotient, x, "float32"))
-    dtype = ctx.result_type().dtype
-    if dtype in ("int8", "uint8") and _scalar_within(zero_point, dtype):
-        zero = ctx.const(ctx.constant(zero_point).reshape(()), dtype)
-        return ctx.emit("QuantizeLinear", whole, ctx.const(1, np.float32), zero)
-    shifted = ctx.emit("Add", whole, cast(ctx, _along(ctx, zero_point, x, axis), np.float32))
-    return _saturated(ctx, shifted, x, "float32", dtype)
-
-
-def _scalar_within(zero_point: Value, dtype: str) -> bool:
-    """Whether a zero point is one constant number of `dtype`."""
-    data = zero_point.data
-    if data is None or data.size != 1:
-        return False
-    return bool(np.iinfo(dtype).min <= data.item() <= np.iinfo(dtype).max)
-
-
-@OPS.exports("qnn.dequantize")
-def export_dequantize(
-    ctx: Ctx,
-    x: Value,
-    scale: Value,
-    zero_point: Value,
-    *,
-    out_dtype: np.dtype[AnyValue],
-    axis: int,
-) -> Value:
-    """DequantizeLinear knows axes from 13 on, 16 bits from 21 on, and int32 without zero point."""
-    dtype = ctx.type(x).dtype
-    if _has_linear_form(ctx, dtype, scale, zero_point):
-        real = _linear(ctx, x, scale, zero_point, axis)
-    else:
-        wide = cast(ctx, x, np.int32) if dtype != "int32" else x
-        shifted = ctx.emit("Sub", wide, _along(ctx, zero_point, x, axis))
-        real = ctx.emit("Mul", cast(ctx, shifted, np.float32), _along(ctx, scale, x, axis))
-    if out_dtype == np.float32:
-        return real
-    limit = float(np.finfo(out_dtype).max)
-    return cast(
-        ctx, export_clip(ctx, typed(ctx, real, x, "float32"), a_min=-limit, a_max=limit), out_dtype
-    )
-
-
-def _has_linear_form(ctx: Ctx, dtype: str, scale: Value, zero_point: Value) -> bool:
-    data = zero_point.data
-    if data is None or (ctx.version < 13 and (data.size != 1 or ctx.type(scale).size != 1)):
-        return False
-    if dtype == "int32":
-        return not data.any()
-    if dtype not in ("int8", "uint8") and ctx.version < 21:
-        return False
-    return bool((data >= np.iinfo(dtype).min).all() and (data <= np.iinfo(dtype).max).all())
-
-
-def _linear(ctx: Ctx, x: Value, scale: Value, zero_point: Value, axis: int) -> Value:
-    """Emit DequantizeLinear, both parameters in the shape of the longer one."""
-    lengths = [each.shape[0] for each in map(ctx.type, (scale, zero_point)) if each.rank]
-    length = next((each for each in lengths if each != 1), None)
-    zero = ctx.constant(zero_point).astype(ctx.type(x).dtype)
-    if length is None:
-        scale = ctx.view(scale, ())
-        zero = zero.reshape(())
-    elif not isinstance(length, int):
-        raise Unsupported(f"needs the number of scales, found {length}")
-    else:
-        zero = np.broadcast_to(zero.reshape(-1), (length,))
-        if scale.data is not None:
-            scale = ctx.const(np.broadcast_to(scale.data.reshape(-1), (length,)))
-        elif ctx.type(scale).size != length:
-            scale = ctx.emit("Expand", scale, ctx.ints([length]))
-    point = None if ctx.type(x).dtype == "int32" else ctx.const(zero)
-    place = None if length is None else axis % ctx.type(x).rank
-    return ctx.emit("DequantizeLinear", x, scale, point, axis=place)
-
-
-@OPS.exports("qnn.requantize")
-def export_requantize(
-    ctx: Ctx,
-    x: Value,
-    input_scale: Value,
-    input_zero_point: Value,
-    output_scale: Value,
-    output_zero_point: Value,
-    *,
-    axis: int,
-    rounding: Literal["None", "UPWARD", "TONEAREST"],
-    compute_dtype: Literal["None", "int64", "float32", "float64"],
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
-    """The same arithmetic step by step: a pair of linear operators would round half to even."""
-    rank = ctx.type(x).rank
-    ratio = along_axis(ctx.constant(input_scale), rank, axis).astype(np.float64) / np.float64(
-        ctx.constant(output_scale)
-    )
-    away = rounding == "TONEAREST"
-    dtype = ctx.result_type().dtype
-    zero = _along(ctx, input_zero_point, x, axis)
-    narrow = x if ctx.type(x).dtype == "int32" else cast(ctx, x, np.int32)
-    if compute_dtype in ("float32", "float64"):
-        wide = np.dtype(compute_dtype)
-        shifted = ctx.emit("Sub", cast(ctx, narrow, wide), cast(ctx, zero, wide))
-        product = ctx.emit("Mul", shifted, ctx.const(ratio, wide))
-        real = ctx.emit("Add", product, cast(ctx, output_zero_point, wide))
-        result = cast(ctx, _rounded(ctx, typed(ctx, real, x, wide.name), away), np.int32)
-    else:
-        shifted = cast(ctx, ctx.emit("Sub", narrow, zero), np.int64)
-        numbers = fixed_ratio(ctx, *fixed_point(ratio))
-        level = cast(ctx, scaled(ctx, shifted, *numbers, away), np.int32)
-        result = ctx.emit("Add", level, output_zero_point)
-    return _saturated(ctx, result, x, "int32", dtype)
-
-
-def _rounded(ctx: Ctx, x: Value, away: bool) -> Value:
-    if away:
-        return export_round(ctx, x)
-    return ctx.emit("Floor", ctx.emit("Add", x, ctx.scalar_like(x, 0.5)))
-
-
-@OPS.exports("qnn.dense")
-def export_dense(
-    ctx: Ctx,
-    x: Value,
-    weight: Value,
-    input_zero_point: Value,
-    weight_zero_point: Value,
-    input_scale: Value,
-    weight_scale: Value,
-    *,
-    units: Dim | None,
-    out_dtype: np.dtype[AnyValue] | None,
-) -> Value:
-    """The scales tell what the sums mean and do not enter them."""
-    return integer_product(ctx, x, weight, (input_zero_point, weight_zero_point), turn_y=True)
-
-
-@OPS.exports("qnn.batch_matmul")
-def export_batch_matmul(
-    ctx: Ctx,
-    x: Value,
-    y: Value,
-    x_zero_point: Value,
-    y_zero_point: Value,
-    x_scale: Value,
-    y_scale: Value,
-    *,
-    out_dtype: np.dtype[AnyValue] | None,
-    transpose_a: bool,
-    transpose_b: bool,
-) -> Value:
-    """The scales tell what the sums mean and do not enter them."""
-    points = (x_zero_point, y_zero_point)
-    return integer_product(ctx, x, y, points, turn_x=transpose_a, turn_y=transpose_b)
 
 
 @OPS.exports("qnn.conv2d")
@@ -266,8 +70,8 @@ def export_conv2d(
         "ConvInteger",
         arranged(ctx, x, data_layout, "NCHW"),
         filters(ctx, weight, kernel_layout, "OIHW", groups, inputs),
-        _point(ctx, input_zero_point, x),
-        _point(ctx, weight_zero_point, weight),
+        zero_point_like(ctx, input_zero_point, x),
+        zero_point_like(ctx, weight_zero_point, weight),
         kernel_shape=kernel_shape(ctx, weight, kernel_layout, "HW"),
         strides=fixed(strides, "strides"),
         pads=pads(padding, 2),
@@ -288,7 +92,7 @@ def _has_integer_form(
     except Unsupported:
         return False
     pairs = ((zero_point, x), (weight_zero_point, weight))
-    return all(_scalar_within(point, ctx.type(each).dtype) for point, each in pairs)
+    return all(is_scalar_within(point, ctx.type(each).dtype) for point, each in pairs)
 
 
 def _shifted(ctx: Ctx, x: Value, zero_point: Value, layout: str | None = None) -> Value:
@@ -346,20 +150,6 @@ def _window_product(
     return result if wanted == dtype else cast(ctx, result, wanted)
 
 
-def _point(ctx: Ctx, zero_point: Value, like: Value) -> Value:
-    """Return a constant zero point in the dtype of what it belongs to.
-
-    Raises:
-        Unsupported: It is computed at run time, or no number of that dtype.
-    """
-    dtype = ctx.type(like).dtype
-    data = ctx.constant(zero_point)
-    limits = np.iinfo(dtype)
-    if (data < limits.min).any() or (data > limits.max).any():
-        raise Unsupported(f"a zero point of {data.tolist()} is outside {dtype}")
-    return ctx.const(data.reshape(()) if data.size == 1 else data, dtype)
-
-
 @OPS.exports("qnn.conv2d_transpose")
 def export_conv2d_transpose(
     ctx: Ctx,
@@ -387,7 +177,7 @@ def export_conv2d_transpose(
     around = _turned_borders(window, strides, pads(padding, 2), dilation, output_padding)
     has_form = _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point)
     wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
-    zero = _point(ctx, input_zero_point, x) if has_form else ctx.const(0, wide)
+    zero = zero_point_like(ctx, input_zero_point, x) if has_form else ctx.const(0, wide)
     left = x if has_form else _shifted(ctx, x, input_zero_point)
     right = weight if has_form else _shifted(ctx, weight, weight_zero_point, kernel_layout)
     shape = [ctx.type(x).shape[data_layout.index(letter)] for letter in "NCHW"]
@@ -397,7 +187,7 @@ def export_conv2d_transpose(
     turned = _turned(ctx, arranged(ctx, right, kernel_layout, "IOHW"), lengths, groups)
     borders = [max(0, each) for each in around]
     if has_form:
-        point = _point(ctx, weight_zero_point, weight)
+        point = zero_point_like(ctx, weight_zero_point, weight)
         result = ctx.emit(
             "ConvInteger", image, turned, zero, point,
             kernel_shape=window, pads=borders, dilations=list(dilation), group=groups,
