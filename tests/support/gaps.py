@@ -8,7 +8,6 @@ import pytest
 
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
 _MULTINOMIAL = "ONNX Runtime has no Multinomial of version 22, nor has the reference"
-_FROM_12 = "the operator of ONNX has this attribute from version 12 on"
 
 _IN_ALL = {
     "erf-1": _FLOAT32_ERF,
@@ -43,7 +42,6 @@ _NOT_IN_ONNX = {
 }
 
 GAPS: dict[tuple[str, str], str] = {
-    ("onnx-sample", "serde.gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
     **{

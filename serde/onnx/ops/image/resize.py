@@ -103,7 +103,7 @@ def _resize(ndim: int) -> Callable[..., Value]:
             "exclude_outside": cubic_exclude if mode == "cubic" else None,
         }
         # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
-        moved = mode == "cubic" and (ndim == 3 or layout != wanted)
+        moved = mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
         if ndim == 1 or moved:
             result = _axis_by_axis(ctx, image, lengths, sizes, how)
         else:

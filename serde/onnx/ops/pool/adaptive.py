@@ -9,12 +9,14 @@ from typing import Literal
 
 import numpy as np
 
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, comparable, working
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import arranged, require_short, unsqueeze
+from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.shapes import is_float
@@ -96,8 +98,9 @@ def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
     """
-    most = length // out + 2 if isinstance(length, int) else 1
-    require_short(out * most, f"output_size {out}")
+    whole = length if isinstance(length, int) else out
+    if 8 * out * (-(-whole // out) + 1) > MAX_INLINE_BYTES:
+        raise Unsupported(f"{out} parts of an axis of {length} are too large to write")
     if isinstance(length, int):
         number = np.arange(out)
         starts = number * length // out
@@ -106,13 +109,13 @@ def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
         inside = places < stops[:, None]
         own = np.minimum(places, stops[:, None] - 1)
         return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)
-    whole, parts = ctx.shape([length]), ctx.ints([out])
-    first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), whole), parts)
-    reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), whole)
+    total, parts = ctx.shape([length]), ctx.ints([out])
+    first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), total), parts)
+    reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), total)
     stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
     count = ctx.emit("Sub", stop, first)
-    longest = reduce(ctx, "ReduceMax", count, [0], False)
-    steps = ctx.emit("Range", ctx.const(0, np.int64), longest, ctx.const(1, np.int64))
+    most = reduce(ctx, "ReduceMax", count, [0], False)
+    steps = ctx.emit("Range", ctx.const(0, np.int64), most, ctx.const(1, np.int64))
     reads = ctx.emit("Add", unsqueeze(ctx, first, [1]), steps)
     end = unsqueeze(ctx, stop, [1])
     inside_ = ctx.emit("Less", reads, end)
