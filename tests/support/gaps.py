@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.onnx_suite_gaps import SUITE_GAPS
 
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
 _MULTINOMIAL = "ONNX Runtime has no Multinomial of version 22, nor has the reference"
@@ -44,6 +45,7 @@ _NOT_IN_ONNX = {
 GAPS: dict[tuple[str, str], str] = {
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
+    **SUITE_GAPS,
     **{
         ("onnx-sample", f"serde.dft-{index}-{opset}"): "ONNX has a DFT from version 17 on"
         for index in range(6)
