@@ -155,6 +155,11 @@ def export_bias_add(ctx: Ctx, x: Value, bias: Value, *, axis: int) -> Value:
 
 @OPS.exports("einsum", since=12)
 def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
+    """Before 28 there is none of bfloat16; a product in float32, rounded once, is the same."""
+    dtype = ctx.type(data[0]).dtype
+    if dtype == "bfloat16" and ctx.version < 28:
+        wide = [cast(ctx, each, np.float32) for each in data]
+        return cast(ctx, ctx.emit("Einsum", *wide, equation=equation), dtype)
     return ctx.emit("Einsum", *data, equation=equation)
 
 
@@ -328,6 +333,12 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
 
 
+@OPS.imports("Einsum", since=(12, 28))
+def import_einsum(ctx: ImportCtx, *inputs: Expr, equation: str) -> Expr:
+    """Spaces in the equation mean nothing."""
+    return relay.einsum(list(inputs), equation.replace(" ", ""))
+
+
 @OPS.imports("MatMul", since=(1, 9, 13))
 def import_matmul(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
     return product_of(ctx, a, b)
@@ -350,25 +361,25 @@ def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
     batch = broadcast(ctx.type(a).shape[:-2], ctx.type(b).shape[:-2])
     rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
     found = relay.nn.batch_matmul(
-        _one_batch(ctx, a, batch), _one_batch(ctx, b, batch), transpose_b=False
+        one_batch(ctx, a, batch), one_batch(ctx, b, batch), transpose_b=False
     )
-    return relay.reshape(found, _lengths([*batch, rows, columns]))
+    return relay.reshape(found, whole_lengths([*batch, rows, columns]))
 
 
-def _one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
+def one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
     """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
     shape = ctx.type(x).shape
     own, matrix = shape[:-2], shape[-2:]
     if all(dim == 1 for dim in own):
-        return relay.reshape(x, _lengths([1, *matrix]))
+        return relay.reshape(x, whole_lengths([1, *matrix]))
     if tuple(own) != tuple(batch):
         if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
             raise Unsupported(f"batches of {shape}, some without a length or a name")
         x = relay.broadcast_to(x, [*batch, *matrix])
-    return relay.reshape(x, _lengths([product(batch), *matrix]))
+    return relay.reshape(x, whole_lengths([product(batch), *matrix]))
 
 
-def _lengths(dims: Sequence[Dim]) -> list[Dim]:
+def whole_lengths(dims: Sequence[Dim]) -> list[Dim]:
     """Return dimensions as an attribute: at most one of them may be what remains.
 
     Raises:

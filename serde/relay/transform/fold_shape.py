@@ -185,8 +185,10 @@ def _value(node: Expr, values: Values) -> DimArray | None:
 def _limits(dtype: str) -> tuple[int, int]:
     if dtype == "bool":
         return 0, 1
-    limits = np.iinfo(numpy_dtype(dtype))
-    return int(limits.min), int(limits.max)
+    bits = int(dtype.removeprefix("u").removeprefix("int"))
+    return (
+        (0, (1 << bits) - 1) if dtype.startswith("u") else (-(1 << bits - 1), (1 << bits - 1) - 1)
+    )
 
 
 def _known(node: Expr, values: Values) -> DimArray | None:

@@ -82,9 +82,10 @@ _OPERATORS = {
         unique vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior
         vision.multibox_transform_loc vision.non_max_suppression vision.proposal
         vision.regular_non_max_suppression
-        serde.attention serde.bernoulli serde.cumsum serde.dequantize_linear serde.dft
-        serde.dynamic_quantize_linear serde.gru serde.hardmax serde.layer_norm serde.logsumexp
-        serde.loop serde.lp_normalization serde.lstm serde.mean_variance_normalization
+        serde.attention serde.bernoulli serde.conv_integer serde.cumsum serde.dequantize_linear
+        serde.dft serde.dynamic_quantize_linear serde.gru serde.hardmax serde.layer_norm
+        serde.logsumexp serde.loop serde.lp_normalization serde.lstm serde.matmul_integer
+        serde.mean_variance_normalization
         serde.multinomial serde.nonzero serde.quantize_linear serde.random_normal
         serde.random_uniform serde.rms_norm serde.rnn serde.scan
         serde.softmax_cross_entropy_loss""",

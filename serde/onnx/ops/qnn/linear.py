@@ -9,12 +9,15 @@ import numpy as np
 import onnx
 from onnx import helper
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
 from serde.onnx.versions import CHANGES
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr, TupleGetItem
+from serde.relay.registry import call
 from serde.relay.types import TensorType
 from serde.weights import dtype_name, numpy_dtype
 
@@ -144,3 +147,117 @@ for _op, _name, _export in (
 @OPS.exports("serde.dynamic_quantize_linear")
 def export_dynamic_quantize_linear(ctx: Ctx, x: Value) -> tuple[Value, ...]:
     return ctx.emit_tuple("DynamicQuantizeLinear", x, outputs=3)
+
+
+def quantized(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    saturate: bool = True,
+    precision: int = 0,
+) -> Expr:
+    """Return QuantizeLinear; the zero point or else the attribute tells the type.
+
+    Raises:
+        Unsupported: They tell different ones.
+    """
+    dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
+    if zero_point is not None:
+        told = ctx.type(zero_point).dtype
+        if output_dtype and told != dtype:
+            raise Unsupported(f"output_dtype {dtype} with a zero point of {told}")
+        dtype = told
+    return call(
+        "serde.quantize_linear",
+        x,
+        scale,
+        _matching(ctx, scale, zero_point),
+        axis=_axis_of(ctx, scale, axis),
+        block_size=block_size,
+        out_dtype=dtype,
+        saturate=saturate,
+        precision=ctx.dtype(precision) if precision else None,
+    )
+
+
+def _matching(ctx: ImportCtx, scale: Expr, zero_point: Expr | None) -> Expr | None:
+    """Return a zero point in the rank of its scale; a vector of one element is a scalar, too."""
+    if zero_point is None or ctx.type(zero_point).rank == ctx.type(scale).rank:
+        return zero_point
+    if {ctx.type(scale).shape, ctx.type(zero_point).shape} != {(), (1,)}:
+        return zero_point
+    if ctx.type(zero_point).rank:
+        return relay.squeeze(zero_point, axis=[0])
+    return relay.expand_dims(zero_point, axis=0)
+
+
+def _axis_of(ctx: ImportCtx, scale: Expr, axis: int) -> int:
+    """Return the axis, which has no meaning for one scale."""
+    shape = ctx.type(scale).shape
+    return axis if shape and shape != (1,) else 1
+
+
+@OPS.imports("QuantizeLinear", since=(10, 13))
+def import_quantize_linear_v10(
+    ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+) -> Expr:
+    return quantized(ctx, x, scale, zero_point, axis=axis)
+
+
+@OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
+def import_quantize_linear(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    saturate: bool = True,
+    precision: int = 0,
+) -> Expr:
+    return quantized(
+        ctx,
+        x,
+        scale,
+        zero_point,
+        axis=axis,
+        block_size=block_size,
+        output_dtype=output_dtype,
+        saturate=saturate,
+        precision=precision,
+    )
+
+
+@OPS.imports("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
+def import_dequantize_linear(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Expr:
+    return call(
+        "serde.dequantize_linear",
+        x,
+        scale,
+        _matching(ctx, scale, zero_point),
+        axis=_axis_of(ctx, scale, axis),
+        block_size=block_size,
+        out_dtype=ctx.dtype(output_dtype) if output_dtype else None,
+    )
+
+
+@OPS.imports("DynamicQuantizeLinear", since=11)
+def import_dynamic_quantize_linear(ctx: ImportCtx, x: Expr) -> list[Expr]:
+    found = call("serde.dynamic_quantize_linear", x)
+    return [TupleGetItem(found, index) for index in range(3)]
