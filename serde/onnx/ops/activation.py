@@ -270,6 +270,11 @@ def import_swish(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
     return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
 
 
+@OPS.imports("SwiGLU", since=28)
+def import_swiglu(ctx: ImportCtx, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
+    return relay.multiply(import_swish(ctx, gate, alpha=alpha), value)
+
+
 @OPS.imports("ThresholdedRelu", since=(10, 22))
 def import_thresholded_relu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
     above = relay.greater(x, scalar_like(ctx, x, alpha))

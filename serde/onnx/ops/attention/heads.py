@@ -1,0 +1,159 @@
+"""Heads of attention, and which keys a query sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.relay.dims import Any
+from serde.relay.expr import Expr
+from serde.relay.registry import call
+
+__all__ = [
+    "Sight",
+    "attend",
+    "combined",
+    "join_heads",
+    "length_of",
+    "longer_mask",
+    "places",
+    "split_heads",
+]
+
+
+def split_heads(x: Expr, count: int) -> Expr:
+    """Return (batch, time, heads times width) as (batch, heads, time, width)."""
+    return relay.transpose(relay.reshape(x, (0, 0, count, -1)), axes=[0, 2, 1, 3])
+
+
+def join_heads(x: Expr) -> Expr:
+    """Return (batch, heads, time, width) as (batch, time, heads times width)."""
+    return relay.reshape(relay.transpose(x, axes=[0, 2, 1, 3]), (0, 0, -3))
+
+
+def length_of(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+    """Return the length of an axis as a scalar of int32."""
+    length = ctx.type(x).shape[axis]
+    if isinstance(length, int):
+        return relay.const(np.int32(length))
+    shape = relay.shape_of(x, dtype="int32")
+    return relay.take(shape, relay.const(np.int32(axis)), axis=0, mode="fast")
+
+
+def places(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+    """Return the places along an axis as a vector of int32."""
+    length = ctx.type(x).shape[axis]
+    if isinstance(length, int):
+        return relay.const(np.arange(length, dtype=np.int32))
+    return relay.arange(
+        relay.const(np.int32(0)), length_of(ctx, x, axis), relay.const(np.int32(1)), dtype="int32"
+    )
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Which keys a query sees; it stands behind `offset` of them.
+
+    Attributes:
+        causal: Whether those behind its own place are hidden.
+        offset: Keys before the first query: a scalar of int32, or one for each sample; None is 0.
+        lengths: Keys that each sample has, of int32, or None for all.
+        left: How many keys before its place a query sees, or None for all.
+        right: How many behind it, or None for all.
+    """
+
+    causal: bool = False
+    offset: Expr | None = None
+    lengths: Expr | None = None
+    left: int | None = None
+    right: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the operator itself says all of it."""
+        parts = (self.offset, self.lengths, self.left, self.right)
+        return all(each is None for each in parts)
+
+    def allowed(self, ctx: ImportCtx, query: Expr, key: Expr) -> Expr | None:
+        """Return what is seen as bool, of rank 2 or 4; None if it is everything."""
+        keys = places(ctx, key, 2)
+        found = []
+        if self.causal or self.left is not None or self.right is not None:
+            rows = relay.expand_dims(places(ctx, query, 2), axis=1)
+            if self.offset is not None:
+                offset = self.offset
+                if ctx.type(offset).rank:
+                    offset = relay.expand_dims(offset, axis=1, num_newaxis=3)
+                rows = relay.add(rows, offset)
+            ahead = relay.subtract(keys, rows)
+            bounds = [0] if self.causal else []
+            bounds += [] if self.right is None else [self.right]
+            found += [relay.less_equal(ahead, relay.const(np.int32(b))) for b in bounds]
+            if self.left is not None:
+                found.append(relay.greater_equal(ahead, relay.const(np.int32(-self.left))))
+        if self.lengths is not None:
+            ends = relay.expand_dims(self.lengths, axis=1, num_newaxis=3)
+            found.append(relay.less(keys, ends))
+        if not found:
+            return None
+        whole = found[0]
+        for each in found[1:]:
+            whole = relay.logical_and(whole, each)
+        return whole
+
+
+def combined(ctx: ImportCtx, mask: Expr | None, allowed: Expr | None) -> Expr | None:
+    """Return a mask in which what is not allowed is hidden, too."""
+    if mask is None or allowed is None:
+        return allowed if mask is None else mask
+    if ctx.type(mask).dtype == "bool":
+        return relay.logical_and(mask, allowed)
+    return relay.where(allowed, mask, scalar_like(ctx, mask, -np.inf))
+
+
+def attend(
+    ctx: ImportCtx,
+    query: Expr,
+    key: Expr,
+    value: Expr,
+    mask: Expr | None,
+    sight: Sight,
+    *,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> Expr:
+    """Return attention over heads; arguments as of the operator ``serde.attention``."""
+    whole = mask
+    if not sight.is_plain:
+        seen = sight.allowed(ctx, query, key)
+        whole = combined(ctx, mask, seen)
+        sight = replace(sight, causal=False)
+    return call(
+        "serde.attention",
+        query,
+        key,
+        value,
+        whole,
+        scale=scale,
+        is_causal=sight.causal,
+        softcap=softcap or None,
+    )
+
+
+def longer_mask(ctx: ImportCtx, mask: Expr, key: Expr) -> Expr:
+    """Return a mask whose rows are as long as there are keys: what it lacks is hidden."""
+    row, keys = ctx.type(mask).shape[-1], ctx.type(key).shape[2]
+    if row == keys or isinstance(row, Any) or isinstance(keys, Any):
+        return mask
+    if not isinstance(row, int) or not isinstance(keys, int):
+        raise Unsupported(f"a mask for {row} keys of {keys}")
+    missing = [(0, 0)] * (ctx.type(mask).rank - 1) + [(0, keys - row)]
+    if ctx.type(mask).dtype == "bool":
+        padded = relay.nn.pad(relay.cast(mask, "int32"), missing, 0)
+        return relay.cast(padded, "bool")
+    return relay.nn.pad(mask, missing, scalar_like(ctx, mask, -np.inf))
