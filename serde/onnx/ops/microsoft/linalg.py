@@ -1,0 +1,138 @@
+"""Matrix products with factors, transpositions and packed weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.index.gather import import_gather_nd
+from serde.onnx.ops.linalg import import_gemm, product_of
+from serde.onnx.ops.microsoft.activation import activated
+from serde.onnx.ops.table import MICROSOFT
+from serde.relay.expr import Expr
+from serde.relay.registry import call
+
+
+def _turned(ctx: ImportCtx, x: Expr, whole: bool, batch: bool) -> Expr:
+    """Return a side of a product; `batch` brings its first axis in front of its last one."""
+    rank = ctx.type(x).rank
+    order = list(range(rank))
+    if batch and rank > 2:
+        order = [*order[1:-1], 0, order[-1]]
+    if whole and rank > 1:
+        order[-2:] = order[:-3:-1]
+    return x if order == list(range(rank)) else relay.transpose(x, axes=order)
+
+
+@MICROSOFT.imports("FusedMatMul", "TransposeMatMul")
+def import_fused_matmul(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    *,
+    alpha: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+    transBatchA: bool = False,  # noqa: N803
+    transBatchB: bool = False,  # noqa: N803
+) -> Expr:
+    left, right = _turned(ctx, a, transA, transBatchA), _turned(ctx, b, transB, transBatchB)
+    found = product_of(ctx, left, right)
+    return found if alpha == 1.0 else relay.multiply(found, scalar_like(ctx, found, alpha))
+
+
+@MICROSOFT.imports("FusedGemm")
+def import_fused_gemm(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    activation: str = "",
+    activation_alpha: float | None = None,
+    activation_beta: float | None = None,
+    activation_gamma: float | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Expr:
+    if activation_gamma is not None:
+        raise Unsupported(f"activation {activation!r} with a third parameter")
+    given = (activation_alpha, activation_beta)
+    found = import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    return activated(ctx, found, activation, tuple(each for each in given if each is not None))
+
+
+@MICROSOFT.imports("MatMulNBits", ignored=("accuracy_level",))
+def import_matmul_nbits(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    scales: Expr,
+    zero_points: Expr | None = None,
+    g_idx: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    K: int,  # noqa: N803
+    N: int,  # noqa: N803
+    bits: int = 4,
+    block_size: int,
+    weight_prepacked: int = 0,
+) -> Expr:
+    """Levels of 2, 4 or 8 bits, the first in the lowest bits of a byte, in blocks of a row.
+
+    The accuracy asked for is the least, and products of floats are more than that.
+    """
+    if g_idx is not None:
+        raise Unsupported("g_idx")
+    if bits not in (2, 4, 8) or weight_prepacked:
+        raise Unsupported(f"bits={bits}, weight_prepacked={weight_prepacked}")
+    blocks = -(-K // block_size)
+    rows = _unpacked(relay.reshape(b, (N, -1)), bits, N)
+    levels = relay.strided_slice(rows, begin=[0], end=[K], strides=[1], axes=[1])
+    factors = relay.reshape(scales, (N, blocks))
+    if zero_points is None:
+        middle = np.full((N, blocks), 1 << bits - 1, np.uint8)
+        weight = _scaled(levels, factors, relay.const(middle), block_size)
+    elif ctx.type(zero_points).dtype == "uint8":
+        packed = _unpacked(relay.reshape(zero_points, (N, -1)), bits, N)
+        points = relay.strided_slice(packed, begin=[0], end=[blocks], strides=[1], axes=[1])
+        weight = _scaled(levels, factors, points, block_size)
+    else:
+        raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
+    weight = relay.cast(weight, ctx.type(a).dtype)
+    found = product_of(ctx, a, relay.transpose(weight, axes=[1, 0]))
+    return found if bias is None else relay.add(found, bias)
+
+
+def _scaled(levels: Expr, scales: Expr, zero_points: Expr, block_size: int) -> Expr:
+    return call(
+        "serde.dequantize_linear", levels, scales, zero_points, axis=1, block_size=block_size
+    )
+
+
+def _unpacked(packed: Expr, bits: int, rows: int) -> Expr:
+    """Return the levels in each byte of a matrix, in a row each."""
+    if bits == 8:
+        return packed
+    mask = relay.const(np.uint8((1 << bits) - 1))
+    parts = [
+        relay.bitwise_and(relay.right_shift(packed, relay.const(np.uint8(shift))), mask)
+        for shift in range(0, 8, bits)
+    ]
+    return relay.reshape(relay.stack(parts, axis=2), (rows, -1))
+
+
+@MICROSOFT.imports("GatherND")
+def import_microsoft_gather_nd(ctx: ImportCtx, data: Expr, indices: Expr) -> Expr:
+    return import_gather_nd(ctx, data, indices)
+
+
+@MICROSOFT.imports("ExpandDims")
+def import_expand_dims(ctx: ImportCtx, x: Expr, axis: Expr) -> Expr:
+    (place,) = ctx.ints(axis)
+    return relay.expand_dims(x, axis=place)

@@ -1,0 +1,108 @@
+"""Normalisations of the last axis, alone and behind sums.
+
+SimplifiedLayerNormalization is ONNX Runtime's, though it stands in ONNX's own domain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.table import MICROSOFT, OPS
+from serde.relay.expr import Expr, TupleGetItem
+from serde.relay.registry import call
+
+
+def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr:
+    return TupleGetItem(call("serde.layer_norm", x, gamma, beta, axis=-1, epsilon=epsilon), 0)
+
+
+@OPS.imports("SimplifiedLayerNormalization", ignored=("stash_type",))
+def import_simplified_layer_norm(
+    ctx: ImportCtx, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+) -> list[Expr]:
+    """The mean square takes the place of the variance."""
+    found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
+    if not ctx.wants(1):
+        return found
+    rank = ctx.type(x).rank
+    axes = tuple(range(axis % rank, rank))
+    wide = relay.cast(x, "float32")
+    square = relay.mean(relay.multiply(wide, wide), axis=axes, keepdims=True)
+    return [*found, relay.rsqrt(relay.add(square, scalar_like(ctx, square, epsilon)))]
+
+
+def _sum(ctx: ImportCtx, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
+    """Return what is normalised; the statistics are given by training alone."""
+    if ctx.wants(1) or ctx.wants(2):
+        raise Unsupported("the statistics of a normalisation behind a sum")
+    total = relay.add(x, skip)
+    return total if bias is None else relay.add(total, bias)
+
+
+@MICROSOFT.imports("SkipLayerNormalization")
+def import_skip_layer_norm(
+    ctx: ImportCtx,
+    x: Expr,
+    skip: Expr,
+    gamma: Expr,
+    beta: Expr | None = None,
+    bias: Expr | None = None,
+    *,
+    epsilon: float = 1e-12,
+) -> list[Expr]:
+    total = _sum(ctx, x, skip, bias)
+    return [_layer_norm(total, gamma, beta, epsilon), total, total, total]
+
+
+@MICROSOFT.imports("SkipSimplifiedLayerNormalization")
+def import_skip_simplified_layer_norm(
+    ctx: ImportCtx,
+    x: Expr,
+    skip: Expr,
+    gamma: Expr,
+    bias: Expr | None = None,
+    *,
+    epsilon: float = 1e-12,
+) -> list[Expr]:
+    total = _sum(ctx, x, skip, bias)
+    found = call("serde.rms_norm", total, gamma, axis=-1, epsilon=epsilon)
+    return [found, total, total, total]
+
+
+@MICROSOFT.imports("EmbedLayerNormalization")
+def import_embed_layer_norm(
+    ctx: ImportCtx,
+    input_ids: Expr,
+    segment_ids: Expr | None,
+    word_embedding: Expr,
+    position_embedding: Expr,
+    segment_embedding: Expr | None,
+    gamma: Expr,
+    beta: Expr,
+    mask: Expr | None = None,
+    position_ids: Expr | None = None,
+    *,
+    epsilon: float = 1e-12,
+    mask_index_type: int = 0,
+) -> list[Expr]:
+    """Rows of up to three tables are summed; the second output counts the ones of a mask."""
+    if position_ids is None:
+        (time,) = ctx.static_lengths(input_ids, [1])
+        position_ids = relay.const(np.arange(time, dtype=np.int32))
+    words = relay.take(word_embedding, input_ids, axis=0, mode="fast")
+    total = relay.add(words, relay.take(position_embedding, position_ids, axis=0, mode="fast"))
+    if segment_ids is not None and segment_embedding is not None:
+        segments = relay.take(segment_embedding, segment_ids, axis=0, mode="fast")
+        total = relay.add(total, segments)
+    if mask is None:
+        counts = relay.zeros_like(relay.sum(relay.cast(input_ids, "int32"), axis=1))
+    else:
+        ones = relay.equal(mask, scalar_like(ctx, mask, 1))
+        counts = relay.sum(relay.cast(ones, "int32"), axis=1)
+    if mask_index_type and ctx.wants(1):
+        raise Unsupported(f"mask_index_type={mask_index_type}")
+    return [_layer_norm(total, gamma, beta, epsilon), counts, total]
