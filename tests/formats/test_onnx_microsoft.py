@@ -428,3 +428,31 @@ def test_what_is_left_out_is_refused_by_name() -> None:
     model, _ = model_of("Inverse", inputs, 1, "com.microsoft", set(), {})
     with pytest.raises(UnsupportedModelError, match=r"com\.microsoft\.Inverse|Inverse"):
         serde.to_relay(model)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("attrs", [{}, {"local_window_size": 2}, {"softcap": 2.0, "scale": 0.4}])
+def test_group_query_attention_of_a_prompt(packed: bool, attrs: dict[str, Any]) -> None:
+    parts = [floats(2, 5, 32), floats(2, 5, 16), floats(2, 5, 16)]
+    inputs = [np.concatenate(parts, -1), None, None] if packed else parts
+    lengths = [np.array([4, 4], np.int32), np.array(5, np.int32)]
+    inputs = [*inputs, None, None, *lengths]
+    check("GroupQueryAttention", inputs, outputs=3, fixed={6}, num_heads=4, kv_num_heads=2, **attrs)
+
+
+@pytest.mark.parametrize("fixed", [{6}, set()])
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize(("step", "ends"), [(1, [5, 3]), (1, [5, 5]), (2, [6]), (2, [4])])
+def test_group_query_attention_of_a_step(
+    step: int, ends: list[int], rotary: bool, fixed: set[int]
+) -> None:
+    batch = len(ends)
+    new = [floats(batch, step, width) for width in (64, 32, 32)]
+    past = [floats(batch, 2, 5, 16), floats(batch, 2, 5, 16)]
+    angles = floats(16, 8)
+    inputs = [
+        *new, *past, np.array(ends, np.int32), np.array(max(ends) + 1, np.int32),
+        *([np.cos(angles), np.sin(angles)] if rotary else []),
+    ]  # fmt: skip
+    attrs = {"do_rotary": int(rotary), "num_heads": 4, "kv_num_heads": 2}
+    check("GroupQueryAttention", inputs, outputs=3, fixed=fixed, **attrs)
