@@ -21,6 +21,8 @@ from serde.relay.registry import call
 
 def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
+    if not axes:
+        return x
     if ctx.version >= 13:
         return ctx.emit("Unsqueeze", x, ctx.ints(axes))
     return ctx.emit("Unsqueeze", x, axes=list(axes))
@@ -28,6 +30,8 @@ def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
 
 def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Drop axes of length 1; their places are an attribute before 13."""
+    if not axes:
+        return x
     if ctx.version >= 13:
         return ctx.emit("Squeeze", x, ctx.ints(axes))
     return ctx.emit("Squeeze", x, axes=list(axes))
