@@ -44,10 +44,10 @@ def _added_mask(ctx: ImportCtx, mask: Expr, query: Expr, key: Expr, hidden: floa
 
 def _within(ctx: ImportCtx, ends: Expr, query: Expr, key: Expr) -> Expr:
     """Return which keys lie before the end of their sample, and not before its start."""
-    (count,), (batch,) = ctx.static_lengths(ends, [0]), ctx.static_lengths(query, [0])
     keys = relay.cast(places(ctx, key, 2), ctx.type(ends).dtype)
-    if count == batch:
+    if ctx.type(ends).shape[0] == ctx.type(query).shape[0]:
         return relay.less(keys, relay.expand_dims(ends, axis=1, num_newaxis=3))
+    (count,), (batch,) = ctx.static_lengths(ends, [0]), ctx.static_lengths(query, [0])
     if count != 2 * batch:
         raise Unsupported(f"a mask of {count} numbers for {batch} samples")
     first, second = (

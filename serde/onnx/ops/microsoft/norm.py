@@ -5,11 +5,10 @@ SimplifiedLayerNormalization is ONNX Runtime's, though it stands in ONNX's own d
 
 from __future__ import annotations
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.attention.heads import places
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT, OPS
 from serde.relay.expr import Expr, TupleGetItem
@@ -91,8 +90,7 @@ def import_embed_layer_norm(
 ) -> list[Expr]:
     """Rows of up to three tables are summed; the second output counts the ones of a mask."""
     if position_ids is None:
-        (time,) = ctx.static_lengths(input_ids, [1])
-        position_ids = relay.const(np.arange(time, dtype=np.int32))
+        position_ids = places(ctx, input_ids, 1)
     words = relay.take(word_embedding, input_ids, axis=0, mode="fast")
     total = relay.add(words, relay.take(position_embedding, position_ids, axis=0, mode="fast"))
     if segment_ids is not None and segment_embedding is not None:
