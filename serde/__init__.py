@@ -12,6 +12,8 @@ _HOMES = {
     "convert": "serde.api",
     "export_model": "serde.api",
     "from_relay": "serde.api",
+    "import_model": "serde.api",
+    "import_to_gluon": "serde.api",
     "relay": "serde.relay",
     "to_relay": "serde.api",
     "FormatError": "serde.errors",

@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
+from serde._optional import require
+from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.engines import engine_for_path, engine_for_source
 from serde.errors import CheckError, FormatError, OptionError
 from serde.prepare import PrepareOptions, prepare
@@ -20,7 +21,15 @@ from serde.relay.visit import post_order
 from serde.report import Report
 from serde.verdict import Tolerance, compare
 
-__all__ = ["check", "convert", "export_model", "from_relay", "to_relay"]
+__all__ = [
+    "check",
+    "convert",
+    "export_model",
+    "from_relay",
+    "import_model",
+    "import_to_gluon",
+    "to_relay",
+]
 
 PathLike = str | os.PathLike[str]
 
@@ -126,6 +135,72 @@ def export_model(
     sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
     with report.stage("save"):
         return writer.save(native, Path(path), target, sources=sources)
+
+
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before MXNet's.
+
+    Returns:
+        The ``mx.Symbol``, and its parameters: NDArrays by bare name, with ``arg`` and ``aux``.
+        A model with scalars or empty tensors runs under ``mxnet.util.np_shape()``.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    require("mxnet")
+    report = Report() if report is None else report
+    reader, writer = source_bridge(source, format), get_bridge("mxnet")
+    own, passes, target = _bind_all(reader, writer, options)
+    _, relay_model = _read(reader, source, params, own, report)
+    return writer.complete(_write(writer, relay_model, passes, target, report))
+
+
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        ctx: MXNet's device for the parameters; the CPU if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before MXNet's.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        MissingDependency: MXNet is not installed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    from serde.mxnet.live import to_block
+
+    symbol, values = import_model(source, params, format=format, report=report, **options)
+    return to_block(symbol, values, ctx)
 
 
 def convert(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
 from serde.relay.model import RelayModel
 from serde.report import Report
 
-__all__ = ["MxnetBridge", "MxnetImportOptions"]
+__all__ = ["MxnetBridge", "MxnetExportOptions", "MxnetImportOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +28,27 @@ class MxnetImportOptions(ImportOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class MxnetExportOptions(ExportOptions):
+    """Options of writing MXNet models.
+
+    Attributes:
+        params_epoch: The number in the name ``prefix-NNNN.params``.
+    """
+
+    params_epoch: int = field(
+        default=0, metadata={"help": "Epoch in the name of the parameter file that is written."}
+    )
+
+
 class MxnetBridge(Bridge):
-    """Reads symbol and parameter files and live objects; needs MXNet for the latter only."""
+    """Reads and writes symbol and parameter files; needs MXNet for its live objects only."""
 
     name = "mxnet"
     title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
     suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
     import_options = MxnetImportOptions
+    export_options = MxnetExportOptions
 
     def detect(self, path: Path) -> bool:
         """Whether `path` is a symbol, a parameter file, their prefix, or an archive of them."""
@@ -69,6 +83,35 @@ class MxnetBridge(Bridge):
         from serde.mxnet.graph import to_relay
 
         return to_relay(model, options, report)
+
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+        """Return the model as MXNet's graph and parameters."""
+        from serde.mxnet.lower import from_relay
+
+        return from_relay(model, report)
+
+    def save(
+        self,
+        model: AnyValue,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write symbol and parameters, the latter streamed from where they are."""
+        from serde.mxnet import codec
+
+        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
+        return codec.save(
+            model, path, epoch=own.params_epoch, sources=sources, before_commit=before_commit
+        )
+
+    def complete(self, model: AnyValue) -> AnyValue:
+        """Return the ``mx.Symbol`` and its :class:`Params`."""
+        from serde.mxnet.live import to_live
+
+        return to_live(model)
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, each with its other names."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -10,6 +11,8 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
@@ -244,3 +247,71 @@ def import_shape_array(ctx: Ctx, data: Expr) -> Expr:
 @OPS.imports("size_array")
 def import_size_array(ctx: Ctx, data: Expr) -> Expr:
     return relay.expand_dims(relay.ndarray_size(data, dtype="int64"), 0)
+
+
+@OPS.exports("nn.batch_flatten")
+def export_batch_flatten(ctx: Out, data: Value) -> Value:
+    return ctx.emit_moved("Flatten", data)
+
+
+@OPS.exports("reshape", "reverse_reshape")
+def export_reshape(
+    ctx: Out, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
+) -> Value:
+    """Only the shape that comes out matters."""
+    return ctx.reshape(data, ctx.result_type().shape)
+
+
+@OPS.exports("reshape_like")
+def export_reshape_like(
+    ctx: Out,
+    data: Value,
+    shape_like: Value,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Value:
+    return ctx.emit(
+        "reshape_like", data, shape_like, lhs_begin=lhs_begin, lhs_end=lhs_end,
+        rhs_begin=rhs_begin, rhs_end=rhs_end,
+    )  # fmt: skip
+
+
+@OPS.exports("expand_dims")
+def export_expand_dims(ctx: Out, data: Value, *, axis: int, num_newaxis: int) -> Value:
+    rank = ctx.type(data).rank
+    if num_newaxis == 1 and rank:
+        return ctx.emit("expand_dims", data, axis=axis % (rank + 1))
+    return ctx.reshape(data, ctx.result_type().shape)
+
+
+@OPS.exports("squeeze")
+def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+    result = ctx.result_type()
+    if not result.shape or axis == () or result.rank == ctx.type(data).rank:
+        return ctx.reshape(data, result.shape)
+    return ctx.emit("squeeze", data, axis=axis)
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(data).rank
+    order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
+    return data if rank < 2 else ctx.emit_moved("transpose", data, axes=order)
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+    if len(data) == 1:
+        return data[0]
+    return ctx.emit_moved("Concat", *data, dim=axis, num_args=len(data))
+
+
+@OPS.exports("stack")
+def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+    result = ctx.emit_moved("stack", *data, axis=axis, num_args=len(data))
+    if ctx.type(data[0]).rank:
+        return result
+    return ctx.reshape(replace(result, type=ctx.result_type()), ctx.result_type().shape)
