@@ -11,9 +11,9 @@ import numpy as np
 from serde.converters import ConverterTable
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.mxnet.builder import GraphBuilder, Value
-from serde.mxnet.model import COMPUTED, DTYPES
+from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
 from serde.relay.biases import fused_biases
-from serde.relay.dims import Any, Dim
+from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -22,10 +22,7 @@ from serde.relay.visit import post_order, use_counts
 from serde.report import Report
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["DIMS_KEY", "ExportContext", "export_function"]
-
-DIMS_KEY = "__dims__"
-"""Attribute of an input: its dimensions, by name where they have no fixed length."""
+__all__ = ["ExportContext", "export_function"]
 
 Values = dict[Expr, Value | tuple[Value, ...] | None]
 
@@ -124,15 +121,15 @@ class ExportContext:
         """Whether `x` is a parameter of the graph, or a constant, which becomes one."""
         return x.data is not None or self._builder.is_weight(x)
 
-    def emit_moved(self, op: str, *inputs: Value, **attrs: AnyValue) -> Value:
-        """Append a node that only moves elements; those of bool go as uint8.
-
-        Few of MXNet's operators take bool.
-        """
-        if self.result_type().dtype != "bool":
-            return self.emit(op, *inputs, **attrs)
+    def emit_bytes(self, op: str, *inputs: Value, **attrs: AnyValue) -> Value:
+        """Append a node whose bool operands go as uint8: few of MXNet's operators take bool."""
         narrow = [self.cast(x, "uint8") if self.type(x).dtype == "bool" else x for x in inputs]
-        return self.emit("Cast", self.emit(op, *narrow, **attrs), dtype="bool")
+        result = self.emit(op, *narrow, **attrs)
+        return (
+            result
+            if self.result_type().dtype != "bool"
+            else self.emit("Cast", result, dtype="bool")
+        )
 
     def cast(self, x: Value, dtype: str) -> Value:
         """Return `x` in another dtype of MXNet's."""
@@ -217,9 +214,15 @@ def _declaration(type_: TensorType) -> dict[str, str]:
     if shape is not None:
         return {"__shape__": str(shape), **hidden}
     return {
-        DIMS_KEY: ",".join("?" if isinstance(d, Any) else str(d) for d in type_.shape),
+        DIMS_KEY: ",".join(map(_dim_text, type_.shape)),
         **hidden,
     }
+
+
+def _dim_text(dim: Dim) -> str:
+    if isinstance(dim, int):
+        return str(dim)
+    return (isinstance(dim, SymDim) and dim.name) or "?"
 
 
 def _export_node(

@@ -11,7 +11,7 @@ from serde.converters import ImportContext
 from serde.errors import OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
-from serde.mxnet.model import Entry, Graph, MxnetModel, Node
+from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
@@ -209,8 +209,11 @@ def _needed_outputs(graph: Graph) -> list[int]:
     return needed
 
 
-def _declared_shape(node: Node) -> Sequence[int] | None:
+def _declared_shape(node: Node) -> Sequence[DimLike] | None:
     """Return the shape noted on a variable when it was made, if it is known whole."""
+    if DIMS_KEY in node.hidden:
+        dims = node.hidden[DIMS_KEY].split(",")
+        return tuple(int(dim) if dim.isdigit() else dim for dim in dims)
     text = node.hidden.get("__shape__")
     if text is None or len(text) > 1000:
         return None

@@ -111,7 +111,9 @@ def to_block(symbol: Any, params: Params, ctx: Any = None) -> Any:
     mx = require("mxnet")
     ctx = mx.cpu() if ctx is None else ctx
     names = [name for name in symbol.list_arguments() if name not in params.arg]
-    block = mx.gluon.SymbolBlock(symbol, [mx.sym.var(name) for name in names])
+    notes = symbol.attr_dict()
+    inputs = [mx.sym.var(name, attr=notes.get(name)) for name in names]
+    block = mx.gluon.SymbolBlock(symbol, inputs)
     declared = block.collect_params()
     for name, value in params.items():
         parameter = declared[name]

@@ -41,6 +41,9 @@ DTYPES = (
 COMPUTED = frozenset({"float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"})
 """dtypes that operators of MXNet 1.9.1 compute; the others only occur in files."""
 
+DIMS_KEY = "__dims__"
+"""Attribute of an input: its dimensions, by name where they have no fixed length."""
+
 LATEST_VERSION = 10901
 """Newest release that serde knows, as MXNet numbers it: 1.9.1."""
 

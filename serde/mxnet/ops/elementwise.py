@@ -322,7 +322,7 @@ def _declare_binary_export(name: str, tensors: str, behind: str, before: str) ->
             return ctx.emit(behind, lhs, scalar=right)
         if left is not None:
             return ctx.emit(before, rhs, scalar=left)
-        return ctx.emit(tensors, lhs, rhs)
+        return ctx.emit_bytes(tensors, lhs, rhs)
 
 
 for _relay, _names in WRITTEN.items():
@@ -345,7 +345,7 @@ LOGICAL = {
 def _declare_plain_export(name: str, mxnet: str) -> None:
     @OPS.exports(name)
     def export_plain(ctx: Out, *operands: Value) -> Value:
-        return ctx.emit(mxnet, *operands)
+        return ctx.emit_bytes(mxnet, *operands)
 
 
 for _relay, _mxnet in LOGICAL.items():

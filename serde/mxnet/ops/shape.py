@@ -251,7 +251,7 @@ def import_size_array(ctx: Ctx, data: Expr) -> Expr:
 
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: Out, data: Value) -> Value:
-    return ctx.emit_moved("Flatten", data)
+    return ctx.emit_bytes("Flatten", data)
 
 
 @OPS.exports("reshape", "reverse_reshape")
@@ -299,19 +299,19 @@ def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Va
 def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
-    return data if rank < 2 else ctx.emit_moved("transpose", data, axes=order)
+    return data if rank < 2 else ctx.emit_bytes("transpose", data, axes=order)
 
 
 @OPS.exports("concatenate")
 def export_concatenate(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
-    return ctx.emit_moved("Concat", *data, dim=axis, num_args=len(data))
+    return ctx.emit_bytes("Concat", *data, dim=axis, num_args=len(data))
 
 
 @OPS.exports("stack")
 def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
-    result = ctx.emit_moved("stack", *data, axis=axis, num_args=len(data))
+    result = ctx.emit_bytes("stack", *data, axis=axis, num_args=len(data))
     if ctx.type(data[0]).rank:
         return result
     return ctx.reshape(replace(result, type=ctx.result_type()), ctx.result_type().shape)
