@@ -354,7 +354,7 @@ def _write(
     bridge: Bridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> AnyValue:
     with report.stage("optimize"):
-        model = prepare(model, passes, report=report)
+        model = prepare(model, passes, keep_globals=options.keeps_functions, report=report)
     report.title = f"relay -> {bridge.name}"
     report.facts["target"] = bridge.name
     report.nodes = sum(

@@ -119,6 +119,11 @@ class ExportOptions:
 
     allow: frozenset[str] = frozenset()
 
+    @property
+    def keeps_functions(self) -> bool:
+        """Whether global functions are to stay whole until the bridge sees them."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:

@@ -9,7 +9,7 @@ back and run by the Relay interpreter.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
@@ -19,6 +19,7 @@ import numpy as np
 from serde._optional import require
 from serde.bridge import get_bridge
 from serde.errors import CheckError, MissingDependency
+from serde.relay.leaves import output_names
 from serde.relay.model import RelayModel
 from serde.report import Report
 from serde.weights import Array
@@ -114,10 +115,24 @@ class RelayEngine:
             inputs[name] if name in inputs else model.params[name].array()
             for name in (param.name_hint for param in model.main.params)
         ]
-        result = run(model.main, arguments, mod=model.mod)
-        values = result if isinstance(result, tuple) else (result,)
-        names = model.meta.outputs or tuple(f"output{i}" for i in range(len(values)))
+        values = _flat(run(model.main, arguments, mod=model.mod))
+        names: Sequence[str] = tuple(f"output{i}" for i in range(len(values)))
+        if model.meta.outputs:
+            names = output_names(model.meta.outputs, model.main.body.type)
         return dict(zip(names, values, strict=True))
+
+
+def _flat(result: AnyValue) -> list[Array]:
+    """Return the arrays of a tuple of tuples, in order."""
+    found: list[Array] = []
+    pending = [result]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, tuple):
+            pending.extend(reversed(item))
+        else:
+            found.append(item)
+    return found
 
 
 class MxnetEngine:

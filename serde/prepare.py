@@ -35,19 +35,31 @@ class PrepareOptions:
     allow: frozenset[str] = frozenset()
 
 
-def prepare(model: RelayModel, options: PrepareOptions, *, report: Report) -> RelayModel:
+def prepare(
+    model: RelayModel, options: PrepareOptions, *, keep_globals: bool = False, report: Report
+) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
 
-    Functions are inlined, shape arithmetic and constants evaluated, operators
-    that only matter in training dropped, and weights that are computed from
-    weights become weights.
+    Functions are inlined, those that call themselves last become loops, shape
+    arithmetic and constants are evaluated, operators that only matter in
+    training dropped, and weights that are computed from weights become weights.
+    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole:
+    whether to inline them is the target's to decide.
+
+    Args:
+        model: The model.
+        options: What to do.
+        keep_globals: Whether global functions stay whole too.
+        report: Filled with notes and refused steps.
 
     Raises:
         UnsupportedModelError: A step would lose precision in a way that is not allowed.
     """
     passes = transform.Sequential(
         [
-            transform.Inline(),
+            transform.Inline(keep_globals=keep_globals),
+            transform.RaiseRecursion(),
+            transform.Inline(keep_globals=keep_globals),
             transform.FoldShape(),
             transform.SimplifyInference(
                 weights=frozenset(model.params), fold_batch_norm=not options.keep_batch_norm

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
+from typing import Literal
 
 from serde.bridge import Bridge, ExportOptions
 from serde.relay.model import RelayModel
@@ -21,14 +22,22 @@ class OnnxExportOptions(ExportOptions):
     Attributes:
         opset: Version of the default operator set, from 11 on.
         intermediate_shapes: Note the types of all intermediate values.
+        quantized: Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), which rounds halves to even and is to be
+            allowed as ``quantised-as-qdq``.
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
+        local_functions: Write global, composite and fused functions as local functions, from
+            opset 15 on; otherwise their nodes go where they are called.
     """
 
     opset: int = field(default=17, metadata={"help": "Version of the default operator set."})
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
+    )
+    quantized: Literal["exact", "qdq"] = field(
+        default="exact", metadata={"help": "How quantised operators are written."}
     )
     save_as_external_data: bool = field(
         default=False, metadata={"help": "Write weights to a file of their own."}
@@ -37,6 +46,15 @@ class OnnxExportOptions(ExportOptions):
         default=None,
         metadata={"help": "Write weights to a file of their own beyond this many bytes."},
     )
+    local_functions: bool = field(
+        default=False,
+        metadata={"help": "Write functions as local functions, from opset 15 on."},
+    )
+
+    @property
+    def keeps_functions(self) -> bool:
+        """Whether global functions are to stay whole until the bridge sees them."""
+        return self.local_functions
 
 
 class OnnxBridge(Bridge):
@@ -58,7 +76,15 @@ class OnnxBridge(Bridge):
         from serde.onnx.lower import from_relay
 
         own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
-        return from_relay(model, own.opset, own.intermediate_shapes, report)
+        return from_relay(
+            model,
+            own.opset,
+            own.intermediate_shapes,
+            report,
+            quantized=own.quantized,
+            allow=own.allow,
+            local_functions=own.local_functions,
+        )
 
     def save(
         self,
@@ -104,5 +130,8 @@ class OnnxBridge(Bridge):
         return [(name, f"from version {since}") for name, since in sorted(lowest.items())]
 
     def operators(self, model: AnyValue) -> list[str]:
-        """Return the operator of every node of the graph."""
-        return [node.op_type for node in model.proto.graph.node]
+        """Return the operator of every node of the graph, its subgraphs and functions."""
+        from serde.onnx.builder import walk_nodes
+
+        graphs = (model.proto.graph, *model.proto.functions)
+        return [node.op_type for graph in graphs for node in walk_nodes(graph.node)]

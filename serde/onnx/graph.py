@@ -1,158 +1,83 @@
-"""The walk over Relay into an ONNX graph."""
+"""What converters to ONNX see: values, their types, and where nodes go."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
 
-from serde.converters import ConverterTable
-from serde.errors import ConverterBug, TypeInferenceError, Unsupported
-from serde.onnx.versions import CHANGES, Change
+from serde.errors import ConverterBug, Unsupported
+from serde.onnx.builder import GraphBuilder, Scope, Value, without_symbols
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
-from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order, use_counts
-from serde.report import Report
-from serde.weights import Array, Weight, numpy_dtype
+from serde.relay.expr import Function
+from serde.relay.leaves import leaf_types
+from serde.relay.types import TensorType, Type
+from serde.weights import Array, numpy_dtype
 
-__all__ = ["ExportContext", "GraphBuilder", "Value", "export_function", "tensor_type_proto"]
-
-BIASED = {
-    "nn.conv1d": "data_layout",
-    "nn.conv2d": "data_layout",
-    "nn.conv3d": "data_layout",
-    "nn.conv1d_transpose": "data_layout",
-    "nn.conv2d_transpose": "data_layout",
-    "nn.conv3d_transpose": "data_layout",
-    "nn.dense": None,
-}
-"""Operators whose ONNX form adds a bias, with the attribute that tells the channel axis."""
+__all__ = ["ExportContext", "Subgraph", "SymbolTable", "Value"]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A tensor of the ONNX graph.
+class Subgraph:
+    """The body of a loop, its nodes collected.
 
     Attributes:
-        name: Its name there.
-        type: Its Relay type, where it stands for a Relay expression.
-        data: Its value, where it is a constant of the graph.
+        scope: Where they are.
+        inputs: Its parameters that are no captures.
+        outputs: The tensors that it yields.
+        types: Their types.
     """
 
-    name: str
-    type: TensorType | None = None
-    data: Array | None = field(default=None, compare=False)
+    scope: Scope
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    types: tuple[TensorType, ...]
 
 
-def tensor_type_proto(name: str, type_: TensorType) -> onnx.ValueInfoProto:
-    """Return the declaration of a tensor; a symbolic dimension keeps its name."""
-    dims = [
-        dim if isinstance(dim, int) else None if isinstance(dim, Any) else str(dim)
-        for dim in type_.shape
-    ]
-    element = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
-    return helper.make_tensor_value_info(name, element, dims)
+@dataclass(slots=True, eq=False)
+class SymbolTable:
+    """Where the symbols of shapes can be read off.
 
-
-class GraphBuilder:
-    """Collects the nodes of one graph, under names that occur once.
-
-    Args:
-        version: Version of the operator set that is written.
+    Attributes:
+        scope: Where the values of `shown` are known.
+        parent: The table of what is around.
+        shown: For each symbol a value and an axis.
+        of_model: Whether the symbols are those of the model's inputs; those of a function may
+            have the same names and other lengths, so that no type that is written has them.
     """
 
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.nodes: list[onnx.NodeProto] = []
-        self.initializers: dict[str, onnx.TensorProto] = {}
-        self.weights: dict[str, Weight] = {}
-        self.value_types: dict[str, TensorType] = {}
-        self._names: set[str] = set()
-        self._next: Counter[str] = Counter()
-        self._constants: dict[tuple[str, tuple[int, ...], bytes], Value] = {}
+    scope: Scope
+    parent: SymbolTable | None = None
+    shown: dict[str, tuple[Value, int]] = field(default_factory=dict)
+    of_model: bool = False
 
-    def reserve(self, name: str) -> str:
-        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
-        unique = name
-        while unique in self._names:
-            self._next[name] += 1
-            unique = f"{name}_{self._next[name]}"
-        self._names.add(unique)
-        return unique
+    def public(self, type_: TensorType) -> TensorType:
+        """Return a type as it may be written."""
+        return type_ if self.of_model else without_symbols(type_)
 
-    def is_free(self, name: str) -> bool:
-        """Whether nothing is called `name`."""
-        return name not in self._names
+    def add(self, values: Iterable[Value]) -> None:
+        """Note the symbols that the types of `values` show."""
+        for value in values:
+            for axis, dim in enumerate(() if value.type is None else value.type.shape):
+                if isinstance(dim, SymDim) and dim.name is not None:
+                    self.shown.setdefault(dim.name, (value, axis))
 
-    def constant(self, data: Array, name: str = "const") -> Value:
-        """Return a constant of the graph; equal ones are one."""
-        key = (data.dtype.str + data.dtype.name, data.shape, data.tobytes())
-        if key not in self._constants:
-            value = Value(self.reserve(name), TensorType(data.shape, data.dtype), data)
-            self.initializers[value.name] = numpy_helper.from_array(
-                np.ascontiguousarray(data).reshape(data.shape), value.name
-            )
-            self._constants[key] = value
-        return self._constants[key]
-
-    def add(
-        self,
-        op: str,
-        inputs: Sequence[Value | None],
-        outputs: int,
-        attrs: Mapping[str, AnyValue],
-        source: str,
-    ) -> tuple[Value, ...]:
-        """Append a node and return its outputs.
+    def find(self, name: str) -> tuple[Scope, Value, int]:
+        """Return the innermost value that shows a symbol, with its scope and axis.
 
         Raises:
-            Unsupported: The operator does not exist in the version that is written.
-            ConverterBug: The node does not have the form of that version.
+            Unsupported: None does.
         """
-        _check_form(op, len(inputs), outputs, attrs, self.version)
-        name = self.reserve(source or op)
-        plain = f"{name}_output"
-        names = [self.reserve(plain if outputs == 1 else f"{plain}{i}") for i in range(outputs)]
-        while inputs and inputs[-1] is None:
-            inputs = inputs[:-1]
-        given = {key: value for key, value in attrs.items() if value is not None}
-        node = helper.make_node(
-            op, ["" if x is None else x.name for x in inputs], names, name=name, **given
-        )
-        self.nodes.append(node)
-        return tuple(Value(each) for each in names)
-
-
-def _check_form(
-    op: str, inputs: int, outputs: int, attrs: Mapping[str, AnyValue], version: int
-) -> None:
-    """Compare a node with the form of the operator that is in force."""
-    changes = CHANGES.get(op)
-    if changes is None:
-        raise ConverterBug(f"{op} is no operator of ONNX")
-    known = sorted(changes)
-    index = bisect_right(known, version)
-    if index == 0 or changes[known[index - 1]] is Change.REMOVED:
-        raise Unsupported(f"ONNX has {op} from version {known[0]} on, the target is {version}")
-    schema = onnx.defs.get_schema(op, known[index - 1], "")
-    unknown = sorted(
-        name for name, value in attrs.items() if value is not None and name not in schema.attributes
-    )
-    if unknown:
-        raise ConverterBug(f"{op}-{known[index - 1]} has no attribute {unknown[0]}")
-    if not schema.min_input <= inputs <= schema.max_input:
-        raise ConverterBug(f"{op}-{known[index - 1]} does not take {inputs} inputs")
-    if not schema.min_output <= outputs <= schema.max_output:
-        raise ConverterBug(f"{op}-{known[index - 1]} does not give {outputs} outputs")
+        table: SymbolTable | None = self
+        while table is not None:
+            if name in table.shown:
+                return (table.scope, *table.shown[name])
+            table = table.parent
+        raise Unsupported(f"no input shows the dimension {name}")
 
 
 class ExportContext:
@@ -163,19 +88,31 @@ class ExportContext:
         result: Relay type of what the converter must return.
     """
 
-    def __init__(
-        self,
-        builder: GraphBuilder,
-        symbols: Mapping[str, tuple[Value, int]],
-        used_once: frozenset[str],
-    ) -> None:
+    def __init__(self, builder: GraphBuilder) -> None:
         self.version = builder.version
         self.result: Type = TensorType(())
         self._builder = builder
+        self._symbols = SymbolTable(builder.main, of_model=True)
+        self._used_once: frozenset[str] = frozenset()
+        self._bodies: Mapping[Function, Subgraph | None] = {}
+        self._source = ""
+
+    def turn(
+        self,
+        symbols: SymbolTable,
+        used_once: frozenset[str],
+        bodies: Mapping[Function, Subgraph | None],
+    ) -> None:
+        """Turn to another graph.
+
+        Args:
+            symbols: Where symbols can be read off there.
+            used_once: Names of weights that nothing else uses.
+            bodies: Bodies of loops whose nodes are collected, here and in what follows.
+        """
         self._symbols = symbols
         self._used_once = used_once
-        self._source = ""
-        self._lengths: dict[str, Value] = {}
+        self._bodies = bodies
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`."""
@@ -191,6 +128,36 @@ class ExportContext:
     ) -> tuple[Value, ...]:
         """Append a node with several outputs."""
         return self._builder.add(op, inputs, outputs, attrs, self._source)
+
+    def subgraph(self, function: Function) -> Subgraph:
+        """Return what the body of a loop has become."""
+        body = self._bodies[function]
+        if body is None:
+            raise ConverterBug(f"{self._source}: the body of the loop has a gap")
+        return body
+
+    def graph(
+        self, body: Subgraph, inputs: Sequence[Value], types: Sequence[TensorType]
+    ) -> onnx.GraphProto:
+        """Return the body of a loop as the attribute of a node.
+
+        Args:
+            body: What :meth:`subgraph` returned.
+            inputs: Its inputs, as the operator hands them in.
+            types: Types of its outputs, as wide as they may be.
+        """
+        public = self._symbols.public
+        declared = [replace(value, type=public(self.type(value))) for value in inputs]
+        outputs = list(map(public, types))
+        return self._builder.graph(body.scope, declared, body.outputs, outputs)
+
+    def input(self, name: str, type_: TensorType) -> Value:
+        """Return a new input of a subgraph."""
+        return Value(self._builder.reserve(name), type_)
+
+    def result_types(self) -> list[TensorType]:
+        """Return the types of all tensors that the converter must return."""
+        return leaf_types(self.result)
 
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant of the graph."""
@@ -287,18 +254,34 @@ class ExportContext:
             return self.ints([dim])
         if isinstance(dim, Any):
             raise Unsupported("needs a length that is not known before the model runs")
-        key = str(dim)
-        if key not in self._lengths:
-            self._lengths[key] = self._symbolic_length(dim)
-        return self._lengths[key]
-
-    def _symbolic_length(self, dim: SymDim) -> Value:
         if dim.name is not None:
-            if dim.name not in self._symbols:
-                raise Unsupported(f"no input shows the dimension {dim.name}")
-            value, axis = self._symbols[dim.name]
-            shape = self.emit("Shape", value)
-            return self.emit("Gather", shape, self.ints([axis]), axis=0)
+            return self._shown(dim.name)
+        key = ("length", self._symbols, str(dim))
+        for scope in self._builder.scope.around():
+            if key in scope.known:
+                return scope.known[key]
+        return self._builder.scope.known.setdefault(key, self._sum(dim))
+
+    def _shown(self, name: str) -> Value:
+        """Return the length of an axis, read where every user of the symbol sees it."""
+        scope, value, axis = self._symbols.find(name)
+        key = ("axis", value.name, axis)
+        if key not in scope.known:
+            with self._inside(scope):
+                shape = self.emit("Shape", value)
+                scope.known[key] = self.emit("Gather", shape, self.ints([axis]), axis=0)
+        return scope.known[key]
+
+    @contextmanager
+    def _inside(self, scope: Scope) -> Iterator[None]:
+        """Add nodes to a scope around the present one; what follows there comes after them."""
+        present, self._builder.scope = self._builder.scope, scope
+        try:
+            yield
+        finally:
+            self._builder.scope = present
+
+    def _sum(self, dim: SymDim) -> Value:
         total: Value | None = None
         for monomial, coefficient in dim.terms:
             term: Value | None = None if coefficient == 1 and monomial else self.ints([coefficient])
@@ -317,163 +300,3 @@ class ExportContext:
         if isinstance(atom, str):
             return self._length(symbol(atom))
         return self.emit("Div", self._length(atom.numerator), self._length(atom.denominator))
-
-
-def export_function(
-    model: RelayModel, table: ConverterTable, builder: GraphBuilder, report: Report
-) -> list[Value]:
-    """Emit the nodes of ``main`` and return its outputs; gaps go into `report`.
-
-    Names of inputs and weights are kept. A name of `model`'s outputs that none
-    of these has is reserved for the output.
-    """
-    main = model.main
-    values: dict[Expr, Value | tuple[Value, ...] | None] = {}
-    symbols: dict[str, tuple[Value, int]] = {}
-    for param in main.params:
-        if not isinstance(param.type, TensorType):
-            raise ConverterBug(f"parameter {param.name_hint} is {param.type!r}")
-        value = Value(builder.reserve(param.name_hint), param.type)
-        values[param] = value
-        if param.name_hint in model.params:
-            builder.weights[value.name] = model.params[param.name_hint]
-        for axis, dim in enumerate(param.type.shape):
-            if isinstance(dim, SymDim) and dim.name is not None:
-                symbols.setdefault(dim.name, (value, axis))
-    names = [_output_name(name, builder) for name in model.meta.outputs]
-    uses = use_counts(main.body)
-    used_once = frozenset(p.name_hint for p in main.params if uses.get(p) == 1)
-    context = ExportContext(builder, symbols, used_once)
-    biases = _fused_biases(uses)
-    skipped = {call for call, _bias in biases.values()}
-    for node in post_order(main.body):
-        if node in values or node in skipped or isinstance(node, OpDef):
-            continue
-        values[node] = _export_node(node, values, biases, table, context, builder, report)
-    result = values[main.body]
-    if result is None or report.issues:
-        return []
-    outputs = result if isinstance(result, tuple) else (result,)
-    return _named_outputs(outputs, names, builder)
-
-
-def _output_name(name: str, builder: GraphBuilder) -> str:
-    free = name if builder.is_free(name) else f"{name}_output"
-    return builder.reserve(free)
-
-
-def _named_outputs(
-    outputs: Sequence[Value], names: Sequence[str], builder: GraphBuilder
-) -> list[Value]:
-    """Give the outputs their names: a node's result by renaming it, anything else by Identity."""
-    produced = {name for node in builder.nodes for name in node.output}
-    renamed: dict[str, str] = {}
-    result = []
-    for value, name in zip(outputs, names, strict=True):
-        if value.name in produced and value.name not in renamed:
-            renamed[value.name] = name
-        else:
-            source = replace(value, name=renamed.get(value.name, value.name))
-            node = helper.make_node("Identity", [source.name], [name], name=builder.reserve(name))
-            builder.nodes.append(node)
-        result.append(replace(value, name=name))
-    for node in builder.nodes:
-        for names_of in (node.input, node.output):
-            for place, each in enumerate(names_of):
-                if each in renamed:
-                    names_of[place] = renamed[each]
-    return result
-
-
-def _fused_biases(uses: Mapping[Expr, int]) -> dict[Expr, tuple[Call, Expr]]:
-    """Return the additions of a bias that their only producer's ONNX form includes."""
-    found: dict[Expr, tuple[Call, Expr]] = {}
-    for node in uses:
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-            continue
-        if node.op.name != "nn.bias_add":
-            continue
-        producer = node.args[0]
-        if not isinstance(producer, Call) or not isinstance(producer.op, OpDef):
-            continue
-        if producer.op.name not in BIASED or uses[producer] != 1:
-            continue
-        layout = BIASED[producer.op.name]
-        type_ = producer.type
-        if not isinstance(type_, TensorType) or (layout is None and type_.rank != 2):
-            continue
-        channel = producer.attrs[layout].index("C") if layout else 1
-        if node.attrs["axis"] % type_.rank == channel:
-            found[node] = (producer, node.args[1])
-    return found
-
-
-def _export_node(
-    node: Expr,
-    values: Mapping[Expr, Value | tuple[Value, ...] | None],
-    biases: Mapping[Expr, tuple[Call, Expr]],
-    table: ConverterTable,
-    context: ExportContext,
-    builder: GraphBuilder,
-    report: Report,
-) -> Value | tuple[Value, ...] | None:
-    """Return the values of one expression, or None where it could not be exported."""
-    if isinstance(node, Constant):
-        return builder.constant(node.data)
-    if isinstance(node, Tuple):
-        fields = [values[item] for item in node.fields]
-        flat = tuple(item for item in fields if isinstance(item, Value))
-        return flat if len(flat) == len(fields) else None
-    if isinstance(node, TupleGetItem):
-        source = values[node.tuple_value]
-        return source[node.index] if isinstance(source, tuple) else None
-    name = node.span.source_name if node.span is not None else ""
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-        kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
-        report.add(kind, name, "has no counterpart in an ONNX graph")
-        return None
-    call, extra = (node, ()) if node not in biases else (biases[node][0], (biases[node][1],))
-    operands = [values[argument] for argument in (*call.args, *extra)]
-    if not isinstance(call.op, OpDef) or node.type is None:
-        raise ConverterBug(f"{name}: {node!r} is not typed")
-    label = call.op.name
-    try:
-        converter, attrs = table.bind_export(call, context.version)
-        if any(operand is None for operand in operands):
-            return None
-        absent = [
-            None if operand == () and declared.optional else operand
-            for operand, declared in zip(
-                operands, (*call.op.operands, *call.op.operands[: len(extra)]), strict=True
-            )
-        ]
-        context.enter(name or label.rsplit(".", 1)[-1], node.type)
-        result = converter.function(context, *absent, **attrs)
-    except (Unsupported, TypeInferenceError) as error:
-        hint = error.hint if isinstance(error, Unsupported) else None
-        report.add(label, name or label, str(error), hint)
-        return None
-    except ConverterBug:
-        raise
-    except Exception as error:
-        raise ConverterBug(
-            f"onnx: {name} ({label}, opset {context.version}): {type(error).__name__}: {error}"
-        ) from error
-    return _typed(result, node.type, builder)
-
-
-def _typed(
-    result: Value | Sequence[Value], type_: Type, builder: GraphBuilder
-) -> Value | tuple[Value, ...]:
-    """Note the Relay types of a converter's results."""
-    if isinstance(result, Value):
-        if not isinstance(type_, TensorType):
-            raise ConverterBug(f"{result.name}: expected {type_!r}")
-        builder.value_types.setdefault(result.name, type_)
-        return replace(result, type=type_)
-    if not isinstance(type_, TupleType) or len(type_.fields) < len(result):
-        raise ConverterBug(f"{len(result)} results for {type_!r}")
-    typed = []
-    for value, each in zip(result, type_.fields, strict=False):
-        typed.append(_typed(value, each, builder))
-    return tuple(value for value in typed if isinstance(value, Value))

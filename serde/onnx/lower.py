@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final, Literal
 
 import onnx
 from onnx import helper
 
 from serde._version import __version__
 from serde.errors import ConverterBug, OptionError
+from serde.onnx.builder import (
+    FUNCTION_DOMAIN,
+    GraphBuilder,
+    Value,
+    tensor_type_proto,
+    walk_nodes,
+)
 from serde.onnx.codec import OnnxModel
-from serde.onnx.graph import GraphBuilder, Value, export_function, tensor_type_proto
 from serde.onnx.ops import TABLE
 from serde.onnx.versions import LOWEST_TARGET, NEWEST
+from serde.onnx.walk import export_function
 from serde.relay import transform
-from serde.relay.expr import Call, Expr, Function
+from serde.relay.bodies import all_nodes
+from serde.relay.expr import Call, Expr, Function, If, Let
 from serde.relay.model import RelayModel
+from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType
 from serde.relay.visit import rewrite
-from serde.report import Report
+from serde.report import Issue, Report
 
 __all__ = ["from_relay", "newest_opset"]
+
+FIRST_WITH_FUNCTIONS: Final = 15
+"""First version of the operator set with which a model may have local functions."""
+
+_FUNCTIONS_IR_VERSION: Final = 8
 
 
 def newest_opset() -> int:
@@ -30,35 +44,133 @@ def newest_opset() -> int:
     return min(NEWEST, onnx.defs.onnx_opset_version())
 
 
+AS_QDQ = "quantised-as-qdq"
+"""Name of the step that computes quantised operators on floats, rounding halves to even."""
+
+
 def from_relay(
-    model: RelayModel, opset: int, intermediate_shapes: bool, report: Report
+    model: RelayModel,
+    opset: int,
+    intermediate_shapes: bool,
+    report: Report,
+    *,
+    quantized: Literal["exact", "qdq"] = "exact",
+    allow: frozenset[str] = frozenset(),
+    local_functions: bool = False,
 ) -> OnnxModel:
     """Return `model` as ONNX at version `opset` of the default operator set.
 
+    Args:
+        model: The model.
+        opset: Version of the default operator set.
+        intermediate_shapes: Whether the types of all intermediate values are noted.
+        report: Filled with gaps, losses and facts.
+        quantized: Quantised operators step by step in integers, or between linear operators.
+        allow: Names of lossy steps that may be taken.
+        local_functions: Whether global, composite and fused functions become local functions
+            of the model; otherwise their nodes go where they are called.
+
     Raises:
-        OptionError: That version is not written.
+        OptionError: That version is not written, or has no local functions.
         UnsupportedModelError: ONNX cannot say some of the model at that version.
     """
     if not LOWEST_TARGET <= opset <= newest_opset():
         raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
-    model = _lowered(model, opset, report)
-    builder = GraphBuilder(opset)
-    outputs = export_function(model, TABLE, builder, report)
+    if local_functions and opset < FIRST_WITH_FUNCTIONS:
+        raise OptionError(
+            f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
+        )
+    if quantized == "qdq":
+        model = _as_qdq(model, report, allow)
+    model = _lowered(model, opset, local_functions, report)
+    builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
+    inputs, outputs = export_function(
+        model, TABLE, builder, report, local_functions=local_functions
+    )
     report.raise_if_refused()
-    native = _native(model, builder, outputs, opset, intermediate_shapes)
+    native = _native(model, builder, inputs, outputs)
     report.facts |= {"opset": opset, "ir_version": native.proto.ir_version}
     _infer_shapes(native)
     return native
 
 
-def _lowered(model: RelayModel, opset: int, report: Report) -> RelayModel:
+def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str]) -> RelayModel:
+    mod, changed = transform.QuantizedAsFloat().run(model.mod)
+    if not changed:
+        return model
+    what = "quantised operators are computed on floats and round halves to even"
+    issue = Issue("qnn", "main", what, f"allow {AS_QDQ!r}")
+    (report.allowed if AS_QDQ in allow else report.issues).append(issue)
+    report.raise_if_refused()
+    return model.evolve(mod=mod)
+
+
+def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
+    model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
 
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
     passes = transform.Sequential([transform.Legalize(supported=supported), _DenseAsProduct()])
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+
+
+def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:
+    """Return a module without lets, and with functions only where `keep` or recursion asks.
+
+    What is inlined may bring calls of functions that were arguments until then, and functions
+    that call themselves last, so it goes on until nothing changes.
+    """
+    if len(mod.functions) == 1 and not any(map(_is_function_or_let, all_nodes(mod["main"].body))):
+        return mod
+    step = transform.Sequential(
+        [
+            transform.ToGraphNormalForm(),
+            _CallsIntoBranches(),
+            transform.Inline(opaque=not keep, keep_globals=keep),
+            transform.DeadCodeElimination(),
+            transform.InferType(),
+            transform.RaiseRecursion(),
+        ]
+    )
+    result, changed = step.run(mod)
+    if not changed:
+        return mod
+    while changed:
+        result, changed = step.run(result)
+    again = transform.Sequential(
+        [transform.InferType(), transform.FoldShape(), transform.EliminateCommonSubexpr()]
+    )
+    return again(result.with_functions(result.functions, checked=False))
+
+
+def _is_function_or_let(node: Expr) -> bool:
+    return isinstance(node, (Function, Let))
+
+
+@dataclass(frozen=True)
+class _CallsIntoBranches(transform.FunctionPass):
+    """A call of the function that a condition chooses becomes a choice between two calls."""
+
+    name: ClassVar[str] = "CallsIntoBranches"
+
+    def transform(self, function: Function) -> Function:
+        result = rewrite(function, lambda _old, node: _into_branches(node))
+        return result if isinstance(result, Function) else function
+
+
+def _into_branches(node: Expr) -> Expr:
+    if not isinstance(node, Call) or not isinstance(node.op, If):
+        return node
+    chosen = node.op
+    calls = [
+        Call(branch, node.args, span=node.span)
+        for branch in (chosen.true_branch, chosen.false_branch)
+    ]
+    for each in calls:
+        each.type = node.type
+    return If(chosen.cond, calls[0], calls[1], chosen.span)
 
 
 @dataclass(frozen=True)
@@ -86,44 +198,44 @@ def _as_product(node: Expr) -> Expr:
 
 
 def _native(
-    model: RelayModel,
-    builder: GraphBuilder,
-    outputs: list[Value],
-    opset: int,
-    intermediate_shapes: bool,
+    model: RelayModel, builder: GraphBuilder, inputs: list[Value], outputs: list[Value]
 ) -> OnnxModel:
-    used = {name for node in builder.nodes for name in node.input}
+    nodes = builder.main.nodes
+    used = {name for node in walk_nodes(nodes) for name in node.input}
     weights = {name: each for name, each in builder.weights.items() if name in used}
-    inputs = [param for param in model.main.params if param.name_hint not in model.params]
     graph = helper.make_graph(
-        nodes=builder.nodes,
+        nodes=nodes,
         name=model.meta.extra.get("name", "main"),
         inputs=[
-            tensor_type_proto(param.name_hint, param.type)
-            for param in inputs
-            if isinstance(param.type, TensorType)
+            tensor_type_proto(value.name, value.type)
+            for value in inputs
+            if value.type is not None and value.name not in model.params
         ],
         outputs=[
             tensor_type_proto(value.name, value.type) for value in outputs if value.type is not None
         ],
         initializer=[tensor for name, tensor in builder.initializers.items() if name in used],
     )
-    if intermediate_shapes:
+    if builder.intermediate_shapes:
         final = {value.name for value in outputs}
         graph.value_info.extend(
             tensor_type_proto(name, type_)
-            for name, type_ in builder.value_types.items()
+            for name, type_ in builder.main.types.items()
             if name not in final and name not in weights
         )
-    opsets = [helper.make_opsetid("", opset)]
+    own = helper.make_opsetid("", builder.version)
+    opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if builder.functions else [own]
     proto = helper.make_model(
         graph,
         opset_imports=opsets,
+        functions=builder.functions,
         producer_name="serde",
         producer_version=__version__,
         doc_string=model.meta.description,
     )
-    proto.ir_version = helper.find_min_ir_version_for(opsets)
+    proto.ir_version = helper.find_min_ir_version_for([own])
+    if builder.functions:
+        proto.ir_version = max(proto.ir_version, _FUNCTIONS_IR_VERSION)
     facts = {
         "source_format": model.meta.source_format,
         "source_version": model.meta.source_version,

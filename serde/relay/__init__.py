@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any as _AnyValue
 
-from serde.relay import op, transform
+from serde.relay import loops, op, transform
 from serde.relay.compare import assert_structural_equal, structural_equal
 from serde.relay.dims import Any, symbol
+from serde.relay.executor import create_executor
 from serde.relay.expr import (
     Call,
     Constant,
@@ -27,7 +28,6 @@ from serde.relay.expr import (
     const,
     var,
 )
-from serde.relay.interpreter import create_executor
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import lookup_builder as _lookup_builder
@@ -38,8 +38,8 @@ from serde.relay.verify import verify
 __all__ = [
     "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
     "ModelMeta", "RelayModel", "Span", "TensorType", "Tuple", "TupleGetItem", "TupleType",
-    "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor", "fromtext", "op",
-    "structural_equal", "symbol", "transform", "var", "verify",
+    "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor", "fromtext",
+    "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")

@@ -356,6 +356,10 @@ class Let(Expr):
         self.type = body.type
         self.span = span
 
+    def __call__(self, *args: Expr) -> Call:
+        """Call the function that this let yields."""
+        return Call(self, args)
+
     def __repr__(self) -> str:
         return f"Let({self.var.name_hint})"
 

@@ -8,14 +8,15 @@ in its frame; a call in tail position replaces its frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.binding import as_value, bind_dims, has_symbols, resolve_dims
-from serde.relay.dims import SymDim
+from serde.relay.bodies import Apply, Blank, Kernel
+from serde.relay.dims import SymDim, substitute
 from serde.relay.expr import (
     Call,
     Constant,
@@ -31,21 +32,13 @@ from serde.relay.expr import (
 )
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
+from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import free_vars
+from serde.weights import numpy_dtype
 
-__all__ = ["Executor", "NDArray", "apply_kernel", "create_executor", "evaluate", "run"]
+__all__ = ["apply_kernel", "evaluate", "run"]
 
 _NEW, _OPEN, _TAKE, _DONE = range(4)
-
-
-class NDArray(np.ndarray[AnyValue, np.dtype[AnyValue]]):
-    """A result: a NumPy array that also has TVM's way of asking for one."""
-
-    def numpy(self) -> np.ndarray[AnyValue, np.dtype[AnyValue]]:
-        """Return the values as a plain array."""
-        return np.array(self, subok=False)
-
-    asnumpy = numpy
 
 
 class _Closure:
@@ -171,6 +164,25 @@ class _Frame:
                 pending.extend(self.plan.below[number])
 
 
+class _KernelFrame:
+    """A kernel that runs functions, while it runs.
+
+    Attributes:
+        kernel: The kernel.
+        answer: What it asked for last, once that is known.
+        lengths: Of the symbols where it is called.
+        where: What errors call it.
+    """
+
+    __slots__ = ("answer", "kernel", "lengths", "where")
+
+    def __init__(self, kernel: Kernel[AnyValue], lengths: Mapping[str, int], where: str) -> None:
+        self.kernel = kernel
+        self.answer: AnyValue = None
+        self.lengths = lengths
+        self.where = where
+
+
 class _Machine:
     """Runs scopes of one module; plans are made once a function."""
 
@@ -200,26 +212,51 @@ class _Machine:
         env = {**closure.env, **dict(zip(function.params, args, strict=True))}
         return _Frame(self.plan(function.body), env, lengths)
 
-    def run(self, frame: _Frame) -> AnyValue:
+    def run(self, first: _Frame | _KernelFrame) -> AnyValue:
         """Run a frame, and those it calls, to the value of its result."""
-        frames = [frame]
+        frames = [first]
         with np.errstate(all="ignore"):
             while True:
                 frame = frames[-1]
-                called = self._advance(frame)
+                called: _Frame | _KernelFrame | None
+                value: AnyValue = None
+                if isinstance(frame, _KernelFrame):
+                    called, value = self._resume(frame)
+                else:
+                    called = self._advance(frame)
                 if called is not None:
-                    if not frame.stack:
+                    if isinstance(frame, _Frame) and not frame.stack:
                         frames.pop()
                     frames.append(called)
                     continue
-                value = frame.values[frame.root]
+                if isinstance(frame, _Frame):
+                    value = frame.values[frame.root]
                 frames.pop()
                 if not frames:
                     return value
-                frames[-1].finish(frames[-1].stack[-1], value)
+                caller = frames[-1]
+                if isinstance(caller, _KernelFrame):
+                    caller.answer = value
+                else:
+                    caller.finish(caller.stack[-1], value)
 
-    def _advance(self, frame: _Frame) -> _Frame | None:
-        """Run until the frame's result is known (None) or a function is called (its frame)."""
+    def _resume(self, frame: _KernelFrame) -> tuple[_Frame | None, AnyValue]:
+        """Run a kernel until it calls a function (its frame) or is done (its result)."""
+        while True:
+            try:
+                asked = frame.kernel.send(frame.answer)
+            except StopIteration as done:
+                return None, _as_arrays(done.value)
+            except (ValueError, IndexError, ArithmeticError) as error:
+                raise RelayError(f"{frame.where}: {error}") from error
+            closure = _Closure(asked.function, {}, frame.lengths)
+            called = self.start(closure, asked.args)
+            if isinstance(asked, Apply):
+                return called, None
+            frame.answer = _blank(asked, called.lengths)
+
+    def _advance(self, frame: _Frame) -> _Frame | _KernelFrame | None:
+        """Run until the frame's result is known (None) or something is called (its frame)."""
         plan, stack, states = frame.plan, frame.stack, frame.states
         while stack:
             number = stack[-1]
@@ -276,7 +313,7 @@ class _Machine:
         frame.stack.append(target)
         frame.release(dropped)
 
-    def _call(self, frame: _Frame, number: int, node: Call) -> _Frame | None:
+    def _call(self, frame: _Frame, number: int, node: Call) -> _Frame | _KernelFrame | None:
         below = frame.plan.below[number]
         args = [frame.values[child] for child in below[: len(node.args)]]
         callee = self._callee(frame, node, below)
@@ -284,12 +321,15 @@ class _Machine:
             attrs: Mapping[str, AnyValue] = node.attrs
             if number in frame.plan.symbolic:
                 attrs = {name: resolve_dims(value, frame.lengths) for name, value in attrs.items()}
+            where = "" if node.span is None else f" ({node.span.source_name})"
             try:
-                value = apply_kernel(callee, args, attrs)
+                value = _kernel_value(callee, args, attrs)
             except (ValueError, IndexError, ArithmeticError) as error:
-                where = "" if node.span is None else f" ({node.span.source_name})"
                 raise RelayError(f"{callee.name}{where}: {error}") from error
-            frame.finish(number, value)
+            if isinstance(value, Generator):
+                frame.release(below)
+                return _KernelFrame(value, frame.lengths, f"{callee.name}{where}")
+            frame.finish(number, _as_arrays(value))
             frame.release(below)
             return None
         if not isinstance(callee, _Closure):
@@ -354,14 +394,42 @@ def apply_kernel(
             tuple for an optional operand that is absent.
         attrs: All attributes, without symbols.
     """
+    value = _kernel_value(definition, args, attrs)
+    if isinstance(value, Generator):
+        return _Machine(None).run(_KernelFrame(value, {}, definition.name))
+    return _as_arrays(value)
+
+
+def _kernel_value(
+    definition: OpDef, args: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
+) -> AnyValue:
     operands = [
         None if operand.optional and isinstance(value, tuple) and not value else value
         for operand, value in zip(definition.operands, args, strict=True)
     ]
-    result = definition.kernel(*operands, **attrs)
-    if isinstance(result, (tuple, list)):
-        return tuple(np.asarray(item) for item in result)
-    return np.asarray(result)
+    return definition.kernel(*operands, **attrs)
+
+
+def _as_arrays(value: AnyValue) -> AnyValue:
+    if isinstance(value, (tuple, list)):
+        return tuple(np.asarray(item) for item in value)
+    return np.asarray(value)
+
+
+def _blank(asked: Blank, lengths: Mapping[str, int]) -> AnyValue:
+    """Return zeros of the types that a function returns."""
+    function = asked.function
+    result = function.ret_type if function.ret_type is not None else function.body.checked_type
+    if isinstance(result, TupleType):
+        return tuple(_zeros(field, lengths) for field in result.fields)
+    return _zeros(result, lengths)
+
+
+def _zeros(type_: Type, lengths: Mapping[str, int]) -> AnyValue:
+    if not isinstance(type_, TensorType):
+        raise RelayError(f"expected a tensor, found {type_!r}")
+    known = [substitute(dim, dict(lengths)) for dim in type_.shape]
+    return np.zeros([dim if isinstance(dim, int) else 0 for dim in known], numpy_dtype(type_.dtype))
 
 
 def run(
@@ -422,103 +490,3 @@ def _checked(value: AnyValue) -> AnyValue:
         elif not isinstance(item, np.ndarray):
             raise RelayError("the result is a function, not a tensor")
     return value
-
-
-class Executor:
-    """Evaluates expressions in a module; made by :func:`create_executor`."""
-
-    def __init__(self, mod: IRModule, params: Mapping[str, AnyValue]) -> None:
-        self.mod = mod
-        self._params = dict(params)
-
-    def evaluate(
-        self, expr: Expr | None = None, binds: Mapping[Var, AnyValue] | None = None
-    ) -> AnyValue:
-        """Return a callable for a function, or the value of any other expression.
-
-        Args:
-            expr: What to evaluate; None for ``main``.
-            binds: Values of free variables.
-
-        Returns:
-            For None, a function or a global variable: a callable that takes arrays by position
-            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
-            value.
-        """
-        if expr is None:
-            expr = self.mod["main"]
-        if isinstance(expr, GlobalVar):
-            expr = self.mod[expr.name_hint]
-        if not isinstance(expr, Function):
-            return _hand_out(evaluate(expr, binds, mod=self.mod))
-        return self._callable(expr, binds or {})
-
-    def _callable(
-        self, function: Function, binds: Mapping[Var, AnyValue]
-    ) -> Callable[..., AnyValue]:
-        names = {param.name_hint for param in function.params}
-        bound = {variable.name_hint: value for variable, value in binds.items()}
-        preset = {k: v for k, v in {**self._params, **bound}.items() if k in names}
-
-        def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
-            arguments = _bind_arguments(function, args, named, preset)
-            return _hand_out(run(function, arguments, mod=self.mod))
-
-        return call
-
-
-def _bind_arguments(
-    function: Function,
-    args: Sequence[AnyValue],
-    named: Mapping[str, AnyValue],
-    preset: Mapping[str, AnyValue],
-) -> list[AnyValue]:
-    """Put arguments in the order of the parameters: named, then by position, then preset."""
-    names = [param.name_hint for param in function.params]
-    unknown = sorted(set(named) - set(names))
-    if unknown:
-        raise RelayError(f"no parameter is called {', '.join(unknown)}")
-    given = iter(args)
-    open_names = [name for name in names if name not in named and name not in preset]
-    if len(args) > len(open_names):
-        open_names = [name for name in names if name not in named]
-    by_position = dict(zip(open_names, given, strict=False))
-    values = {**preset, **by_position, **named}
-    missing = [name for name in names if name not in values]
-    if missing or len(args) > len(open_names):
-        raise RelayError(
-            f"expected arguments {', '.join(names)}; "
-            + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
-        )
-    return [values[name] for name in names]
-
-
-def _hand_out(value: AnyValue) -> AnyValue:
-    if isinstance(value, tuple):
-        return tuple(_hand_out(item) for item in value)
-    return np.array(value).view(NDArray)
-
-
-def create_executor(
-    kind: str = "debug",
-    mod: IRModule | None = None,
-    device: AnyValue = None,
-    target: AnyValue = "llvm",
-    params: Mapping[str, AnyValue] | None = None,
-) -> Executor:
-    """Return what evaluates a module, as TVM's function of this name.
-
-    Args:
-        kind: ``"debug"``, ``"graph"``, ``"vm"`` or ``"aot"``; all run the same interpreter.
-        mod: The module; an empty one by default.
-        device: Taken for compatibility; the processor runs everything.
-        target: Taken for compatibility.
-        params: Values of parameters of ``main`` by name.
-
-    Raises:
-        RelayError: There is no such kind.
-    """
-    del device, target
-    if kind not in ("debug", "graph", "vm", "aot"):
-        raise RelayError(f"expected an executor of kind debug, graph, vm or aot, found {kind!r}")
-    return Executor(mod if mod is not None else IRModule(), params or {})

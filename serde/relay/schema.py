@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Union
@@ -76,6 +76,8 @@ def read_schema(
         else:
             operands.append(_operand(name, parameter.name, hint))
     result = hints.get("return")
+    if typing.get_origin(result) is Generator:
+        result = typing.get_args(result)[2]
     fields: int | None = None
     if typing.get_origin(result) is tuple:
         items = typing.get_args(result)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError, VerifyError
+from serde.relay.bodies import carried
 from serde.relay.expr import (
     Attrs,
     Call,
@@ -233,6 +234,7 @@ class _Verifier:
                 raise self._fail(node, f"expected {expected} operands, found {len(node.args)}")
             if definition.attributes or node.attrs:
                 self._check_attributes(node, definition)
+                self._check_bodies(node)
             return
         if isinstance(definition, Op):
             raise self._fail(node, "the operator is not declared")
@@ -246,6 +248,14 @@ class _Verifier:
             count = len(type_.arg_types)
         if count is not None and count != len(node.args):
             raise self._fail(node, f"expected {count} arguments, found {len(node.args)}")
+
+    def _check_bodies(self, node: Call) -> None:
+        for body in carried(node):
+            if body not in self._free:
+                self._free[body] = free_vars(body)
+            if self._free[body]:
+                message = f"a body takes {self._free[body][0]!r} from around it"
+                raise self._fail(node, message)
 
     def _check_attributes(self, node: Call, definition: OpDef) -> None:
         missing = [name for name in definition.attributes if name not in node.attrs]

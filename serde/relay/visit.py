@@ -104,19 +104,26 @@ def rebuild(node: Expr, parts: Sequence[Expr]) -> Expr:
     """Return `node` with other children, in the order of :func:`children`.
 
     The node itself is returned where nothing changes. Types are kept where
-    the children's types are the same and inferred again otherwise.
+    the children's types are the same and inferred again otherwise, and where
+    the value of a constant operand may tell more.
     """
     old = children(node)
     if all(a is b for a, b in zip(old, parts, strict=True)):
         return node
     new = _with_children(node, parts)
-    if all(a.type == b.type for a, b in zip(old, parts, strict=True)):
+    same = all(a.type == b.type for a, b in zip(old, parts, strict=True))
+    if (same and not _reads_values(new)) or (isinstance(new, If) and new.type is None):
         new.type = node.type
     elif isinstance(new, Call):
         from serde.relay.registry import infer_call
 
         new.type = infer_call(new)
     return new
+
+
+def _reads_values(node: Expr) -> bool:
+    """Whether the type of a call depends on the values of its constant operands."""
+    return isinstance(node, Call) and bool(getattr(node.op, "by_value", ()))
 
 
 def _with_children(node: Expr, parts: Sequence[Expr]) -> Expr:

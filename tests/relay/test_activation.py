@@ -37,6 +37,14 @@ EXTENSIONS = _given(
         18,
     ),
     ("serde.hard_swish", {}, "HardSwish", {}, 18),
+    ("serde.celu", {}, "Celu", {}, 18),
+    ("serde.celu", {"alpha": 0.5}, "Celu", {"alpha": 0.5}, 18),
+    ("serde.thresholded_relu", {}, "ThresholdedRelu", {}, 18),
+    ("serde.thresholded_relu", {"alpha": -1.5}, "ThresholdedRelu", {"alpha": -1.5}, 18),
+    ("serde.shrink", {}, "Shrink", {}, 18),
+    ("serde.shrink", {"lambd": 2.0, "bias": 1.5}, "Shrink", {"lambd": 2.0, "bias": 1.5}, 18),
+    ("serde.shrink", {"lambd": -0.5, "bias": 1.5}, "Shrink", {"lambd": -0.5, "bias": 1.5}, 18),
+    ("serde.round_even", {}, "Round", {}, 18),
 )
 
 
@@ -61,6 +69,36 @@ def test_decomposition_is_onnx(
 def test_silu_is_the_product_with_the_logistic_function(run: Any) -> None:
     expected = POINTS.astype(np.float64) / (1 + np.exp(-POINTS.astype(np.float64)))
     np.testing.assert_allclose(run("serde.silu", POINTS), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("run", [run_kernel, run_decomposed])
+@pytest.mark.parametrize("alpha", [1.0, 1.702, -0.5])
+def test_swish_is_the_product_with_a_scaled_logistic_function(run: Any, alpha: float) -> None:
+    wide = POINTS.astype(np.float64)
+    expected = wide / (1 + np.exp(-alpha * wide))
+    found = run("serde.swish", POINTS, alpha=alpha)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("run", [run_kernel, run_decomposed])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_hardmax_marks_the_first_of_equals(run: Any, axis: int) -> None:
+    x = np.random.default_rng(3).integers(0, 3, (3, 4, 5)).astype(np.float32)
+    expected = run_node("Hardmax", x, axis=axis)
+    np.testing.assert_array_equal(run("serde.hardmax", x, axis=axis), expected)
+
+
+@pytest.mark.parametrize("run", [run_kernel, run_decomposed])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_round_even_takes_the_even_of_two_neighbours(run: Any, dtype: str) -> None:
+    ties = np.arange(-20, 20, dtype=dtype) + dtype_of(0.5, dtype)
+    beside = np.concatenate([np.nextafter(ties, dtype_of(99, dtype)), -np.nextafter(ties, -ties)])
+    points = np.concatenate([ties, beside, [np.inf, -np.inf]]).astype(dtype)
+    np.testing.assert_array_equal(run("serde.round_even", points), np.round(points))
+
+
+def dtype_of(value: float, dtype: str) -> Any:
+    return np.dtype(dtype).type(value)
 
 
 @pytest.mark.parametrize("run", [run_kernel, run_decomposed])
@@ -120,6 +158,8 @@ def test_relu_keeps_integers_and_nan() -> None:
         ("nn.softmax", [(2, 3)], {"axis": 2}, "axis 2 is outside a tensor of rank 2"),
         ("nn.prelu", [(2, 3), (4,)], {}, "lengths 3 and 4 differ"),
         ("serde.gelu", [(2,)], {"approximate": "erf"}, "attribute approximate"),
+        ("serde.celu", [(2,)], {"alpha": 0.0}, "other than zero"),
+        ("serde.hardmax", [(2, 3)], {"axis": -3}, "axis -3 is outside a tensor of rank 2"),
     ],
 )
 def test_refusals(name: str, shapes: Any, attrs: Any, message: str) -> None:

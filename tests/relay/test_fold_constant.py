@@ -4,7 +4,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.relay.interpreter import run
-from serde.relay.transform import FoldConstant
+from serde.relay.transform import FoldConstant, InferType
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
 
@@ -65,3 +65,25 @@ def test_a_constant_chain_of_100000() -> None:
     result = FoldConstant().transform(relay.Function([], total))
     assert run(result, []) == 100_000
     assert isinstance(result.body, relay.Constant)
+
+
+def test_types_follow_from_what_became_constant() -> None:
+    x = relay.var("x", MATRIX)
+    shape = relay.add(relay.const(np.array([3, 0])), relay.const(np.array([0, 2])))
+    function = relay.Function([x], relay.dyn.reshape(x, shape))
+    mod, changed = FoldConstant().run(InferType()(relay.IRModule.from_expr(function)))
+    verify(mod)
+    assert changed
+    assert mod["main"].body.type == relay.TensorType((3, 2))
+
+
+def test_a_branch_that_says_more_of_its_type_keeps_the_if_typed() -> None:
+    x, cond = relay.var("x", MATRIX), relay.var("cond", shape=(), dtype="bool")
+    shape = relay.add(relay.const(np.array([3, 0])), relay.const(np.array([0, 2])))
+    left = relay.dyn.reshape(x, shape)
+    right = relay.dyn.reshape(relay.exp(x), shape)
+    choice = relay.If(cond, left, relay.dyn.reshape(right, relay.shape_of(x, "int64")))
+    function = relay.Function([x, cond], choice)
+    mod, _ = FoldConstant().run(InferType()(relay.IRModule.from_expr(function)))
+    verify(mod)
+    assert mod["main"].body.type == relay.TensorType((relay.Any(), relay.Any()))

@@ -159,3 +159,52 @@ def test_untyped_vectors_take_their_shape() -> None:
 def test_refusals(name: str, shapes: Any, attrs: Any, message: str) -> None:
     with pytest.raises(TypeInferenceError, match=message):
         infer(name, *shapes, **attrs)
+
+
+EXTENSIONS = [
+    pytest.param("serde.lp_normalization", {}, "LpNormalization", {}, id="l2"),
+    pytest.param("serde.lp_normalization", {"p": 1, "axis": 1}, "LpNormalization",
+                 {"p": 1, "axis": 1}, id="l1"),
+    pytest.param("serde.mean_variance_normalization", {"axes": (0, 2)},
+                 "MeanVarianceNormalization", {"axes": [0, 2]}, id="mean_variance"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", [run_kernel, run_decomposed])
+@pytest.mark.parametrize(("name", "attrs", "op", "onnx_attrs"), EXTENSIONS)
+def test_extension_is_onnx(name: str, attrs: Any, op: str, onnx_attrs: Any, run: Any) -> None:
+    x = np.random.default_rng(9).normal(size=(3, 4, 5)).astype(np.float32)
+    x[1, :, 2] = x[2, 1] = 0
+    expected = run_node(op, x, **onnx_attrs)
+    np.testing.assert_allclose(run(name, x, **attrs), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_layer_norm_of_axes_is_onnx(axis: int, dtype: str) -> None:
+    generator = np.random.default_rng(10)
+    x = generator.normal(3, 2, (2, 3, 4)).astype(dtype)
+    gamma, beta = (generator.normal(size=x.shape[axis:]).astype(dtype) for _ in range(2))
+    expected = run_node("LayerNormalization", x, gamma, beta, opset=17, axis=axis, epsilon=1e-3)
+    result, mean, inverse = run_kernel("serde.layer_norm", x, gamma, beta, axis=axis, epsilon=1e-3)
+    close = 2e-3 if dtype == "float16" else 1e-5
+    np.testing.assert_allclose(result, expected, rtol=close, atol=close)
+    wide, axes = x.astype(np.float64), tuple(range(axis % 3, 3))
+    np.testing.assert_allclose(mean, wide.mean(axes, keepdims=True), rtol=1e-5)
+    spread = 1 / np.sqrt(wide.var(axes, keepdims=True) + 1e-3)
+    np.testing.assert_allclose(inverse, spread, rtol=1e-5)
+    assert mean.dtype == inverse.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs", "message"),
+    [
+        ("serde.layer_norm", [(2, 3), (2,)], {}, "lengths 3 and 2 differ"),
+        ("serde.layer_norm", [(2, 3), (3,)], {"stash_dtype": "int32"}, "floating-point type"),
+        ("serde.lp_normalization", [(2, 3)], {"p": 3}, "attribute p"),
+        ("serde.mean_variance_normalization", [(2, 3)], {}, "axis 2 is outside"),
+    ],
+)
+def test_refusals_of_extensions(name: str, shapes: Any, attrs: Any, message: str) -> None:
+    with pytest.raises(TypeInferenceError, match=message):
+        infer(name, *shapes, **attrs)

@@ -32,8 +32,10 @@ KEPT = {
     "dyn.zeros": frozenset({(0, 0)}),
     "gather_nd": frozenset({(1, 0)}),
     "scatter_nd": frozenset({(1, 0)}),
+    "serde.dft": frozenset({(0, 2), (0, 3)}),
+    "serde.gather_nd": frozenset({(1, 1), (1, 2)}),
 }
-"""Axes of variables whose length makes the rank of the result."""
+"""Axes of variables whose length makes the rank of the result, or tells what the data are."""
 
 NEEDS_LENGTHS = [("squeeze", None)]
 """(operator, axis) of samples whose rank depends on which lengths are 1."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from support.kernels import run_kernel
+from support.kernels import infer, run_decomposed, run_kernel
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.relay.op.random import threefry_key, threefry_rounds
+from serde.relay.registry import call, get
 
 ONES = (1 << 64) - 1
 TOP = 1 << 63
@@ -187,3 +190,81 @@ def test_key_is_ten_words() -> None:
 def test_numbers_are_of_32_or_64_bits() -> None:
     with pytest.raises(TypeInferenceError, match="out_dtype"):
         relay.random.uniform(relay.random.threefry_key(0), (2,), "float16")
+
+
+def test_seeded_uniform_numbers_fill_their_range() -> None:
+    found = get("serde.random_uniform").kernel(None, shape=(20000,), low=-2.0, high=6.0, seed=4.0)
+    assert found.dtype == np.float32
+    assert found.min() >= -2
+    assert found.max() < 6
+    assert abs(found.mean() - 2) < 0.1
+    assert abs(found.std() - 8 / np.sqrt(12)) < 0.1
+
+
+def test_seeded_normal_numbers_have_their_moments() -> None:
+    found = get("serde.random_normal").kernel(
+        np.zeros((100, 200), np.float64), mean=3.0, scale=0.5, seed=4.0
+    )
+    assert found.dtype == np.float64
+    assert abs(found.mean() - 3) < 0.02
+    assert abs(found.std() - 0.5) < 0.02
+
+
+def test_bernoulli_is_one_as_often_as_told() -> None:
+    probs = np.repeat(np.array([0.0, 0.25, 1.0], np.float32), 20000).reshape(3, -1)
+    found = run_kernel("serde.bernoulli", probs, seed=1.0, dtype="int32")
+    np.testing.assert_allclose(found.mean(1), [0, 0.25, 1], atol=0.02)
+    assert set(np.unique(found)) == {0, 1}
+
+
+def test_multinomial_follows_the_softmax() -> None:
+    weights = np.array([0.1, 0.0, 0.6, 0.3])
+    with np.errstate(divide="ignore"):
+        logits = np.log(np.tile(weights, (2, 1))).astype(np.float32)
+    found = run_kernel("serde.multinomial", logits, sample_size=20000, seed=1.0)
+    for row in found:
+        counts = np.bincount(row, minlength=4) / len(row)
+        np.testing.assert_allclose(counts, weights, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("serde.random_uniform", np.zeros((3, 5), np.float32)),
+        ("serde.random_normal", np.zeros((3, 5), np.float16)),
+        ("serde.bernoulli", np.full((3, 5), 0.5, np.float32)),
+        ("serde.multinomial", np.zeros((3, 5), np.float32)),
+    ],
+)
+def test_a_seed_determines_numbers_and_none_does_not(name: str, x: np.ndarray) -> None:
+    attrs = {"sample_size": 64} if name == "serde.multinomial" else {}
+    first = run_kernel(name, x, seed=7.0, **attrs)
+    np.testing.assert_array_equal(first, run_kernel(name, x, seed=7.0, **attrs))
+    np.testing.assert_array_equal(first, run_decomposed(name, x, seed=7.0, **attrs))
+    assert (first != run_kernel(name, x, seed=8.0, **attrs)).any()
+    assert (run_kernel(name, x, **attrs) != run_kernel(name, x, **attrs)).any()
+    with pytest.raises(TypeInferenceError, match="no seed determines"):
+        run_decomposed(name, x, **attrs)
+
+
+def test_equal_draws_stay_two() -> None:
+    x = relay.var("x", shape=(2, 3))
+    draws = [call("serde.random_uniform", x) for _ in range(2)]
+    body = relay.subtract(*draws)
+    mod = relay.IRModule.from_expr(relay.Function([x], body))
+    kept = relay.transform.EliminateCommonSubexpr()(mod)["main"].body
+    assert kept.args[0] is not kept.args[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "attrs", "message"),
+    [
+        ("serde.random_uniform", [(2,)], {"shape": [2]}, "either a tensor to be like or a shape"),
+        ("serde.random_uniform", [(2,)], {"dtype": "int32"}, "floating-point"),
+        ("serde.multinomial", [(2,)], {}, "cannot draw 1 times"),
+        ("serde.multinomial", [(2, 3)], {"sample_size": 0}, "cannot draw 0 times"),
+    ],
+)
+def test_refusals_of_seeded_draws(name: str, shapes: Any, attrs: Any, message: str) -> None:
+    with pytest.raises(TypeInferenceError, match=message):
+        infer(name, *shapes, **attrs)

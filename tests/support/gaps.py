@@ -9,6 +9,7 @@ import pytest
 _UNDECLARED = "the operator is not declared"
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
 _ZERO = "a Reshape of ONNX to a length of 0 needs version 14"
+_MULTINOMIAL = "ONNX Runtime has no Multinomial of version 22, nor has the reference"
 _FROM_12 = "the operator of ONNX has this attribute from version 12 on"
 
 _IN_ALL = {
@@ -24,6 +25,7 @@ _IN_ALL = {
     "qnn.contrib_dense_pack-0": "a layout_transform is not exported",
     "qnn.conv2d-3": "ONNX Runtime has ConvInteger with one zero point of the weight only",
     "qnn.conv2d-4": "a ConvInteger of ONNX takes no 16 bits",
+    "serde.shrink-1": "ONNX Runtime computes Shrink of float64 in float32 precision",
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
 _BEFORE_18 = {
@@ -35,10 +37,23 @@ _NO_RUNTIME = "ONNX Runtime has no MaxRoiPool of version 22, nor has the referen
 _ROI_POOL = {"vision.roi_pool-0": _NO_RUNTIME, "vision.roi_pool-1": _NO_RUNTIME}
 _HARD_SWISH = {"serde.hard_swish-1": "ONNX Runtime has a HardSwish of float32 precision only"}
 _GELU = {"serde.gelu-1": "ONNX Runtime computes the tanh form of Gelu in float32 precision"}
+_LOSS = {
+    f"serde.softmax_cross_entropy_loss-{index}": "ONNX has losses from version 12 on"
+    for index in range(4)
+}
+_FLOAT8 = dict.fromkeys(
+    ("serde.dequantize_linear-5", "serde.quantize_linear-5", "serde.quantize_linear-6"),
+    "ONNX has floats of 8 bits from version 19 on",
+)
+_INT4 = dict.fromkeys(
+    ("serde.dequantize_linear-6", "serde.quantize_linear-7"),
+    "ONNX has integers of 4 bits from version 21 on",
+)
+_MAX_POOL = {"nn.max_pool2d-2": "MaxPool takes integers from version 12 on"}
 _NOT_IN_ONNX = {
-    "11": {**_IN_ALL, **_BEFORE_18, "nn.max_pool2d-2": "MaxPool takes integers from version 12 on"},
-    "13": {**_IN_ALL, **_BEFORE_18},
-    "17": {**_IN_ALL, **_BEFORE_18, **_HARD_SWISH},
+    "11": {**_IN_ALL, **_BEFORE_18, **_LOSS, **_MAX_POOL, **_FLOAT8, **_INT4},
+    "13": {**_IN_ALL, **_BEFORE_18, **_FLOAT8, **_INT4},
+    "17": {**_IN_ALL, **_BEFORE_18, **_HARD_SWISH, **_FLOAT8, **_INT4},
     "21": {**_IN_ALL, **_HARD_SWISH, **_GELU},
     "newest": {**_IN_ALL, **_HARD_SWISH, **_GELU, **_ROI_POOL},
 }
@@ -56,6 +71,14 @@ GAPS: dict[tuple[str, str], str] = {
     ("onnx-sample", "gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "reshape-7-11"): _ZERO,
     ("onnx-sample", "reshape-7-13"): _ZERO,
+    ("onnx-sample", "serde.gather_nd-1-11"): _FROM_12,
+    ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
+    ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
+    **{
+        ("onnx-sample", f"serde.dft-{index}-{opset}"): "ONNX has a DFT from version 17 on"
+        for index in range(6)
+        for opset in ("11", "13")
+    },
     ("onnx-sample", "take-3-11"): _FROM_12,
     ("onnx-sample", "take-4-11"): _FROM_12,
     **{

@@ -9,7 +9,9 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Call
 from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
 
 
 @OPS.exports("nn.relu")
@@ -54,6 +56,36 @@ def export_gelu(ctx: Ctx, x: Value, *, approximate: Literal["none", "tanh"]) -> 
     return ctx.emit("Gelu", x, approximate=approximate)
 
 
+@OPS.exports("serde.swish", since=24)
+def export_swish(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("Swish", x, alpha=alpha)
+
+
+def of_float32(node: Call) -> bool:
+    """Whether the first operand of a call is float32, where an operator takes that alone."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and data.dtype == "float32"
+
+
+def export_celu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+    """Up to 27, Celu takes float32 only."""
+    return ctx.emit("Celu", x, alpha=alpha)
+
+
+OPS.exports("serde.celu", since=28)(export_celu)
+OPS.exports("serde.celu", since=12, when=of_float32)(export_celu)
+
+
+@OPS.exports("serde.thresholded_relu")
+def export_thresholded_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("ThresholdedRelu", x, alpha=alpha)
+
+
+@OPS.exports("serde.shrink")
+def export_shrink(ctx: Ctx, x: Value, *, lambd: float, bias: float) -> Value:
+    return ctx.emit("Shrink", x, lambd=lambd, bias=bias)
+
+
 def _plain(target: str) -> Callable[..., Value]:
     def export_plain(ctx: Ctx, x: Value) -> Value:
         return ctx.emit(target, x)
@@ -61,6 +93,8 @@ def _plain(target: str) -> Callable[..., Value]:
     return export_plain
 
 
+OPS.exports("serde.silu", since=24)(_plain("Swish"))
+OPS.exports("serde.round_even")(_plain("Round"))
 OPS.exports("serde.softplus")(_plain("Softplus"))
 OPS.exports("serde.softsign")(_plain("Softsign"))
 OPS.exports("serde.hard_swish", since=14)(_plain("HardSwish"))
@@ -85,6 +119,16 @@ def export_log_softmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
 @OPS.exports("nn.log_softmax")
 def export_log_softmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
     return _softmax_of_rows(ctx, "LogSoftmax", x, axis)
+
+
+@OPS.exports("serde.hardmax", since=13)
+def export_hardmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
+    return ctx.emit("Hardmax", x, axis=axis)
+
+
+@OPS.exports("serde.hardmax")
+def export_hardmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
+    return _softmax_of_rows(ctx, "Hardmax", x, axis)
 
 
 def _softmax_of_rows(ctx: Ctx, op: str, x: Value, axis: int) -> Value:

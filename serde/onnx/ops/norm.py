@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
+
+import numpy as np
+from onnx import helper
+
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.activation import of_float32
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Call
+from serde.weights import dtype_name
 
 
 def _channel_second(ctx: Ctx, x: Value, axis: int) -> tuple[Value, list[int] | None]:
@@ -190,3 +198,47 @@ def export_l2_normalize(ctx: Ctx, x: Value, *, eps: float, axis: tuple[int, ...]
     axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
     total = reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
     return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))
+
+
+def _stashes(node: Call) -> bool:
+    """ONNX keeps the statistics in float32 or bfloat16."""
+    return dtype_name(node.attrs["stash_dtype"]) in ("float32", "bfloat16")
+
+
+@OPS.exports("serde.layer_norm", since=17, when=_stashes)
+def export_layer_norm_of_axes(
+    ctx: Ctx,
+    x: Value,
+    gamma: Value,
+    beta: Value | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_dtype: np.dtype[AnyValue],
+) -> tuple[Value, ...]:
+    return ctx.emit_tuple(
+        "LayerNormalization",
+        x,
+        gamma,
+        beta,
+        outputs=3,
+        axis=axis,
+        epsilon=epsilon,
+        stash_type=helper.np_dtype_to_tensor_dtype(stash_dtype),
+    )
+
+
+@OPS.exports("serde.rms_norm", since=23)
+def export_rms_norm(ctx: Ctx, x: Value, gamma: Value, *, axis: int, epsilon: float) -> Value:
+    return ctx.emit("RMSNormalization", x, gamma, axis=axis, epsilon=epsilon)
+
+
+@OPS.exports("serde.mean_variance_normalization", when=of_float32)
+def export_mean_variance_normalization(ctx: Ctx, x: Value, *, axes: tuple[int, ...]) -> Value:
+    """The function that defines it has constants of float32."""
+    return ctx.emit("MeanVarianceNormalization", x, axes=axes)
+
+
+@OPS.exports("serde.lp_normalization")
+def export_lp_normalization(ctx: Ctx, x: Value, *, axis: int, p: int) -> Value:
+    return ctx.emit("LpNormalization", x, axis=axis, p=p)

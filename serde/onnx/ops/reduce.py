@@ -13,14 +13,17 @@ from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim, product
+from serde.relay.expr import Call
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
 
 Axes = tuple[int, ...] | None
 
 
 def reduced(rank: int, axis: Axes, exclude: bool) -> list[int]:
-    """Return the axes that Relay reduces, ascending."""
+    """Return the axes that Relay reduces, ascending; all, if it names none to exclude."""
     if axis is None:
-        return [] if exclude else list(range(rank))
+        return list(range(rank))
     named = {each % rank for each in axis}
     return [each for each in range(rank) if (each in named) != exclude]
 
@@ -49,6 +52,26 @@ for _name, _op in {
     "prod": "ReduceProd",
 }.items():
     OPS.exports(_name)(_reduction(_op))
+
+
+def _has_form(node: Call) -> bool:
+    """Over no axis ONNX leaves a tensor alone; narrow integers are none of its norms."""
+    data = node.args[0].type
+    if not isinstance(data, TensorType):
+        return False
+    axes = reduced(data.rank, node.attrs["axis"], node.attrs["exclude"])
+    wide = is_float(data.dtype) or data.dtype in ("int32", "int64", "uint32", "uint64")
+    return bool(axes) and wide
+
+
+for _name, _op in {
+    "serde.logsumexp": "ReduceLogSumExp",
+    "serde.reduce_l1": "ReduceL1",
+    "serde.reduce_l2": "ReduceL2",
+    "serde.reduce_log_sum": "ReduceLogSum",
+    "serde.reduce_sum_square": "ReduceSumSquare",
+}.items():
+    OPS.exports(_name, when=_has_form)(_reduction(_op))
 
 
 def _of_truth(op: str) -> Callable[..., Value]:
@@ -144,3 +167,24 @@ def export_nll_loss(
         ignore_index=ignore_index,
     )
     return squeeze(ctx, found, [0]) if single and reduction == "none" else found
+
+
+@OPS.exports("serde.softmax_cross_entropy_loss", since=12)
+def export_softmax_cross_entropy_loss(
+    ctx: Ctx,
+    scores: Value,
+    labels: Value,
+    weights: Value | None,
+    *,
+    reduction: str,
+    ignore_index: int | None,
+) -> tuple[Value, ...]:
+    return ctx.emit_tuple(
+        "SoftmaxCrossEntropyLoss",
+        scores,
+        labels,
+        weights,
+        outputs=2,
+        reduction=reduction,
+        ignore_index=ignore_index,
+    )

@@ -304,3 +304,110 @@ def _decompose_log_sigmoid(data: Expr) -> Expr:
 def log_sigmoid(data: Array) -> Array:
     """Logarithm of the logistic function, without overflow."""
     return _rounded(data, lambda x: -_softplus(-x))
+
+
+def _decompose_swish(data: Expr, *, alpha: float) -> Expr:
+    return call("multiply", data, call("sigmoid", _times(data, alpha)))
+
+
+@relay_op(
+    "serde.swish", infer=_float_type, decompose=_decompose_swish, samples=_samples(alpha=1.75)
+)
+def swish(data: Array, *, alpha: float = 1.0) -> Array:
+    """Each element times the logistic function of `alpha` times it.
+
+    With `alpha` 1 it is ``serde.silu``; with 1.702 it is known as the quick form of gelu.
+    """
+    return _rounded(data, lambda x: x * _logistic(alpha * x))
+
+
+def _celu_type(data: TensorType, *, alpha: float) -> TensorType:
+    require_float(data)
+    if alpha == 0:
+        raise TypeInferenceError("alpha: expected a number other than zero, found 0.0")
+    return data
+
+
+def _decompose_celu(data: Expr, *, alpha: float) -> Expr:
+    grown = call("exp", call("divide", data, _scalar(alpha, data)))
+    below = _times(call("subtract", grown, _scalar(1.0, data)), alpha)
+    return call("add", call("nn.relu", data), call("minimum", below, _scalar(0.0, data)))
+
+
+@relay_op("serde.celu", infer=_celu_type, decompose=_decompose_celu, samples=_samples(alpha=0.5))
+def celu(data: Array, *, alpha: float = 1.0) -> Array:
+    """Elements above zero as they are, others `alpha` times (e to their `alpha`-th part, less 1).
+
+    Unlike ``serde.elu`` it is smooth at zero for every `alpha` (Barron, 2017).
+    """
+    return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)))
+
+
+def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
+    above = call("greater", data, _scalar(alpha, data))
+    return call("where", above, data, _scalar(0.0, data))
+
+
+@relay_op(
+    "serde.thresholded_relu",
+    infer=_float_type,
+    decompose=_decompose_thresholded_relu,
+    samples=_samples(alpha=2.5),
+)
+def thresholded_relu(data: Array, *, alpha: float = 1.0) -> Array:
+    """Elements above `alpha` as they are, zero for the others."""
+    zero = data.dtype.type(0)
+    return np.where(data > data.dtype.type(alpha), data, zero)
+
+
+def _decompose_shrink(data: Expr, *, lambd: float, bias: float) -> Expr:
+    above = call("greater", data, _scalar(lambd, data))
+    below = call("less", data, _scalar(-lambd, data))
+    lowered = call("subtract", data, _scalar(bias, data))
+    rest = call("where", above, lowered, _scalar(0.0, data))
+    return call("where", below, _plus(data, bias), rest)
+
+
+@relay_op(
+    "serde.shrink",
+    infer=_float_type,
+    decompose=_decompose_shrink,
+    samples=_samples(lambd=1.5, bias=0.75),
+)
+def shrink(data: Array, *, lambd: float = 0.5, bias: float = 0.0) -> Array:
+    """Elements beyond `lambd` on either side moved towards zero by `bias`, zero for the others.
+
+    With `bias` 0 it shrinks hard, with `bias` equal to `lambd` softly.
+    """
+    kind = data.dtype.type
+    rest = np.where(data > kind(lambd), data - kind(bias), kind(0))
+    return np.where(data < kind(-lambd), data + kind(bias), rest)
+
+
+def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
+    """The greatest elements are counted along the axis, since its length may be symbolic."""
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
+    greatest = call("equal", data, call("max", data, axis=axis, keepdims=True))
+    count = call("cumsum", call("cast", greatest, dtype="int32"), axis=axis)
+    first = call("logical_and", greatest, call("equal", count, const(1, "int32")))
+    return call("cast", first, dtype=data.type.dtype)
+
+
+@relay_op(
+    "serde.hardmax",
+    infer=_softmax_type,
+    decompose=_decompose_hardmax,
+    samples=[
+        sample((2, 3, 4), axis=1),
+        sample((5,)),
+        sample(np.array([[1, 3, 3], [2, 2, 0]], np.float32)),
+        sample(tensor((2, 3), "float16"), axis=0),
+    ],
+)
+def hardmax(data: Array, *, axis: int = -1) -> Array:
+    """One at the first greatest element along `axis`, zero elsewhere."""
+    result = np.zeros_like(data)
+    place = np.expand_dims(data.argmax(axis), axis)
+    np.put_along_axis(result, place, data.dtype.type(1), axis)
+    return result

@@ -2,7 +2,8 @@
 
 A function attribute keeps the call's own attributes, so that a reader can
 make the call again; it does so only if the body says the same, because
-otherwise the body is what counts.
+otherwise the body is what counts. The body of a loop is such an attribute too,
+as text, unless it holds arrays: then what is read stays the recursion.
 """
 
 from __future__ import annotations
@@ -37,8 +38,6 @@ def as_function(node: Call) -> tuple[Function, tuple[Expr, ...]]:
     Raises:
         RelayError: The operator has no decomposition.
     """
-    from serde.relay.text.printer import attribute_text
-
     definition = node.op
     if not isinstance(definition, OpDef) or definition.decompose is None:
         raise RelayError(f"{node!r} has no body in plain Relay, so TVM's text cannot hold it")
@@ -47,13 +46,23 @@ def as_function(node: Call) -> tuple[Function, tuple[Expr, ...]]:
     params = {index: Var(f"p{index}", node.args[index].type) for index in present}
     body = _decomposition(definition, node.attrs, params)
     attrs: dict[str, AnyValue] = {"Composite": definition.name}
-    if not any(isinstance(value, Function) for value in node.attrs.values()):
-        texts = {name: attribute_text(value, strict=False) for name, value in node.attrs.items()}
-        attrs[ATTRS_KEY] = encode_pairs(texts) if texts else ""
+    texts = {name: _attribute(value) for name, value in node.attrs.items()}
+    if None not in texts.values():
+        attrs[ATTRS_KEY] = encode_pairs({k: v for k, v in texts.items() if v is not None})
         if absent:
             attrs[ABSENT_KEY] = " ".join(map(str, absent))
     function = _typed(Function(params.values(), body, None, attrs))
     return function, tuple(node.args[index] for index in present)
+
+
+def _attribute(value: AnyValue) -> str | None:
+    """Return an attribute as text; None for a function with constants that are metadata."""
+    from serde.relay.text.printer import HEADER, attribute_text, print_expr
+
+    if not isinstance(value, Function):
+        return attribute_text(value, strict=False)
+    text = print_expr(value).removeprefix(HEADER)
+    return None if "meta[" in text else text
 
 
 def _absent(definition: OpDef, node: Call) -> list[int]:

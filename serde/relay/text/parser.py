@@ -84,7 +84,7 @@ def fromtext(text: str, *, name: str = "<text>") -> IRModule:
     mod = parser.module()
     try:
         checked = InferType()(mod)
-        raised = raise_composites(checked, parse_attributes)
+        raised = raise_composites(checked, _read_attribute)
     except TypeInferenceError as error:
         raise parser.located(error, mod) from None
     return raised if raised is checked else InferType()(raised)
@@ -100,6 +100,12 @@ def parse_expr(text: str, *, name: str = "<text>") -> Expr:
         TypeInferenceError: Its operators do not fit their operands.
     """
     return _Parser(text, name).single_expression()
+
+
+def _read_attribute(text: str) -> dict[str, AnyValue]:
+    """Return one attribute, which may be a function that carries its original names."""
+    name, _, value = text.partition("=")
+    return {name: parse_expr(value)} if value.startswith("fn ") else parse_attributes(text)
 
 
 def parse_attributes(text: str) -> dict[str, AnyValue]:
@@ -532,9 +538,6 @@ class _Parser(ValueParser):
             )
         try:
             if attrs:
-                for value in attrs.values():
-                    if isinstance(value, Function):
-                        infer_function(value)
                 bound = definition.bind(attrs)
             else:
                 known = self._plain.get(definition)

@@ -16,7 +16,7 @@ from serde.relay.types import FuncType, TensorType, TupleType, Type
 __all__ = ["TypeParser"]
 
 _DTYPE: Final = re.compile(
-    r"u?int(8|16|32|64)\Z|float(16|32|64)\Z|bool\Z|uint1\Z|bfloat16\Z|float8_[a-z0-9]+\Z"
+    r"u?int(2|4|8|16|32|64)\Z|float(16|32|64)\Z|bool\Z|uint1\Z|bfloat16\Z|float[468]_[a-z0-9]+\Z"
 )
 _MAX_DIM_CHARS: Final = 10_000
 _MAX_DIM_TERMS: Final = 100

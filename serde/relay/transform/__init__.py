@@ -12,6 +12,8 @@ from serde.relay.transform.fold_weights import fold_weights
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
 from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.quantized_as_float import QuantizedAsFloat
+from serde.relay.transform.raise_recursion import RaiseRecursion
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
@@ -19,6 +21,6 @@ from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_ov
 __all__ = [
     "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant",
     "FoldShape", "FunctionPass", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
-    "Sequential", "SimplifyExpr", "SimplifyInference", "ToFloat16", "ToGraphNormalForm",
-    "extension_patterns", "float16_overflows", "fold_weights",
+    "QuantizedAsFloat", "RaiseRecursion", "Sequential", "SimplifyExpr", "SimplifyInference",
+    "ToFloat16", "ToGraphNormalForm", "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip

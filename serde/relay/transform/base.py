@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.relay.bodies import map_bodies
 from serde.relay.expr import Function, GlobalVar
 from serde.relay.module import IRModule
 
@@ -32,18 +33,22 @@ class Pass(ABC):
 
 
 class FunctionPass(Pass):
-    """A pass that looks at one function of the module at a time."""
+    """A pass that looks at one function at a time: those of the module, and bodies of loops."""
 
     @abstractmethod
     def transform(self, function: Function) -> Function:
         """Return what `function` becomes; the same object if nothing changes."""
 
+    def transform_body(self, body: Function) -> Function:
+        """Return what a function that a call carries becomes; its parameters keep their types."""
+        return self.transform(body)
+
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
-        """Transform every function."""
+        """Transform every function, after the bodies it carries."""
         functions: dict[GlobalVar, Function] = {}
         changed = False
         for variable, function in mod.functions.items():
-            functions[variable] = self.transform(function)
+            functions[variable] = self.transform(map_bodies(function, self.transform_body))
             changed |= functions[variable] is not function
         return (mod.with_functions(functions), True) if changed else (mod, False)
 

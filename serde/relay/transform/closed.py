@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import must_wait
 from serde.relay.visit import children, post_order
 
 __all__ = ["closed_nodes"]
@@ -28,7 +28,7 @@ def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
 
 def _is_plain(node: Expr) -> bool:
     if isinstance(node, Call):
-        return isinstance(node.op, OpDef) and not is_random(node.op)
+        return isinstance(node.op, OpDef) and not must_wait(node)
     return isinstance(node, (Tuple, TupleGetItem)) and not isinstance(node, Var)
 
 

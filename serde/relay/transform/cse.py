@@ -41,7 +41,7 @@ class EliminateCommonSubexpr(FunctionPass):
 
 
 def _key(node: Expr) -> Hashable | None:
-    if isinstance(node, Call) and isinstance(node.op, OpDef) and not is_random(node.op):
+    if isinstance(node, Call) and isinstance(node.op, OpDef) and not is_random(node):
         attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
         return (node.op, node.args, attrs)
     if isinstance(node, Tuple):

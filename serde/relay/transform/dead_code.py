@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from serde.relay.bodies import all_nodes
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass
-from serde.relay.visit import children, post_order, rewrite
+from serde.relay.transform.dead_state import without_dead_states
+from serde.relay.visit import children, rewrite
 
 __all__ = ["DeadCodeElimination", "unused_params"]
 
@@ -16,6 +18,8 @@ __all__ = ["DeadCodeElimination", "unused_params"]
 @dataclass(frozen=True)
 class DeadCodeElimination(FunctionPass):
     """Remove lets whose variable is unused, unused tuple fields and unreachable functions.
+
+    Of loops, states, stacks and captures that nothing depends on go.
 
     Parameters are kept, of ``main`` and of all others.
     """
@@ -34,7 +38,7 @@ class DeadCodeElimination(FunctionPass):
             return new
 
         result = rewrite(function, replace)
-        return result if isinstance(result, Function) else function
+        return without_dead_states(result if isinstance(result, Function) else function)
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Clean every function, then drop those that ``main`` does not reach."""
@@ -82,7 +86,7 @@ def _reachable(mod: IRModule) -> set[GlobalVar]:
         if variable in seen:
             continue
         seen.add(variable)
-        for node in post_order(mod.functions[variable]):
+        for node in all_nodes(mod.functions[variable]):
             used = node.op if isinstance(node, Call) else node
             if isinstance(used, GlobalVar) and used.name_hint in names:
                 pending.append(names[used.name_hint])

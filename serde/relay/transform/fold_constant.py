@@ -15,7 +15,7 @@ from serde.relay.expr import Call, Constant, Expr, Function, If, Span, Tuple, Tu
 from serde.relay.interpreter import evaluate
 from serde.relay.registry import OpDef
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.purity import is_random
+from serde.relay.transform.purity import must_wait
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
@@ -27,8 +27,8 @@ __all__ = ["FoldConstant"]
 class FoldConstant(FunctionPass):
     """Replace calls on constants by their value, and an ``if`` on a constant by its branch.
 
-    Calls that draw random numbers stay, as do those whose kernel refuses the
-    operands: they fail when they run, if they run.
+    Calls that draw random numbers or dequantise stay, as do loops, which may never end, and
+    those whose kernel refuses the operands: they fail when they run, if they run.
 
     Args:
         max_bytes: A larger result is left to be computed.
@@ -48,7 +48,7 @@ class FoldConstant(FunctionPass):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):
             return node.true_branch if node.cond.data.reshape(()) else node.false_branch
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or is_random(node.op):
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or must_wait(node):
             return node
         if not all(map(_is_constant, node.args)) or not self._is_small(node.type):
             return node

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import TypeInferenceError
+from serde.relay.bodies import all_nodes, inner_first
 from serde.relay.dims import Any, Dim
 from serde.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.module import IRModule
@@ -49,7 +50,7 @@ def _callees_first(mod: IRModule) -> list[GlobalVar]:
     called = {
         variable: {
             node.op
-            for node in post_order(function)
+            for node in all_nodes(function)
             if isinstance(node, Call) and isinstance(node.op, GlobalVar)
         }
         for variable, function in mod.functions.items()
@@ -70,6 +71,18 @@ def infer_function(function: Function) -> Function:
     Raises:
         TypeInferenceError: Types do not fit, or one cannot be found.
     """
+    for body in inner_first(function):
+        _infer_scope(body)
+    _infer_scope(function)
+    result = function.body.type
+    if result is None:
+        raise TypeInferenceError(f"the result of {function!r} has no type")
+    if function.ret_type is not None:
+        return function
+    return Function(function.params, function.body, result, function.attrs, function.span)
+
+
+def _infer_scope(function: Function) -> None:
     nodes = post_order(function)
     binders: dict[Expr, list[Let]] = {}
     for node in nodes:
@@ -82,12 +95,6 @@ def infer_function(function: Function) -> Function:
             node.type = _infer(node)
         for let in binders.get(node, ()):
             _bind(let)
-    result = function.body.type
-    if result is None:
-        raise TypeInferenceError(f"the result of {function!r} has no type")
-    if function.ret_type is not None:
-        return function
-    return Function(function.params, function.body, result, function.attrs, function.span)
 
 
 def _bind(let: Let) -> None:
@@ -125,9 +132,6 @@ def _known(node: Expr) -> Type:
 
 
 def _infer_call(node: Call) -> Type | None:
-    for value in node.attrs.values():
-        if isinstance(value, Function):
-            infer_function(value)
     if isinstance(node.op, OpDef) and any(argument.type is None for argument in node.args):
         _complete(node, node.op)
     type_ = infer_call(node)

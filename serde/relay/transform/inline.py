@@ -7,26 +7,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.limits import MAX_NODES
+from serde.relay.bodies import all_nodes, instantiate, map_bodies
 from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
 from serde.relay.module import IRModule
 from serde.relay.transform.base import FunctionPass, Pass
-from serde.relay.types import TensorType
-from serde.relay.visit import bound_vars, children, free_vars, post_order, rebuild, rewrite
+from serde.relay.types import FuncType, TensorType, TupleType
+from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 
-__all__ = ["Inline", "ToGraphNormalForm", "instantiate"]
+__all__ = ["Inline", "ToGraphNormalForm"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
-
-
-def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
-    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
-    memo: dict[Expr, Expr] = dict(zip(function.params, args, strict=True))
-    for variable in bound_vars(post_order(function.body)):
-        fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
-        fresh.type = variable.type
-        memo[variable] = fresh
-    return rewrite(function.body, lambda _node, new: new, memo)
 
 
 @dataclass(frozen=True)
@@ -36,12 +27,15 @@ class Inline(Pass):
     Args:
         opaque: Whether functions with ``Primitive``, ``Composite``, ``Compiler`` or ``Extern``
             are inlined too; otherwise they stay whole.
+        keep_globals: Whether calls of global functions stay, unless a parameter or the result
+            is a function.
         max_nodes: A function that has grown to so many nodes takes in no more.
     """
 
     name: ClassVar[str] = "Inline"
 
     opaque: bool = False
+    keep_globals: bool = False
     max_nodes: int = MAX_NODES
 
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
@@ -50,9 +44,12 @@ class Inline(Pass):
         final: dict[GlobalVar, Function] = {}
         order, recursive = _callees_first(mod)
         for variable in order:
-            function = self._inline(mod.functions[variable], ready)
+            function = map_bodies(mod.functions[variable], lambda f: self._inline(f, ready))
+            function = self._inline(function, ready)
             final[variable] = function
-            if variable not in recursive and self._may(function):
+            if variable in recursive or not self._may(function):
+                continue
+            if not self.keep_globals or _is_higher_order(function):
                 ready[variable] = function
         if all(final[v] is f for v, f in mod.functions.items()):
             return mod, False
@@ -86,6 +83,18 @@ class Inline(Pass):
         return result if isinstance(result, Function) else function
 
 
+def _is_higher_order(function: Function) -> bool:
+    """Whether functions are handed to or returned by `function`, perhaps in tuples."""
+    pending = [function.body.type, *(param.type for param in function.params)]
+    while pending:
+        type_ = pending.pop()
+        if isinstance(type_, FuncType):
+            return True
+        if isinstance(type_, TupleType):
+            pending.extend(type_.fields)
+    return False
+
+
 def _symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
     """Whether attributes inside may stay as they are: their symbols mean the same outside."""
     pairs = [
@@ -96,7 +105,7 @@ def _symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
     ]
     if all(wanted == given for wanted, given in pairs if isinstance(wanted, SymDim)):
         return True
-    calls = (node for node in post_order(function.body) if isinstance(node, Call))
+    calls = (node for node in all_nodes(function.body) if isinstance(node, Call))
     return not any(_has_symbol(value) for call in calls for value in call.attrs.values())
 
 
@@ -111,7 +120,7 @@ def _callees_first(mod: IRModule) -> tuple[list[GlobalVar], set[GlobalVar]]:
     names = {variable.name_hint: variable for variable in mod.functions}
     calls: dict[GlobalVar, list[GlobalVar]] = {}
     for variable, function in mod.functions.items():
-        used = (node.op if isinstance(node, Call) else node for node in post_order(function))
+        used = (node.op if isinstance(node, Call) else node for node in all_nodes(function))
         found = (names.get(u.name_hint) for u in used if isinstance(u, GlobalVar))
         calls[variable] = [callee for callee in found if callee is not None]
     order: list[GlobalVar] = []

@@ -1,20 +1,43 @@
-"""Which operators give another result each time they run."""
+"""Which calls must not be evaluated beforehand."""
 
 from __future__ import annotations
 
+from serde.relay.bodies import all_nodes, carried
+from serde.relay.expr import Call
 from serde.relay.registry import OpDef
 
-__all__ = ["is_random"]
+__all__ = ["is_random", "must_wait"]
 
 _DRAWS = ("bernoulli", "multinomial", "random", "sample_")
 
 
-def is_random(definition: OpDef) -> bool:
-    """Whether calls of an operator must neither be merged nor evaluated beforehand.
+def is_random(call: Call) -> bool:
+    """Whether a call must neither be merged with an equal one nor evaluated beforehand.
 
     Relay's own random operators take a key and are functions of it; those
-    without an operand called ``key`` draw anew each time.
+    without an operand called ``key`` draw anew each time, and so does a loop around them.
     """
+    if isinstance(call.op, OpDef) and _draws(call.op):
+        return True
+    bodies = carried(call)
+    return bool(bodies) and any(
+        isinstance(node, Call) and isinstance(node.op, OpDef) and _draws(node.op)
+        for node in all_nodes(*bodies)
+    )
+
+
+def must_wait(call: Call) -> bool:
+    """Whether a call must not be evaluated before the model runs.
+
+    That is so for random numbers; for loops, which may take any time or never end; and for what
+    makes floats of quantised numbers: evaluated beforehand, a weight would be four times as
+    large, and a runtime would not know that it was quantised.
+    """
+    unpacks = isinstance(call.op, OpDef) and call.op.name == "serde.dequantize_linear"
+    return unpacks or bool(carried(call)) or is_random(call)
+
+
+def _draws(definition: OpDef) -> bool:
     if all(word not in definition.name for word in _DRAWS):
         return False
     return all(operand.name != "key" for operand in definition.operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,6 +71,10 @@ class SimplifyInference(FunctionPass):
 
         result = rewrite(function, replace)
         return result if isinstance(result, Function) else function
+
+    def transform_body(self, body: Function) -> Function:
+        """Simplify the body of a loop, none of whose parameters is a weight."""
+        return dataclasses.replace(self, weights=frozenset()).transform(body)
 
     def _weights(self, function: Function) -> frozenset[str]:
         if self.weights is not None:

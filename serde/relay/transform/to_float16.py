@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.bodies import carried, inner_first, map_bodies
 from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
@@ -47,7 +48,8 @@ class ToFloat16(FunctionPass):
     """Compute in float16 what is computed in float32, with casts only at the borders.
 
     Weights stay float32 parameters with a cast, which ``fold_weights`` takes into the weight.
-    Functions inside and what passes through lets and branches stays float32.
+    Functions inside and what passes through lets and branches stays float32; so do the states and
+    captures of a loop, whose body computes in float16 between casts of its own.
 
     Args:
         keep: Names of operators, or of nodes (the source name of their span), that stay float32.
@@ -69,7 +71,9 @@ class ToFloat16(FunctionPass):
         """Convert every function; those that others call keep their types."""
         inner = replace(self, keep_io=True)
         functions = {
-            variable: (self if variable.name_hint == "main" else inner).transform(function)
+            variable: (self if variable.name_hint == "main" else inner).transform(
+                map_bodies(function, inner.transform)
+            )
             for variable, function in mod.functions.items()
         }
         if all(functions[v] is f for v, f in mod.functions.items()):
@@ -151,7 +155,7 @@ class _Converter:
 
     def _call(self, node: Call, definition: OpDef) -> Expr:
         name = "" if node.span is None else node.span.source_name
-        if definition.name not in self.keep and name not in self.keep:
+        if definition.name not in self.keep and name not in self.keep and not carried(node):
             args = [self.as_type(self.done[arg], _narrow(arg.type)) for arg in node.args]
             attrs = {key: _narrow_dtype(value) for key, value in node.attrs.items()}
             new = Call(definition, args, definition.bind(attrs), node.span)
@@ -239,9 +243,12 @@ def float16_overflows(
     """
     to_float16 = ToFloat16(keep, keep_io, frozenset(model.params))
     function, converter = to_float16._convert(model.main)
+    inner = replace(to_float16, keep_io=True)
+    of_bodies = [inner._convert(body)[1] for body in inner_first(model.main)]
     found = [
         f"constant {'' if node.span is None else node.span.source_name}".rstrip()
-        for node in converter.overflowed
+        for each in (converter, *of_bodies)
+        for node in each.overflowed
     ]
     for node in post_order(function):
         weight = model.params.get(_narrowed(node))

@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from serde.relay.op.index import dynamic, gather, scan, scatter, select, slicing, sorting
+from serde.relay.op.index import (
+    arrangement,
+    dynamic,
+    gather,
+    scan,
+    scatter,
+    select,
+    signed,
+    slicing,
+    sorting,
+)
 
-__all__ = ["dynamic", "gather", "scan", "scatter", "select", "slicing", "sorting"]
+__all__ = [
+    "arrangement",
+    "dynamic",
+    "gather",
+    "scan",
+    "scatter",
+    "select",
+    "signed",
+    "slicing",
+    "sorting",
+]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr, TupleGetItem, TupleWrapper, const
+from serde.relay.expr import Expr, TupleGetItem, TupleWrapper
 from serde.relay.precision import widen
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import join_dim, normalize_axes, normalize_axis, require_float
@@ -387,49 +386,3 @@ def build_dropout(data: Expr, rate: float = 0.5) -> Expr:
 def build_dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
     """Build ``nn.dropout`` itself, which yields the data and the mask."""
     return call("nn.dropout", data, rate=rate)
-
-
-def _rms_norm_type(data: TensorType, gamma: TensorType, *, axis: int, epsilon: float) -> TensorType:
-    require_float(data, gamma)
-    start = normalize_axis(axis, data.rank)
-    if gamma.rank != data.rank - start or gamma.dtype != data.dtype:
-        raise TypeInferenceError(f"{gamma!r} does not scale axes {start} and on of {data!r}")
-    shape: list[Dim] = list(data.shape)
-    for index, length in enumerate(gamma.shape, start):
-        shape[index] = join_dim(shape[index], length)
-    return TensorType(shape, data.dtype)
-
-
-def _complete_rms_norm(
-    data: TensorType | None, gamma: TensorType | None, *, axis: int, epsilon: float
-) -> Types:
-    if data is None or gamma is not None:
-        return data, gamma
-    return data, TensorType(data.shape[normalize_axis(axis, data.rank) :], data.dtype)
-
-
-def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -> Expr:
-    if not isinstance(data.type, TensorType):
-        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
-    axes = tuple(range(normalize_axis(axis, data.type.rank), data.type.rank))
-    power = call("mean", call("multiply", data, data), axis=axes, keepdims=True)
-    factor = call("rsqrt", call("add", power, const(epsilon, data.type.dtype)))
-    return call("multiply", call("multiply", data, factor), gamma)
-
-
-@relay_op(
-    "serde.rms_norm",
-    infer=_rms_norm_type,
-    complete=_complete_rms_norm,
-    decompose=_decompose_rms_norm,
-    samples=[sample((2, 3, 4), (4,)), sample((2, 3, 4), (3, 4), axis=1, epsilon=1e-3)],
-)
-def rms_norm(data: Array, gamma: Array, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
-    """`data` divided by its root mean square over the axes from `axis` on, then scaled.
-
-    `gamma` has the lengths of those axes (Zhang and Sennrich, 2019).
-    """
-    wide = widen(data)
-    axes = tuple(range(axis % data.ndim, data.ndim))
-    power = np.square(wide).mean(axes, keepdims=True) + wide.dtype.type(epsilon)
-    return (wide / np.sqrt(power) * widen(gamma)).astype(data.dtype, copy=False)

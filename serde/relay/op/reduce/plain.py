@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -25,13 +24,13 @@ from serde.relay.shapes import (
 )
 from serde.relay.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced"]
 
 Axes = int | Sequence[int] | None
 Reduction = Callable[..., AnyValue]
 
 
-def _reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
+def reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
     """Return the axes that are reduced, in ascending order."""
     if axis is None:
         return tuple(range(rank))
@@ -45,28 +44,31 @@ def _kept(data: TensorType, axes: Sequence[int], keepdims: bool) -> list[Dim]:
     return [dim for i, dim in enumerate(data.shape) if i not in axes]
 
 
-def _reduce_type(
+def reduce_type(
     data: TensorType, *, axis: Sequence[int] | None, keepdims: bool, exclude: bool
 ) -> TensorType:
-    axes = _reduced(data.rank, axis, exclude)
+    """Return the type of a reduction to the dtype of `data`."""
+    axes = reduced(data.rank, axis, exclude)
     return TensorType(_kept(data, axes, keepdims), data.dtype)
 
 
-def _number_type(data: TensorType, **attrs: AnyValue) -> TensorType:
+def number_type(data: TensorType, **attrs: AnyValue) -> TensorType:
+    """Return the type of a reduction of numbers."""
     if data.dtype == "bool":
         raise TypeInferenceError("expected a tensor of numbers, found bool")
-    return _reduce_type(data, **attrs)
+    return reduce_type(data, **attrs)
 
 
 def _truth_type(data: TensorType, **attrs: AnyValue) -> TensorType:
     if data.dtype != "bool":
         raise TypeInferenceError(f"expected a bool tensor, found {data.dtype}")
-    return _reduce_type(data, **attrs)
+    return reduce_type(data, **attrs)
 
 
-def _extreme_type(data: TensorType, **attrs: AnyValue) -> TensorType:
-    result = _reduce_type(data, **attrs)
-    axes = _reduced(data.rank, attrs["axis"], attrs["exclude"])
+def extreme_type(data: TensorType, **attrs: AnyValue) -> TensorType:
+    """Return the type of a reduction that needs an element to choose."""
+    result = reduce_type(data, **attrs)
+    axes = reduced(data.rank, attrs["axis"], attrs["exclude"])
     _require_elements(data, axes)
     return result
 
@@ -76,7 +78,7 @@ def _require_elements(data: TensorType, axes: Sequence[int]) -> None:
         raise TypeInferenceError(f"an axis of {data!r} has no elements to choose from")
 
 
-def _accumulator(dtype: np.dtype[AnyValue]) -> np.dtype[AnyValue]:
+def accumulator(dtype: np.dtype[AnyValue]) -> np.dtype[AnyValue]:
     """Return the dtype to add in: float32 for what is narrower."""
     if is_float(dtype.name) and dtype.itemsize < 4:
         return np.dtype(np.float32)
@@ -84,18 +86,18 @@ def _accumulator(dtype: np.dtype[AnyValue]) -> np.dtype[AnyValue]:
 
 
 def _sum(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    wide = _accumulator(data.dtype)
+    wide = accumulator(data.dtype)
     return np.asarray(np.sum(data, axis=axis, keepdims=keepdims, dtype=wide)).astype(data.dtype)
 
 
 def _prod(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
-    wide = _accumulator(data.dtype)
+    wide = accumulator(data.dtype)
     return np.asarray(np.prod(data, axis=axis, keepdims=keepdims, dtype=wide)).astype(data.dtype)
 
 
 def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Return the mean; of integers, rounded towards zero."""
-    wide = _accumulator(data.dtype)
+    wide = accumulator(data.dtype)
     total = np.asarray(np.sum(data, axis=axis, keepdims=keepdims, dtype=wide))
     count = np.asarray(np.prod([data.shape[i] for i in axis], dtype=np.int64)).astype(wide)
     if is_float(data.dtype.name):
@@ -103,7 +105,7 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     return np.asarray((total - np.fmod(total, count)) // count).astype(data.dtype)
 
 
-def _declare(
+def declare(
     name: str,
     reduction: Reduction,
     doc: str,
@@ -111,7 +113,10 @@ def _declare(
     infer: Callable[..., TensorType],
     dtype: str = "float32",
     more: Sequence[Sample] = (),
+    decompose: Callable[..., Expr] | None = None,
 ) -> None:
+    """Declare `reduction`, which gets the axes that are reduced, as the operator `name`."""
+
     def kernel(
         data: Array,
         *,
@@ -119,7 +124,7 @@ def _declare(
         keepdims: bool = False,
         exclude: bool = False,
     ) -> Array:
-        axes = _reduced(data.ndim, axis, exclude)
+        axes = reduced(data.ndim, axis, exclude)
         with np.errstate(all="ignore"):
             return np.asarray(reduction(data, axis=axes, keepdims=keepdims))
 
@@ -130,9 +135,10 @@ def _declare(
         sample(tensor((2, 3, 4), dtype), axis=[-1, 0]),
         sample(tensor((2, 3, 4), dtype), axis=[1], exclude=True),
         sample(tensor((2, 3), dtype), axis=[]),
+        sample(tensor((2, 3), dtype), exclude=True),
         *more,
     ]
-    relay_op(name, infer=infer, samples=samples)(kernel)
+    relay_op(name, infer=infer, samples=samples, decompose=decompose)(kernel)
 
 
 _OTHERS = [
@@ -140,14 +146,14 @@ _OTHERS = [
     sample(tensor((4, 3), "float16"), axis=1),
 ]
 
-_declare("sum", _sum, "Sum over axes.", infer=_number_type, more=_OTHERS)
-_declare("prod", _prod, "Product over axes.", infer=_number_type, more=_OTHERS)
-_declare("mean", _mean, "Arithmetic mean over axes; of integers, rounded towards zero.",
-         infer=_number_type, more=_OTHERS)  # fmt: skip
-_declare("max", np.max, "Greatest element over axes.", infer=_extreme_type, more=_OTHERS)
-_declare("min", np.min, "Smallest element over axes.", infer=_extreme_type, more=_OTHERS)
-_declare("all", np.all, "Whether all are true, over axes.", infer=_truth_type, dtype="bool")
-_declare("any", np.any, "Whether one is true, over axes.", infer=_truth_type, dtype="bool")
+declare("sum", _sum, "Sum over axes.", infer=number_type, more=_OTHERS)
+declare("prod", _prod, "Product over axes.", infer=number_type, more=_OTHERS)
+declare("mean", _mean, "Arithmetic mean over axes; of integers, rounded towards zero.",
+         infer=number_type, more=_OTHERS)  # fmt: skip
+declare("max", np.max, "Greatest element over axes.", infer=extreme_type, more=_OTHERS)
+declare("min", np.min, "Smallest element over axes.", infer=extreme_type, more=_OTHERS)
+declare("all", np.all, "Whether all are true, over axes.", infer=_truth_type, dtype="bool")
+declare("any", np.any, "Whether one is true, over axes.", infer=_truth_type, dtype="bool")
 
 
 def _arg_type(
@@ -158,7 +164,7 @@ def _arg_type(
     select_last_index: bool,
     exclude: bool,
 ) -> TensorType:
-    axes = _reduced(data.rank, axis, exclude)
+    axes = reduced(data.rank, axis, exclude)
     _require_elements(data, axes)
     return TensorType(_kept(data, axes, keepdims), "int32")
 
@@ -172,7 +178,7 @@ def _declare_arg(name: str, choose: Reduction, doc: str) -> None:
         select_last_index: bool = False,
         exclude: bool = False,
     ) -> Array:
-        axes = _reduced(data.ndim, axis, exclude)
+        axes = reduced(data.ndim, axis, exclude)
         kept = [i for i in range(data.ndim) if i not in axes]
         rows = data.transpose([*kept, *axes]).reshape([data.shape[i] for i in kept] + [-1])
         if select_last_index:
@@ -234,7 +240,7 @@ def _variance_type(
 ) -> TensorType:
     require_float(data)
     require_same_dtype(data, mean)
-    axes = _reduced(data.rank, axis, exclude)
+    axes = reduced(data.rank, axis, exclude)
     expected = _kept(data, axes, True)
     if mean.rank != data.rank:
         raise TypeInferenceError(f"expected a mean of rank {data.rank}, found {mean!r}")
@@ -263,8 +269,8 @@ def variance(
     unbiased: bool = False,
 ) -> Array:
     """Mean squared distance from `mean` over axes; `unbiased` divides by one less."""
-    axes = _reduced(data.ndim, axis, exclude)
-    wide = _accumulator(data.dtype)
+    axes = reduced(data.ndim, axis, exclude)
+    wide = accumulator(data.dtype)
     distance = data.astype(wide, copy=False) - mean.astype(wide, copy=False)
     count = int(np.prod([data.shape[i] for i in axes], dtype=np.int64)) - int(unbiased)
     with np.errstate(all="ignore"):
@@ -340,85 +346,3 @@ def build_logsumexp(data: Expr, axis: Axes = None, keepdims: bool = False) -> Ex
     total = call("sum", call("exp", call("subtract", data, peak)), axis=axis, keepdims=True)
     result = call("add", call("log", total), peak)
     return result if keepdims else call("squeeze", result, axis=axis)
-
-
-def _nll_loss_type(
-    predictions: TensorType,
-    targets: TensorType,
-    weights: TensorType,
-    *,
-    reduction: str,
-    ignore_index: int,
-) -> TensorType:
-    require_float(predictions)
-    dtype = require_same_dtype(predictions, weights)
-    if predictions.rank != targets.rank + 1 or weights.rank != 1:
-        raise TypeInferenceError(
-            f"targets {targets!r} and weights {weights!r} do not fit predictions {predictions!r}"
-        )
-    if targets.dtype not in ("int32", "int64"):
-        raise TypeInferenceError(f"expected classes as int32 or int64, found {targets!r}")
-    classes = min(1, targets.rank)
-    join_dim(predictions.shape[classes], weights.shape[0])
-    rest = predictions.shape[:classes] + predictions.shape[classes + 1 :]
-    shape = [join_dim(a, b) for a, b in zip(rest, targets.shape, strict=True)]
-    return TensorType(shape if reduction == "none" else (), dtype)
-
-
-_CLASSES = tensor((4,), "int32", low=0, high=4)
-
-
-@relay_op(
-    "nn.nll_loss",
-    infer=_nll_loss_type,
-    samples=[
-        sample((4, 5), _CLASSES, tensor((5,), low=0.5), ignore_index=-100),
-        sample((4, 5), _CLASSES, tensor((5,), low=0.5), reduction="sum", ignore_index=2),
-        sample((2, 5, 3), np.array([[0, -1, 4], [-1, 2, 3]], np.int64), (5,), reduction="none",
-               ignore_index=-1),
-        sample((5,), tensor((), "int32", low=0, high=4), (5,), reduction="none", ignore_index=-1),
-    ],
-)  # fmt: skip
-def nll_loss(
-    predictions: Array,
-    targets: Array,
-    weights: Array,
-    *,
-    reduction: Literal["mean", "sum", "none"] = "mean",
-    ignore_index: int,
-) -> Array:
-    """The weighted negative of the prediction of each target class; 0 where that is ignored.
-
-    Classes are on axis 1, of a vector on its only axis. The mean divides by the sum of the
-    weights.
-    """
-    axis = min(1, targets.ndim)
-    kept = targets != ignore_index
-    classes = np.where(kept, targets, 0)
-    found = np.take_along_axis(predictions, np.expand_dims(classes, axis), axis).squeeze(axis)
-    factors = np.where(kept, weights[classes], 0).astype(np.float64)
-    losses = -found * factors
-    if reduction == "mean":
-        losses = losses.sum() / factors.sum()
-    elif reduction == "sum":
-        losses = losses.sum()
-    return np.asarray(losses).astype(predictions.dtype)
-
-
-@builder("nn.nll_loss")
-def build_nll_loss(
-    predictions: Expr,
-    targets: Expr,
-    weights: Expr,
-    reduction: str = "mean",
-    ignore_index: int = -100,
-) -> Expr:
-    """Build ``nn.nll_loss``."""
-    return call(
-        "nn.nll_loss",
-        predictions,
-        targets,
-        weights,
-        reduction=reduction,
-        ignore_index=ignore_index,
-    )

@@ -22,7 +22,18 @@ from serde.relay.shapes import join_dim, require_float
 from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
-__all__ = ["threefry_key", "threefry_rounds"]
+__all__ = [
+    "ONES",
+    "PARITY",
+    "ROTATIONS",
+    "TOP",
+    "multinomial",
+    "normal",
+    "sizes",
+    "threefry_key",
+    "threefry_rounds",
+    "uniform",
+]
 
 ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
 PARITY = 0x1BD11BDAA9FC1A22
@@ -109,10 +120,10 @@ def _key_type(key: TensorType) -> TensorType:
 
 
 def _generate_type(key: TensorType, *, out_shape: tuple[int, ...]) -> tuple[TensorType, TensorType]:
-    return _key_type(key), TensorType(_sizes(out_shape), "uint64")
+    return _key_type(key), TensorType(sizes(out_shape), "uint64")
 
 
-def _sizes(shape: Sequence[int]) -> Sequence[int]:
+def sizes(shape: Sequence[int]) -> Sequence[int]:
     if any(length < 0 for length in shape):
         raise TypeInferenceError(f"out_shape: expected lengths, found {list(shape)}")
     return shape
@@ -180,7 +191,7 @@ def _drawn_type(
     for bound in (a, b):
         if bound.rank or bound.dtype != dtype_name(out_dtype):
             raise TypeInferenceError(f"expected a scalar of {out_dtype}, found {bound!r}")
-    return _key_type(key), TensorType(_sizes(out_shape), out_dtype)
+    return _key_type(key), TensorType(sizes(out_shape), out_dtype)
 
 
 def _unit(key: Array, shape: Sequence[int], dtype: AnyValue) -> tuple[Array, Array]:

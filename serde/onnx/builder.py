@@ -1,0 +1,378 @@
+"""Values, scopes and nodes of an ONNX model that is being written.
+
+A scope is the main graph, a subgraph (a branch, the body of a loop) or a local
+function. A scope sees the values of those around it, up to the main graph or
+the function; names occur once in the whole model.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from serde.errors import ConverterBug, Unsupported
+from serde.onnx.versions import CHANGES, Change
+from serde.relay.dims import Any
+from serde.relay.types import TensorType, TupleType, Type
+from serde.weights import Array, Weight, numpy_dtype
+
+__all__ = [
+    "FUNCTION_DOMAIN",
+    "GraphBuilder",
+    "Scope",
+    "Value",
+    "Values",
+    "leaves",
+    "regroup",
+    "tensor_type_proto",
+    "walk_nodes",
+    "without_symbols",
+]
+
+FUNCTION_DOMAIN: Final = "serde"
+"""Domain of local functions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of the ONNX graph.
+
+    Attributes:
+        name: Its name there.
+        type: Its Relay type, where it stands for a Relay expression.
+        data: Its value, where it is a constant of the graph.
+    """
+
+    name: str
+    type: TensorType | None = None
+    data: Array | None = field(default=None, compare=False)
+
+
+Values = Value | tuple["Values", ...]
+"""What an expression becomes: a value, or for a tuple those of its fields."""
+
+
+def leaves(values: Values) -> list[Value]:
+    """Return the tensors of a tuple of tuples, in order."""
+    found: list[Value] = []
+    pending = [values]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Value):
+            found.append(item)
+        else:
+            pending.extend(reversed(item))
+    return found
+
+
+def regroup(flat: Sequence[Value], type_: Type) -> Values:
+    """Return tensors in order as the tuple of tuples that `type_` is."""
+    done: list[Values] = []
+    source = iter(flat)
+    pending: list[Type | int] = [type_]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, int):
+            start = len(done) - item
+            done[start:] = [tuple(done[start:])]
+        elif isinstance(item, TupleType):
+            pending.append(len(item.fields))
+            pending.extend(reversed(item.fields))
+        else:
+            done.append(next(source))
+    return done[0]
+
+
+def without_symbols(type_: TensorType) -> TensorType:
+    """Return a type whose symbolic dimensions are anonymous."""
+    dims = [dim if isinstance(dim, int) else Any() for dim in type_.shape]
+    return TensorType(dims, type_.dtype)
+
+
+def tensor_type_proto(name: str, type_: TensorType) -> onnx.ValueInfoProto:
+    """Return the declaration of a tensor; a symbolic dimension keeps its name."""
+    dims = [
+        dim if isinstance(dim, int) else None if isinstance(dim, Any) else str(dim)
+        for dim in type_.shape
+    ]
+    element = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
+    return helper.make_tensor_value_info(name, element, dims)
+
+
+class Scope:
+    """A graph, a subgraph or a local function while its nodes are collected.
+
+    Args:
+        parent: The scope around it; None for the main graph and for a function.
+        step: What it is in its parent, such as ``loop_1/body``; the name of a function.
+
+    Attributes:
+        nodes: Its nodes so far, in order.
+        types: Types of values that stand for Relay expressions, by name.
+        level: Number of subgraphs around and including it.
+        known: Values that were emitted here for a purpose, by a key of that purpose.
+    """
+
+    __slots__ = ("depth", "home", "jump", "known", "level", "nodes", "parent", "step", "types")
+
+    def __init__(self, parent: Scope | None = None, step: str = "") -> None:
+        self.parent = parent
+        self.step = step
+        self.nodes: list[onnx.NodeProto] = []
+        self.types: dict[str, TensorType] = {}
+        self.known: dict[Hashable, Value] = {}
+        self.level: int = 0 if parent is None else parent.level + 1
+        self.home: Scope = self if parent is None else parent.home
+        self.jump: Scope = self
+        if parent is None:
+            return
+        # Every scope knows one far ancestor, chosen so that a search upwards is logarithmic.
+        far = parent.jump
+        even = parent.level - far.level == far.level - far.jump.level
+        self.jump = far.jump if even else parent
+
+    def path(self) -> str:
+        """Return the steps from the main graph to here, each with a slash after it."""
+        steps: list[str] = []
+        scope: Scope | None = self
+        while scope is not None:
+            steps.append(f"{scope.step}/" if scope.step else "")
+            scope = scope.parent
+        return "".join(reversed(steps))
+
+    def around(self) -> Iterator[Scope]:
+        """Yield this scope and those around it, innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def common(self, other: Scope) -> Scope:
+        """Return the innermost scope that both are in."""
+        one = self
+        while one.level > other.level:
+            one = one.jump if one.jump.level >= other.level else _above(one)
+        while other.level > one.level:
+            other = other.jump if other.jump.level >= one.level else _above(other)
+        while one is not other:
+            apart = one.jump is not other.jump
+            one, other = (one.jump, other.jump) if apart else (_above(one), _above(other))
+        return one
+
+
+def _above(scope: Scope) -> Scope:
+    if scope.parent is None:
+        raise ConverterBug("two scopes of different graphs are compared")
+    return scope.parent
+
+
+def walk_nodes(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yield nodes and those of their subgraphs."""
+    pending = [iter(nodes)]
+    while pending:
+        for node in pending[-1]:
+            yield node
+            inner = [attribute.g.node for attribute in node.attribute if attribute.HasField("g")]
+            if inner:
+                pending.extend(map(iter, reversed(inner)))
+                break
+        else:
+            pending.pop()
+
+
+class GraphBuilder:
+    """Collects the nodes of one model, under names that occur once.
+
+    Args:
+        version: Version of the operator set that is written.
+        intermediate_shapes: Whether subgraphs note the types of their values.
+
+    Attributes:
+        main: The main graph.
+        scope: Where nodes are added.
+        functions: Local functions, callees first.
+    """
+
+    def __init__(self, version: int, *, intermediate_shapes: bool = False) -> None:
+        self.version = version
+        self.intermediate_shapes = intermediate_shapes
+        self.main = self.scope = Scope()
+        self.initializers: dict[str, onnx.TensorProto] = {}
+        self.weights: dict[str, Weight] = {}
+        self.functions: list[onnx.FunctionProto] = []
+        self._names: set[str] = set()
+        self._held: set[str] = set()
+        self._next: Counter[str] = Counter()
+
+    def hold(self, name: str) -> str:
+        """Take a name for what comes later and return it; :meth:`reserve` then gives it out."""
+        unique = self._unique(name)
+        self._held.add(unique)
+        return unique
+
+    def reserve(self, name: str) -> str:
+        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
+        if name in self._held:
+            self._held.discard(name)
+            return name
+        return self._unique(name)
+
+    def _unique(self, name: str) -> str:
+        unique = name
+        while unique in self._names:
+            self._next[name] += 1
+            unique = f"{name}_{self._next[name]}"
+        self._names.add(unique)
+        return unique
+
+    def is_free(self, name: str) -> bool:
+        """Whether nothing is called `name`."""
+        return name not in self._names
+
+    def constant(self, data: Array, name: str = "const") -> Value:
+        """Return a constant of the graph; equal ones are one.
+
+        It is an initializer of the main graph, which subgraphs see, or a node of a function.
+        """
+        home = self.scope.home
+        key = ("constant", data.dtype.str + data.dtype.name, data.shape, data.tobytes())
+        if key not in home.known:
+            value = Value(self.reserve(name), TensorType(data.shape, data.dtype), data)
+            tensor = numpy_helper.from_array(
+                np.ascontiguousarray(data).reshape(data.shape), value.name
+            )
+            if home is self.main:
+                self.initializers[value.name] = tensor
+            else:
+                node = helper.make_node("Constant", [], [value.name], value=tensor)
+                home.nodes.append(node)
+            home.known[key] = value
+        return home.known[key]
+
+    def add(
+        self,
+        op: str,
+        inputs: Sequence[Value | None],
+        outputs: int,
+        attrs: Mapping[str, AnyValue],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append a node and return its outputs.
+
+        Raises:
+            Unsupported: The operator does not exist in the version that is written.
+            ConverterBug: The node does not have the form of that version.
+        """
+        _check_form(op, len(inputs), outputs, attrs, self.version)
+        return self._append(op, inputs, outputs, attrs, self.reserve(source or op))
+
+    def add_call(
+        self, function: onnx.FunctionProto, inputs: Sequence[Value], source: str
+    ) -> tuple[Value, ...]:
+        """Append a call of a local function and return its outputs."""
+        name = self.reserve(source or function.name)
+        attrs = {"domain": function.domain}
+        return self._append(function.name, inputs, len(function.output), attrs, name)
+
+    def _append(
+        self,
+        op: str,
+        inputs: Sequence[Value | None],
+        outputs: int,
+        attrs: Mapping[str, AnyValue],
+        name: str,
+    ) -> tuple[Value, ...]:
+        plain = f"{name}_output"
+        names = [self.reserve(plain if outputs == 1 else f"{plain}{i}") for i in range(outputs)]
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        given = {key: value for key, value in attrs.items() if value is not None}
+        node = helper.make_node(
+            op, ["" if x is None else x.name for x in inputs], names, name=name, **given
+        )
+        self.scope.nodes.append(node)
+        return tuple(Value(each) for each in names)
+
+    def own_outputs(self, scope: Scope, values: Iterable[Value], base: str) -> list[str]:
+        """Return names of outputs for `values`, each of a node of `scope` and given once."""
+        produced = {name for node in scope.nodes for name in node.output}
+        constants = {value.name for value in scope.known.values() if value.data is not None}
+        names: list[str] = []
+        for value in values:
+            name = value.name
+            if name not in produced or name in constants:
+                name = self.reserve(base)
+                source = self.reserve(f"{base}_copy")
+                node = helper.make_node("Identity", [value.name], [name], name=source)
+                scope.nodes.append(node)
+            produced.discard(name)
+            names.append(name)
+        return names
+
+    def graph(
+        self,
+        scope: Scope,
+        inputs: Sequence[Value],
+        outputs: Sequence[Value],
+        types: Sequence[TensorType],
+    ) -> onnx.GraphProto:
+        """Return a subgraph whose nodes are collected.
+
+        Args:
+            scope: Where they are.
+            inputs: Typed inputs; none for a branch.
+            outputs: What it yields: values of `scope`, or of a scope around it.
+            types: Types of the outputs.
+        """
+        names = self.own_outputs(scope, outputs, "result")
+        proto = helper.make_graph(
+            nodes=scope.nodes,
+            name=scope.step,
+            inputs=[_declared(value) for value in inputs],
+            outputs=list(map(tensor_type_proto, names, types)),
+        )
+        if self.intermediate_shapes:
+            there = set(names)
+            proto.value_info.extend(
+                tensor_type_proto(name, type_)
+                for name, type_ in scope.types.items()
+                if name not in there
+            )
+        return proto
+
+
+def _declared(value: Value) -> onnx.ValueInfoProto:
+    if value.type is None:
+        raise ConverterBug(f"the input {value.name} of a subgraph has no type")
+    return tensor_type_proto(value.name, value.type)
+
+
+def _check_form(
+    op: str, inputs: int, outputs: int, attrs: Mapping[str, AnyValue], version: int
+) -> None:
+    """Compare a node with the form of the operator that is in force."""
+    changes = CHANGES.get(op)
+    if changes is None:
+        raise ConverterBug(f"{op} is no operator of ONNX")
+    known = sorted(changes)
+    index = bisect_right(known, version)
+    if index == 0 or changes[known[index - 1]] is Change.REMOVED:
+        raise Unsupported(f"ONNX has {op} from version {known[0]} on, the target is {version}")
+    schema = onnx.defs.get_schema(op, known[index - 1], "")
+    unknown = sorted(
+        name for name, value in attrs.items() if value is not None and name not in schema.attributes
+    )
+    if unknown:
+        raise ConverterBug(f"{op}-{known[index - 1]} has no attribute {unknown[0]}")
+    if not schema.min_input <= inputs <= schema.max_input:
+        raise ConverterBug(f"{op}-{known[index - 1]} does not take {inputs} inputs")
+    if not schema.min_output <= outputs <= schema.max_output:
+        raise ConverterBug(f"{op}-{known[index - 1]} does not give {outputs} outputs")

@@ -1,0 +1,223 @@
+"""Relay functions that become local functions of an ONNX model."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from serde.onnx.builder import (
+    FUNCTION_DOMAIN,
+    GraphBuilder,
+    Scope,
+    Value,
+    Values,
+    leaves,
+    regroup,
+    walk_nodes,
+)
+from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
+from serde.relay.leaves import holds_tensors, leaf_names, leaf_types
+from serde.relay.registry import OpDef
+from serde.relay.transform.cse import exact_key
+from serde.relay.visit import children, free_vars, post_order
+
+__all__ = ["FunctionCall", "LocalFunctions"]
+
+_NAMING: Final = ("Composite", "PartitionedFromPattern")
+_WHOLE: Final = ("Composite", "Primitive", "Compiler")
+_SHOWN_OPERATORS: Final = 6
+
+
+class LocalFunctions:
+    """The local functions of a model; those that are equal are one.
+
+    Args:
+        builder: Collects the model.
+    """
+
+    def __init__(self, builder: GraphBuilder) -> None:
+        self.builder = builder
+        self.known: dict[Hashable, onnx.FunctionProto | None] = {}
+        self._structures: dict[Function, bytes] = {}
+        self._names: set[str] = set()
+        self._next: Counter[str] = Counter()
+
+    def call(
+        self, function: Function, name: str, given: Sequence[Values | None]
+    ) -> FunctionCall | None:
+        """Return a call of `function`, or None where its nodes are to go where the call is.
+
+        Args:
+            function: What is called.
+            name: Its global name, if it has one.
+            given: Values of its parameters, then of the variables it takes from around it.
+        """
+        if not name and not any(key in function.attrs for key in _WHOLE):
+            return None
+        known = [each for each in given if each is not None]
+        if len(known) < len(given) or not holds_tensors(function.body.type):
+            return None
+        if function not in self._structures:
+            self._structures[function] = _structure(function)
+        roles = tuple(_role(leaf) for each in known for leaf in leaves(each))
+        return FunctionCall(self, function, name, known, (self._structures[function], roles))
+
+    def name(self, function: Function, name: str) -> str:
+        """Return a readable name that no other function has."""
+        given = [str(function.attrs[key]) for key in _NAMING if key in function.attrs]
+        base = next(iter([*given, name]), "") or _operators(function)
+        base = re.sub(r"\W", "_", base).strip("_") or "function"
+        base = f"_{base}" if base[0].isdigit() else base
+        unique = base
+        while unique in self._names:
+            self._next[base] += 1
+            unique = f"{base}_{self._next[base]}"
+        self._names.add(unique)
+        return unique
+
+
+class FunctionCall:
+    """The call of a local function that may have to be made first.
+
+    Constants among the arguments are constants of the function, since some
+    operators of ONNX need them where they are; all else is an input.
+    """
+
+    __slots__ = ("_given", "_global", "_inputs", "_key", "_owner", "function")
+
+    def __init__(
+        self,
+        owner: LocalFunctions,
+        function: Function,
+        name: str,
+        given: Sequence[Values],
+        key: Hashable,
+    ) -> None:
+        self.function = function
+        self._owner = owner
+        self._global = name
+        self._given = given
+        self._key = key
+        self._inputs: list[str] = []
+
+    def is_known(self) -> bool:
+        """Whether the function was made."""
+        return self._key in self._owner.known
+
+    def enter(self) -> tuple[Scope, dict[Expr, Values | None]]:
+        """Begin the function: return its scope, and what its variables are there."""
+        builder = self._owner.builder
+        scope = builder.scope = Scope(step=self._owner.name(self.function, self._global))
+        values: dict[Expr, Values | None] = {}
+        variables = [*self.function.params, *free_vars(self.function)]
+        for variable, given in zip(variables, self._given, strict=True):
+            values[variable] = self._variable(variable, given)
+        return scope, values
+
+    def _variable(self, variable: Var, given: Values) -> Values:
+        builder = self._owner.builder
+        type_ = variable.checked_type
+        made = []
+        names = leaf_names(variable.name_hint, type_)
+        for name, leaf, each in zip(names, leaves(given), leaf_types(type_), strict=True):
+            if leaf.data is not None:
+                made.append(builder.constant(leaf.data))
+                continue
+            made.append(Value(builder.reserve(name), each))
+            self._inputs.append(made[-1].name)
+        return regroup(made, type_)
+
+    def leave(self, scope: Scope, result: Values | None) -> None:
+        """Make the function of the nodes that were collected, unless there was a gap."""
+        owner = self._owner
+        if result is None:
+            owner.known[self._key] = None
+            return
+        outputs = owner.builder.own_outputs(scope, leaves(result), "result")
+        imports = [helper.make_opsetid("", owner.builder.version)]
+        if any(node.domain == FUNCTION_DOMAIN for node in walk_nodes(scope.nodes)):
+            imports.append(helper.make_opsetid(FUNCTION_DOMAIN, 1))
+        proto = helper.make_function(
+            FUNCTION_DOMAIN, scope.step, self._inputs, outputs, scope.nodes, imports
+        )
+        owner.known[self._key] = proto
+        owner.builder.functions.append(proto)
+
+    def emit(self, source: str) -> tuple[Value, ...] | None:
+        """Append the call, or return None where the function has a gap."""
+        proto = self._owner.known[self._key]
+        if proto is None:
+            return None
+        inputs = [leaf for each in self._given for leaf in leaves(each) if leaf.data is None]
+        return self._owner.builder.add_call(proto, inputs, source)
+
+
+def _role(leaf: Value) -> Hashable:
+    """Return what a function depends on in an argument: nothing, unless it is a constant."""
+    if leaf.data is None:
+        return None
+    return leaf.data.dtype.name, leaf.data.shape, leaf.data.tobytes()
+
+
+def _operators(function: Function) -> str:
+    """Return the name of a fused function after its operators."""
+    called = (node.op for node in post_order(function.body) if isinstance(node, Call))
+    names = [op.name for op in called if isinstance(op, OpDef)]
+    shown = [*names[:_SHOWN_OPERATORS], *(["etc"] if len(names) > _SHOWN_OPERATORS else [])]
+    return "_".join(["fused", *shown]) if shown else "function"
+
+
+def _structure(function: Function) -> bytes:
+    """Return a digest of all that a function does, whatever its variables are called."""
+    digest = hashlib.sha256()
+    numbers: dict[Expr, int] = {}
+    stack: list[tuple[Expr, Iterator[Expr]]] = [(function, iter(_within(function)))]
+    while stack:
+        node, pending = stack[-1]
+        child = next((each for each in pending if each not in numbers), None)
+        if child is not None:
+            stack.append((child, iter(_within(child))))
+            continue
+        stack.pop()
+        below = [numbers[each] for each in _within(node)]
+        digest.update(repr((type(node).__name__, _said(node), below)).encode())
+        numbers[node] = len(numbers)
+    return digest.digest()
+
+
+def _within(node: Expr) -> tuple[Expr, ...]:
+    """Return the children of a node and the bodies among its attributes."""
+    if not isinstance(node, Call):
+        return children(node)
+    bodies = (value for value in node.attrs.values() if isinstance(value, Function))
+    return (*children(node), *bodies)
+
+
+def _said(node: Expr) -> Hashable:
+    """Return what a node says besides its children."""
+    if isinstance(node, Var):
+        return repr(node.type)
+    if isinstance(node, Constant):
+        data = hashlib.sha256(np.ascontiguousarray(node.data).tobytes())
+        return node.data.dtype.name, node.data.shape, data.hexdigest()
+    if isinstance(node, TupleGetItem):
+        return node.index
+    if isinstance(node, GlobalVar):
+        return node.name_hint
+    if not isinstance(node, Call):
+        return None
+    attrs = [
+        (name, exact_key(value))
+        for name, value in node.attrs.items()
+        if not isinstance(value, Function)
+    ]
+    if isinstance(node.op, GlobalVar):
+        return node.op.name_hint
+    return (node.op.name, *attrs) if isinstance(node.op, OpDef) else None

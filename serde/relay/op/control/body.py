@@ -1,0 +1,128 @@
+"""What the operators that repeat a function have in common: the types of what goes round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any, Dim, SymDim
+from serde.relay.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
+from serde.relay.registry import infer_call
+from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, substitute_type
+
+__all__ = [
+    "called",
+    "enter",
+    "goes_on",
+    "join",
+    "leave",
+    "results",
+    "substitute_results",
+    "with_results",
+]
+
+SCALAR_INT = TensorType((), "int64")
+SCALAR_BOOL = TensorType((), "bool")
+
+
+def enter(body: Function, given: Sequence[tuple[str, Type]]) -> dict[str, Dim]:
+    """Check what a body is called with first, and return what its symbols stand for.
+
+    Raises:
+        TypeInferenceError: The body has not these parameters, or takes variables from around it.
+    """
+    if not isinstance(body.type, FuncType):
+        raise TypeInferenceError("the body has no type; its parameters need theirs")
+    if len(body.params) != len(given):
+        raise TypeInferenceError(
+            f"body: expected {len(given)} parameters, found {len(body.params)}"
+        )
+    values: dict[str, Dim] = {}
+    for wanted, (name, found) in zip(body.type.arg_types, given, strict=True):
+        if not isinstance(found, TensorType):
+            raise TypeInferenceError(f"{name}: expected a tensor, found {found!r}")
+        if not isinstance(wanted, TensorType) or not accepts(wanted, found):
+            raise TypeInferenceError(f"body: {name}: expected {wanted!r}, found {found!r}")
+        for dim, length in zip(wanted.shape, found.shape, strict=True):
+            if isinstance(dim, SymDim) and dim.name is not None:
+                values.setdefault(dim.name, length)
+    return values
+
+
+def results(body: Function) -> tuple[TensorType, ...]:
+    """Return the types of what a body yields, in its own symbols.
+
+    Raises:
+        TypeInferenceError: It yields no tuple of tensors.
+    """
+    type_ = body.type.ret_type if isinstance(body.type, FuncType) else None
+    if not isinstance(type_, TupleType):
+        raise TypeInferenceError(f"body: expected a tuple as its result, found {type_!r}")
+    fields = [field for field in type_.fields if isinstance(field, TensorType)]
+    if len(fields) != len(type_.fields):
+        raise TypeInferenceError(f"body: expected a tuple of tensors, found {type_!r}")
+    return tuple(fields)
+
+
+def substitute_results(types: Sequence[TensorType], values: dict[str, Dim]) -> list[TensorType]:
+    """Return types of a body in the symbols around it."""
+    return [
+        t for t in (substitute_type(each, values) for each in types) if isinstance(t, TensorType)
+    ]
+
+
+def leave(param: Type, yielded: TensorType, index: int) -> None:
+    """Check that what a body yields as a state may enter it again.
+
+    Raises:
+        TypeInferenceError: It may not, or a length that changes has a name.
+    """
+    if not isinstance(param, TensorType) or not accepts(param, yielded):
+        raise TypeInferenceError(f"body: state {index}: enters as {param!r}, leaves as {yielded!r}")
+    for before, after in zip(param.shape, yielded.shape, strict=True):
+        if isinstance(before, SymDim) and isinstance(after, SymDim) and before != after:
+            raise TypeInferenceError(
+                f"body: state {index}: a length that changes, from {before} to {after}, "
+                "must be anonymous"
+            )
+
+
+def join(first: TensorType, later: TensorType) -> TensorType:
+    """Return the type of a state that is either; a length they do not share is anonymous."""
+    dims = [a if a == b else Any() for a, b in zip(first.shape, later.shape, strict=True)]
+    return TensorType(dims, first.dtype)
+
+
+def goes_on(body: Function) -> bool:
+    """Whether the first thing that a body yields is the constant True."""
+    value = body.body
+    while isinstance(value, Let):
+        value = value.body
+    first = value.fields[0] if isinstance(value, Tuple) and value.fields else None
+    data = getattr(first, "data", None)
+    return isinstance(data, np.ndarray) and data.size == 1 and bool(data.reshape(()))
+
+
+def with_results(value: Expr, count: int, build: Callable[[list[Expr]], Expr]) -> Expr:
+    """Return what `build` makes of the fields of a tuple, inside the lets around that tuple."""
+    lets: list[Let] = []
+    while isinstance(value, Let):
+        lets.append(value)
+        value = value.body
+    if isinstance(value, Tuple):
+        fields: list[Expr] = list(value.fields)
+    else:
+        fields = [TupleGetItem(value, index) for index in range(count)]
+    result = build(fields)
+    for each in reversed(lets):
+        result = Let(each.var, each.value, result, each.span)
+    return result
+
+
+def called(function: Var, arguments: Sequence[Expr]) -> Call:
+    """Return a typed call of a function that a variable holds."""
+    node = Call(function, arguments)
+    node.type = infer_call(node)
+    return node

@@ -1,0 +1,56 @@
+"""Rounding with ties to the even neighbour."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, const
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample
+from serde.relay.shapes import require_float
+from serde.relay.types import TensorType
+
+__all__ = ["round_even_of"]
+
+
+def _float(data: TensorType) -> TensorType:
+    require_float(data)
+    return data
+
+
+def round_even_of(data: Expr) -> Expr:
+    """Return `data` rounded to the nearest integer, halves to even, in plain Relay.
+
+    Relay rounds a half away from zero. Of a half the even neighbour is twice the rounded half
+    of it, for that one ends in a quarter or three quarters and is never a tie itself.
+
+    Raises:
+        TypeInferenceError: `data` has no type.
+    """
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no dtype")
+    half = const(0.5, data.type.dtype)
+    rest = call("abs", call("subtract", data, call("trunc", data)))
+    even = call("round", call("multiply", data, half))
+    even = call("multiply", even, const(2.0, data.type.dtype))
+    return call("where", call("equal", rest, half), even, call("round", data))
+
+
+_TIES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 1.4, -1.6, 8388609.0, np.inf])
+
+
+@relay_op(
+    "serde.round_even",
+    infer=_float,
+    decompose=round_even_of,
+    samples=[
+        sample((2, 3)),
+        sample(_TIES.astype(np.float32)),
+        sample(_TIES[:6].astype(np.float64)),
+        sample(_TIES[:6].astype(np.float16)),
+    ],
+)
+def round_even(data: Array) -> Array:
+    """The nearest integer to each element, of two the even one (IEEE 754's default)."""
+    return np.rint(widen(data)).astype(data.dtype, copy=False)

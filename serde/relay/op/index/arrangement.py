@@ -1,0 +1,164 @@
+"""Places of what is not zero, ones along a diagonal, rotation, and sums from either end."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any
+from serde.relay.expr import Expr, const
+from serde.relay.registry import Array, call, relay_op, sample, tensor
+from serde.relay.shapes import normalize_axes, normalize_axis
+from serde.relay.types import TensorType
+from serde.weights import dtype_name
+
+__all__: list[str] = []
+
+
+def _typed(data: Expr) -> TensorType:
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
+    return data.type
+
+
+def _nonzero_type(data: TensorType) -> TensorType:
+    if data.rank == 0:
+        raise TypeInferenceError("a scalar has no places")
+    return TensorType((data.rank, Any()), "int64")
+
+
+def _decompose_nonzero(data: Expr) -> Expr:
+    rows = call("argwhere", data)
+    return call("cast", call("transpose", rows, axes=(1, 0)), dtype="int64")
+
+
+@relay_op(
+    "serde.nonzero",
+    infer=_nonzero_type,
+    decompose=_decompose_nonzero,
+    samples=[
+        sample(tensor((2, 3), "bool")),
+        sample(np.array([0, 3, 0, -1], np.float32)),
+        sample(tensor((2, 3, 2), "int32", low=0, high=1)),
+    ],
+)
+def nonzero(data: Array) -> Array:
+    """The coordinates of the elements that are true or not zero, one a column."""
+    return np.array(np.nonzero(data), np.int64)
+
+
+def _eye_like_type(data: TensorType, *, k: int, dtype: np.dtype[AnyValue] | None) -> TensorType:
+    if data.rank != 2:
+        raise TypeInferenceError(f"expected a matrix, found {data!r}")
+    return TensorType(data.shape, data.dtype if dtype is None else dtype_name(dtype))
+
+
+def _decompose_eye_like(data: Expr, *, k: int, dtype: np.dtype[AnyValue] | None) -> Expr:
+    """Counts of ones give the places, since lengths may be symbolic."""
+    ones = call("cast", call("ones_like", data), dtype="int32")
+    down, right = (call("cumsum", ones, axis=axis) for axis in (0, 1))
+    marks = call("equal", call("subtract", right, down), const(k, "int32"))
+    return call("cast", marks, dtype=_typed(data).dtype if dtype is None else dtype_name(dtype))
+
+
+@relay_op(
+    "serde.eye_like",
+    infer=_eye_like_type,
+    decompose=_decompose_eye_like,
+    samples=[
+        sample((3, 4)),
+        sample(tensor((3, 3), "int32"), k=1),
+        sample((4, 3), k=-2, dtype="float64"),
+    ],
+)
+def eye_like(data: Array, *, k: int = 0, dtype: np.dtype[AnyValue] | None = None) -> Array:
+    """A matrix of the shape of `data` with ones on its diagonal `k` to the right, else zeros."""
+    rows, columns = data.shape
+    return np.eye(rows, columns, k, dtype=data.dtype if dtype is None else dtype)
+
+
+def _roll_type(data: TensorType, *, shift: tuple[int, ...], axes: tuple[int, ...]) -> TensorType:
+    normalize_axes(axes, data.rank)
+    if len(shift) != len(axes):
+        raise TypeInferenceError(f"{len(shift)} shifts do not fit {len(axes)} axes")
+    return data
+
+
+def _ones_along(data: Expr, axis: int, rank: int) -> Expr:
+    """Return a vector of ones as long as an axis."""
+    ends = [2**31 - 1 if each == axis else 1 for each in range(rank)]
+    zeros, steps = [0] * rank, [1] * rank
+    line = call("strided_slice", data, begin=zeros, end=ends, strides=steps, axes=None)
+    flat = call("reshape", line, newshape=(-1,))
+    return call("cast", call("ones_like", flat), dtype="int64")
+
+
+def _decompose_roll(data: Expr, *, shift: tuple[int, ...], axes: tuple[int, ...]) -> Expr:
+    """Each axis is looked up where its entries were; a symbolic one is counted first."""
+    rank = _typed(data).rank
+    result = data
+    for axis, steps in zip(normalize_axes(axes, rank), shift, strict=True):
+        length = _typed(data).shape[axis]
+        if isinstance(length, int):
+            places: Expr = const((np.arange(length) - steps) % max(length, 1), "int64")
+        else:
+            count = call("cumsum", _ones_along(data, axis, rank), axis=0, exclusive=True)
+            places = call("subtract", count, const(steps, "int64"))
+        result = call("take", result, places, axis=axis, mode="wrap")
+    return result
+
+
+@relay_op(
+    "serde.roll",
+    infer=_roll_type,
+    decompose=_decompose_roll,
+    samples=[
+        sample((2, 5), shift=1, axes=1),
+        sample((4, 3, 2), shift=[-1, 7], axes=[0, -2]),
+        sample(tensor((3,), "int32"), shift=[], axes=[]),
+    ],
+)
+def roll(data: Array, *, shift: tuple[int, ...], axes: tuple[int, ...]) -> Array:
+    """`data` moved along each axis by its shift; what leaves at one end enters at the other."""
+    return np.roll(data, shift, axes) if axes else data
+
+
+def _cumsum_type(data: TensorType, *, axis: int, exclusive: bool, reverse: bool) -> TensorType:
+    if data.dtype == "bool":
+        raise TypeInferenceError("expected a tensor of numbers, found bool")
+    normalize_axis(axis, data.rank)
+    return data
+
+
+def _decompose_cumsum(data: Expr, *, axis: int, exclusive: bool, reverse: bool) -> Expr:
+    along = axis % _typed(data).rank
+    given = call("reverse", data, axis=along) if reverse else data
+    total = call("cumsum", given, axis=along, exclusive=exclusive)
+    return call("reverse", total, axis=along) if reverse else total
+
+
+@relay_op(
+    "serde.cumsum",
+    infer=_cumsum_type,
+    decompose=_decompose_cumsum,
+    samples=[
+        sample((2, 5), axis=1, reverse=True),
+        sample((2, 5), axis=-2, exclusive=True, reverse=True),
+        sample(tensor((4,), "int32"), axis=0),
+        sample(tensor((4,), "float16"), axis=0, reverse=True),
+    ],
+)
+def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
+    """Sum of all up to each along `axis`, or with `reverse` of all from each on.
+
+    `exclusive` leaves each itself out.
+    """
+    wide = np.float32 if data.dtype == np.float16 else data.dtype
+    moved = np.moveaxis(np.flip(data, axis) if reverse else data, axis, 0).astype(wide)
+    if exclusive:
+        moved = np.concatenate([np.zeros_like(moved[:1]), moved[:-1]])
+    total = np.moveaxis(np.cumsum(moved, 0, dtype=wide), 0, axis)
+    total = np.flip(total, axis) if reverse else total
+    return np.ascontiguousarray(total).astype(data.dtype, copy=False)

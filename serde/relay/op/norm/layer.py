@@ -1,0 +1,170 @@
+"""Normalisation over all axes from one on: by the root mean square, by mean and variance."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr, Tuple, const
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample, tensor
+from serde.relay.shapes import is_float, join_dim, normalize_axis, require_float
+from serde.relay.types import TensorType
+from serde.weights import dtype_name
+
+__all__: list[str] = []
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def _rms_norm_type(data: TensorType, gamma: TensorType, *, axis: int, epsilon: float) -> TensorType:
+    require_float(data, gamma)
+    start = normalize_axis(axis, data.rank)
+    if gamma.rank != data.rank - start or gamma.dtype != data.dtype:
+        raise TypeInferenceError(f"{gamma!r} does not scale axes {start} and on of {data!r}")
+    shape: list[Dim] = list(data.shape)
+    for index, length in enumerate(gamma.shape, start):
+        shape[index] = join_dim(shape[index], length)
+    return TensorType(shape, data.dtype)
+
+
+def _complete_rms_norm(
+    data: TensorType | None, gamma: TensorType | None, *, axis: int, epsilon: float
+) -> tuple[TensorType | None, ...]:
+    if data is None or gamma is not None:
+        return data, gamma
+    return data, TensorType(data.shape[normalize_axis(axis, data.rank) :], data.dtype)
+
+
+def _decompose_rms_norm(data: Expr, gamma: Expr, *, axis: int, epsilon: float) -> Expr:
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
+    axes = tuple(range(normalize_axis(axis, data.type.rank), data.type.rank))
+    power = call("mean", call("multiply", data, data), axis=axes, keepdims=True)
+    factor = call("rsqrt", call("add", power, const(epsilon, data.type.dtype)))
+    return call("multiply", call("multiply", data, factor), gamma)
+
+
+@relay_op(
+    "serde.rms_norm",
+    infer=_rms_norm_type,
+    complete=_complete_rms_norm,
+    decompose=_decompose_rms_norm,
+    samples=[sample((2, 3, 4), (4,)), sample((2, 3, 4), (3, 4), axis=1, epsilon=1e-3)],
+)
+def rms_norm(data: Array, gamma: Array, *, axis: int = -1, epsilon: float = 1e-5) -> Array:
+    """`data` divided by its root mean square over the axes from `axis` on, then scaled.
+
+    `gamma` has the lengths of those axes (Zhang and Sennrich, 2019).
+    """
+    wide = widen(data)
+    axes = tuple(range(axis % data.ndim, data.ndim))
+    power = np.square(wide).mean(axes, keepdims=True) + wide.dtype.type(epsilon)
+    return (wide / np.sqrt(power) * widen(gamma)).astype(data.dtype, copy=False)
+
+
+def _layer_norm_type(
+    data: TensorType,
+    gamma: TensorType,
+    beta: TensorType | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_dtype: np.dtype[AnyValue],
+) -> tuple[TensorType, TensorType, TensorType]:
+    stash = dtype_name(stash_dtype)
+    if not is_float(stash):
+        raise TypeInferenceError(f"stash_dtype: expected a floating-point type, found {stash}")
+    result = _rms_norm_type(data, gamma, axis=axis, epsilon=epsilon)
+    if beta is not None:
+        result = _rms_norm_type(result, beta, axis=axis, epsilon=epsilon)
+    start = normalize_axis(axis, data.rank)
+    kept = TensorType([*data.shape[:start], *[1] * (data.rank - start)], stash)
+    return result, kept, kept
+
+
+def _complete_layer_norm(
+    data: TensorType | None,
+    gamma: TensorType | None,
+    beta: TensorType | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_dtype: np.dtype[AnyValue],
+) -> tuple[TensorType | None, ...]:
+    if data is None:
+        return data, gamma, beta
+    vector = TensorType(data.shape[normalize_axis(axis, data.rank) :], data.dtype)
+    return data, gamma or vector, beta or vector
+
+
+def _as(data: Expr, dtype: str) -> Expr:
+    if isinstance(data.type, TensorType) and data.type.dtype == dtype:
+        return data
+    return call("cast", data, dtype=dtype)
+
+
+def _decompose_layer_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_dtype: np.dtype[AnyValue],
+) -> Expr:
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
+    stash, dtype, rank = dtype_name(stash_dtype), data.type.dtype, data.type.rank
+    axes = tuple(range(normalize_axis(axis, rank), rank))
+    wide = _as(data, stash)
+    mean = call("mean", wide, axis=axes, keepdims=True)
+    centred = call("subtract", wide, mean)
+    variance = call("mean", call("multiply", centred, centred), axis=axes, keepdims=True)
+    inverse = call("rsqrt", call("add", variance, const(epsilon, stash)))
+    result = call("multiply", _as(call("multiply", centred, inverse), dtype), gamma)
+    if beta is not None:
+        result = call("add", result, beta)
+    return Tuple([result, mean, inverse])
+
+
+@relay_op(
+    "serde.layer_norm",
+    infer=_layer_norm_type,
+    complete=_complete_layer_norm,
+    decompose=_decompose_layer_norm,
+    samples=[
+        sample((2, 3, 4), (4,), (4,)),
+        sample((2, 3, 4), (3, 4), (3, 4), axis=1, epsilon=1e-3),
+        sample((2, 3, 4), (2, 3, 4), axis=0),
+        sample(tensor((2, 8), "float16"), tensor((8,), "float16"), tensor((8,), "float16")),
+    ],
+)
+def layer_norm(
+    data: Array,
+    gamma: Array,
+    beta: Array | None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_dtype: np.dtype[AnyValue] = _FLOAT32,
+) -> tuple[Array, Array, Array]:
+    """`data` standardised over the axes from `axis` on, scaled and shifted; then mean and spread.
+
+    `gamma` and `beta` have the lengths of those axes (Ba, Kiros and Hinton, 2016). The second
+    and third result are the mean and the inverse of the standard deviation; they, and what
+    standardises, are computed in `stash_dtype`. ``nn.layer_norm`` takes one axis, any.
+    """
+    axes = tuple(range(axis % data.ndim, data.ndim))
+    wide = widen(data.astype(stash_dtype, copy=False))
+    mean = wide.mean(axes, keepdims=True)
+    centred = wide - mean
+    power = np.square(centred).mean(axes, keepdims=True) + wide.dtype.type(epsilon)
+    inverse = 1 / np.sqrt(power)
+    result = widen((centred * inverse).astype(data.dtype)) * widen(gamma)
+    if beta is not None:
+        result = result + widen(beta)
+    return result.astype(data.dtype), mean.astype(stash_dtype), inverse.astype(stash_dtype)

@@ -1,0 +1,173 @@
+"""Losses: negative log likelihood and the cross entropy of a softmax."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, Tuple, const
+from serde.relay.op.activation import log_softmax
+from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _nll_loss_type(
+    predictions: TensorType,
+    targets: TensorType,
+    weights: TensorType,
+    *,
+    reduction: str,
+    ignore_index: int,
+) -> TensorType:
+    require_float(predictions)
+    dtype = require_same_dtype(predictions, weights)
+    if predictions.rank != targets.rank + 1 or weights.rank != 1:
+        raise TypeInferenceError(
+            f"targets {targets!r} and weights {weights!r} do not fit predictions {predictions!r}"
+        )
+    if targets.dtype not in ("int32", "int64"):
+        raise TypeInferenceError(f"expected classes as int32 or int64, found {targets!r}")
+    classes = min(1, targets.rank)
+    join_dim(predictions.shape[classes], weights.shape[0])
+    rest = predictions.shape[:classes] + predictions.shape[classes + 1 :]
+    shape = [join_dim(a, b) for a, b in zip(rest, targets.shape, strict=True)]
+    return TensorType(shape if reduction == "none" else (), dtype)
+
+
+_CLASSES = tensor((4,), "int32", low=0, high=4)
+
+
+@relay_op(
+    "nn.nll_loss",
+    infer=_nll_loss_type,
+    samples=[
+        sample((4, 5), _CLASSES, tensor((5,), low=0.5), ignore_index=-100),
+        sample((4, 5), _CLASSES, tensor((5,), low=0.5), reduction="sum", ignore_index=2),
+        sample((2, 5, 3), np.array([[0, -1, 4], [-1, 2, 3]], np.int64), (5,), reduction="none",
+               ignore_index=-1),
+        sample((5,), tensor((), "int32", low=0, high=4), (5,), reduction="none", ignore_index=-1),
+    ],
+)  # fmt: skip
+def nll_loss(
+    predictions: Array,
+    targets: Array,
+    weights: Array,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+    ignore_index: int,
+) -> Array:
+    """The weighted negative of the prediction of each target class; 0 where that is ignored.
+
+    Classes are on axis 1, of a vector on its only axis. The mean divides by the sum of the
+    weights.
+    """
+    axis = min(1, targets.ndim)
+    kept = targets != ignore_index
+    classes = np.where(kept, targets, 0)
+    found = np.take_along_axis(predictions, np.expand_dims(classes, axis), axis).squeeze(axis)
+    factors = np.where(kept, weights[classes], 0).astype(np.float64)
+    losses = -found * factors
+    if reduction == "mean":
+        losses = losses.sum() / factors.sum()
+    elif reduction == "sum":
+        losses = losses.sum()
+    return np.asarray(losses).astype(predictions.dtype)
+
+
+@builder("nn.nll_loss")
+def build_nll_loss(
+    predictions: Expr,
+    targets: Expr,
+    weights: Expr,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> Expr:
+    """Build ``nn.nll_loss``."""
+    return call(
+        "nn.nll_loss",
+        predictions,
+        targets,
+        weights,
+        reduction=reduction,
+        ignore_index=ignore_index,
+    )
+
+
+def _cross_entropy_type(
+    scores: TensorType,
+    labels: TensorType,
+    weights: TensorType | None,
+    *,
+    reduction: str,
+    ignore_index: int | None,
+) -> tuple[TensorType, TensorType]:
+    if scores.rank < 2:
+        raise TypeInferenceError(f"expected scores of rank 2 or more, found {scores!r}")
+    factors = TensorType([scores.shape[1]], scores.dtype) if weights is None else weights
+    loss = _nll_loss_type(
+        scores, labels, factors, reduction=reduction, ignore_index=ignore_index or 0
+    )
+    return loss, scores
+
+
+def _decompose_cross_entropy(
+    scores: Expr,
+    labels: Expr,
+    weights: Expr | None,
+    *,
+    reduction: str,
+    ignore_index: int | None,
+) -> Expr:
+    """Without `ignore_index` no label is ignored, since none is negative."""
+    if not isinstance(scores.type, TensorType):
+        raise TypeInferenceError(f"{scores!r} has no type, so its decomposition has no dtype")
+    classes, dtype = scores.type.shape[1], scores.type.dtype
+    if weights is not None:
+        factors = weights
+    elif isinstance(classes, int):
+        factors = const(np.ones(classes), dtype)
+    else:
+        factors = call("ones_like", call("max", scores, axis=1, exclude=True))
+    likelihood = call("nn.log_softmax", scores, axis=1)
+    skipped = -1 if ignore_index is None else ignore_index
+    loss = call(
+        "nn.nll_loss", likelihood, labels, factors, reduction=reduction, ignore_index=skipped
+    )
+    return Tuple([loss, likelihood])
+
+
+@relay_op(
+    "serde.softmax_cross_entropy_loss",
+    infer=_cross_entropy_type,
+    decompose=_decompose_cross_entropy,
+    samples=[
+        sample((4, 5), _CLASSES),
+        sample((4, 5), _CLASSES, tensor((5,), low=0.5), reduction="sum", ignore_index=2),
+        sample((2, 5, 3), np.array([[0, -1, 4], [-1, 2, 3]], np.int64), tensor((5,), low=0.5),
+               reduction="none", ignore_index=-1),
+        sample((4, 5), _CLASSES, tensor((5,), low=0.5), ignore_index=1),
+    ],
+)  # fmt: skip
+def softmax_cross_entropy_loss(
+    scores: Array,
+    labels: Array,
+    weights: Array | None,
+    *,
+    reduction: Literal["mean", "sum", "none"] = "mean",
+    ignore_index: int | None = None,
+) -> tuple[Array, Array]:
+    """The negative log likelihood of each label under a softmax of axis 1, and that softmax's log.
+
+    The mean divides by the sum of the labels' weights, of which each is one where none are
+    given; a label equal to `ignore_index` has neither loss nor weight.
+    """
+    likelihood = log_softmax(scores, axis=1)
+    factors = np.ones(scores.shape[1], scores.dtype) if weights is None else weights
+    skipped = -1 if ignore_index is None else ignore_index
+    loss = nll_loss(likelihood, labels, factors, reduction=reduction, ignore_index=skipped)
+    return loss, likelihood
