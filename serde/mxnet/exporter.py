@@ -195,7 +195,7 @@ def export_function(
         hidden = {} if weight is not None else _declaration(type_)
         values[param] = builder.variable(param.name_hint, type_, weight, hidden)
     context = ExportContext(builder, np_shape)
-    biases = fused_biases(use_counts(main.body))
+    biases = fused_biases(use_counts(main.body), dense_rank=None)
     skipped = {call for call, _bias in biases.values()}
     for node in post_order(main.body):
         if node in values or node in skipped or isinstance(node, OpDef):

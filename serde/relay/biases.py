@@ -23,13 +23,13 @@ BIASED = {
 
 
 def fused_biases(
-    uses: Mapping[Expr, int], *, dense_ranks: tuple[int, ...] = (2,)
+    uses: Mapping[Expr, int], *, dense_rank: int | None = 2
 ) -> dict[Expr, tuple[Call, Expr]]:
     """Return the additions of a bias that can be part of their only producer.
 
     Args:
         uses: How often each node is used, as :func:`serde.relay.visit.use_counts` says.
-        dense_ranks: Ranks of a dense layer's result with which the target adds a bias.
+        dense_rank: Rank of a dense layer's result with which the target adds a bias; None: any.
 
     Returns:
         For each addition, the producer and the bias.
@@ -49,7 +49,7 @@ def fused_biases(
         type_ = producer.type
         if not isinstance(type_, TensorType):
             continue
-        if layout is None and type_.rank not in dense_ranks:
+        if layout is None and dense_rank not in (None, type_.rank):
             continue
         channel = producer.attrs[layout].index("C") if layout else type_.rank - 1
         if node.attrs["axis"] % type_.rank == channel:

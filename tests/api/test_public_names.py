@@ -21,6 +21,8 @@ PUBLIC = {
     "convert",
     "export_model",
     "from_relay",
+    "import_model",
+    "import_to_gluon",
     "relay",
     "to_relay",
 }
