@@ -175,7 +175,21 @@ class _Walk:
             source_format="mxnet",
             source_version=self.model.version,
         )
-        return RelayModel(IRModule({"main": main}), self.params, meta)
+        return RelayModel(IRModule({"main": main}), self.params, meta, self._values())
+
+    def _values(self) -> dict[str, Expr]:
+        """Return what each node gives: by the node's name (and ``:1``...) and the output's.
+
+        A name that stands for several values is left out.
+        """
+        found: dict[str, Expr | None] = {}
+        for index, results in sorted(self.results.items()):
+            node = self.model.graph.nodes[index]
+            for number, value in enumerate(results):
+                own = node.name if len(results) == 1 else f"{node.name}:{number}"
+                for name in dict.fromkeys((own, self._output_name(Entry(index, number)))):
+                    found[name] = value if found.get(name, value) is value else None
+        return {name: value for name, value in found.items() if value is not None}
 
     def _output_name(self, entry: Entry) -> str:
         """Return the name that ``Symbol.list_outputs`` gives a head."""

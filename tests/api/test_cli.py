@@ -55,7 +55,7 @@ def test_convert_prints_stages_tables_and_the_path(
     out, err = capsys.readouterr()
     assert out == "o.toy\n"
     assert untimed(err) == (
-        "load T s\ntoy -> relay T s\noptimize T s\nrelay -> toy T s\ncheck T s\nsave T s\n"
+        "load T s\ntoy -> relay T s\noptimize T s\nrelay -> toy T s\nsave T s\ncheck T s\n"
         "\n"
         "toy    before  toy    after\n"
         "Limit       1  Limit      1\n"

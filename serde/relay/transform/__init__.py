@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.relay.transform.base import FunctionPass, Pass, Sequential
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.cse import EliminateCommonSubexpr
+from serde.relay.transform.cut import cut
 from serde.relay.transform.dead_code import DeadCodeElimination
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.fold_shape import FoldShape
@@ -22,5 +23,6 @@ __all__ = [
     "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant",
     "FoldShape", "FunctionPass", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
     "QuantizedAsFloat", "RaiseRecursion", "Sequential", "SimplifyExpr", "SimplifyInference",
-    "ToFloat16", "ToGraphNormalForm", "extension_patterns", "float16_overflows", "fold_weights",
+    "ToFloat16", "ToGraphNormalForm", "cut", "extension_patterns", "float16_overflows",
+    "fold_weights",
 ]  # fmt: skip
