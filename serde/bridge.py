@@ -23,6 +23,7 @@ from typing import ClassVar, SupportsIndex
 from serde.errors import FormatError, OptionError
 from serde.relay.dims import Any, DimLike, SymDim
 from serde.relay.model import RelayModel
+from serde.relay.types import TensorType, Type
 from serde.report import Report
 from serde.weights import dtype_name
 
@@ -132,6 +133,14 @@ class TensorSummary:
     name: str
     shape: tuple[int | str, ...] | None = None
     dtype: str | None = None
+
+    @classmethod
+    def of(cls, name: str, type_: Type | None) -> TensorSummary:
+        """Return what a type says of a tensor."""
+        if not isinstance(type_, TensorType):
+            return cls(name)
+        shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
+        return cls(name, shape, type_.dtype)
 
 
 @dataclass(frozen=True, slots=True)

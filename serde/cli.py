@@ -1,8 +1,9 @@
-"""The command line: ``serde convert | inspect | check | formats | ops``.
+"""The command line: ``serde convert | inspect | check | diff | formats | ops``.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
-model is refused, 2 usage, 3 malformed input, 4 the check failed, 5 it could not
-be made, 6 a package is missing, 70 a defect of serde, 130 interrupted.
+model is refused (of ``diff``, as of diff(1): the models differ), 2 usage, 3
+malformed input, 4 the check failed, 5 it could not be made, 6 a package is
+missing, 70 a defect of serde, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -384,6 +385,50 @@ def inspect(ctx: click.Context, /, **options: Any) -> None:
         run.terminal.table(table)
     if found.relay_text is not None:
         run.terminal.line(found.relay_text)
+
+
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("left", metavar="LEFT")
+@click.argument("right", metavar="RIGHT")
+@_reading_flags
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the right model.")
+@click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
+@_printing_flags
+@click.pass_context
+def diff(ctx: click.Context, /, **options: Any) -> None:
+    """Show what differs between two models; exit with 1 if anything does."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.comparison import diff as diff_models
+    from serde.render import difference_lines, difference_tables
+
+    try:
+        found = diff_models(
+            options["left"],
+            options["right"],
+            left_format=options["source_format"],
+            right_format=options["target_format"],
+            weights=options["weights"],
+            report=run.report,
+            **_reading(options),
+            **_given(ctx, options),
+        )
+    except ConversionError as error:
+        raise _not_compared(error) from error
+    if run.as_json:
+        run.terminal.raw(as_json({"exit_code": int(not found.equal), **found.as_dict()}))
+    else:
+        for table in difference_tables(found):
+            run.terminal.table(table)
+        for line in difference_lines(found):
+            run.terminal.line(line)
+    if not found.equal:
+        ctx.exit(1)
+
+
+def _not_compared(error: ConversionError) -> Exception:
+    """Return what a model that cannot be read ends a diff with: not the code of a difference."""
+    return error if isinstance(error, ConverterBug) else CheckError(f"not compared: {error}")
 
 
 @cli.command()
