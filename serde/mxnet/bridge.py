@@ -21,10 +21,19 @@ class MxnetImportOptions(ImportOptions):
 
     Attributes:
         epoch: Which ``prefix-NNNN.params`` to read; the newest if left out.
+        keep_labels: Keep inputs that only training needs, such as labels, as inputs that
+            nothing uses; otherwise they are left out.
     """
 
     epoch: int | None = field(
         default=None, metadata={"help": "Epoch of the parameter file beside the symbol."}
+    )
+    keep_labels: bool = field(
+        default=False,
+        metadata={
+            "flag": "--keep-labels/--drop-labels",
+            "help": "Keep inputs that only training needs, or leave them out (the default).",
+        },
     )
 
 
@@ -82,7 +91,8 @@ class MxnetBridge(Bridge):
         """Return the model as Relay."""
         from serde.mxnet.graph import to_relay
 
-        return to_relay(model, options, report)
+        own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
+        return to_relay(model, options, report, keep_labels=own.keep_labels)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as MXNet's graph and parameters."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from serde.bridge import ImportOptions
@@ -11,6 +11,7 @@ from serde.converters import ImportContext
 from serde.errors import OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
+from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
 from serde.relay.dims import DimLike
@@ -43,11 +44,19 @@ WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnect
 SPARSE = "sparse-as-dense"
 
 
-def to_relay(model: MxnetModel, options: ImportOptions, report: Report) -> RelayModel:
+def to_relay(
+    model: MxnetModel, options: ImportOptions, report: Report, *, keep_labels: bool = False
+) -> RelayModel:
     """Return the graph as Relay.
 
     Inputs that only training needs, such as labels, are left out: an operator
     whose further inputs do not bear on its result does not lead to them.
+
+    Args:
+        model: The graph and its parameters.
+        options: Shapes and dtypes of inputs, and what is allowed.
+        report: Filled with gaps.
+        keep_labels: Whether those inputs become inputs that nothing uses.
 
     Raises:
         OptionError: An input's shape is missing, or an option names no input.
@@ -60,6 +69,8 @@ def to_relay(model: MxnetModel, options: ImportOptions, report: Report) -> Relay
         if node.op != "null" and walk.needed[index]:
             walk.results[index] = walk.convert(node, walk.needed[index])
     report.raise_if_refused()
+    if keep_labels:
+        walk.add_labels()
     return walk.finish()
 
 
@@ -100,7 +111,7 @@ class _Walk:
                 continue
             self.results[index] = [self._input(index, node, shape)]
         if missing:
-            raise OptionError(_missing_shapes(list(dict.fromkeys(missing))))
+            raise OptionError(missing_text(self.model, list(dict.fromkeys(missing))))
 
     def _weight(self, name: str, weight: Weight) -> Var:
         if name not in self.weights:
@@ -159,6 +170,38 @@ class _Walk:
         if len(results) < outputs:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
         return results
+
+    def add_labels(self) -> None:
+        """Make inputs of the variables without a value that no result depends on."""
+        nodes = self.model.graph.nodes
+        values = {**self.model.arg, **self.model.aux}
+        implied = self._label_shapes()
+        missing = []
+        for index, node in enumerate(nodes):
+            if not node.is_variable or node.name in values or node.name in self.inputs:
+                continue
+            given = self.options.input_shapes.get(node.name, _declared_shape(node))
+            shape = implied.get(index) if given is None else given
+            if shape is None:
+                missing.append(node.name)
+                continue
+            self._input(index, node, shape)
+        if missing:
+            raise OptionError(missing_text(self.model, missing))
+        order = {node.name: None for node in nodes if node.name in self.inputs}
+        self.inputs = {name: self.inputs[name] for name in order}
+
+    def _label_shapes(self) -> dict[int, Sequence[DimLike]]:
+        """Return the shapes that loss heads imply, by the position of the variable."""
+        found: dict[int, Sequence[DimLike]] = {}
+        for index, node in enumerate(self.model.graph.nodes):
+            if node.is_variable or len(node.inputs) < 2 or not self.needed[index]:
+                continue
+            type_ = self._value(node.inputs[0]).type
+            shape = label_shape(node, type_.shape) if isinstance(type_, TensorType) else None
+            if shape is not None:
+                found[node.inputs[1].node] = shape
+        return found
 
     def _value(self, entry: Entry) -> Expr:
         return self.results[entry.node][entry.index]
@@ -238,13 +281,3 @@ def _declared_shape(node: Node) -> Sequence[DimLike] | None:
     if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
         return None
     return shape
-
-
-def _missing_shapes(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    shapes: Mapping[str, tuple[int, ...]] = {names[0]: (1, 3, 224, 224)}
-    return (
-        f"the {'shape' if len(names) == 1 else 'shapes'} of {shown} "
-        f"{'is' if len(names) == 1 else 'are'} missing; "
-        f"give --input-shape {names[0]}:1,3,224,224 or input_shapes={dict(shapes)}"
-    )
