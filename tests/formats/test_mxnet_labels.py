@@ -14,7 +14,7 @@ import serde
 from serde.cli import main
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
-from serde.relay.dims import symbol
+from serde.relay.dims import symbol as length
 from serde.relay.types import TensorType
 
 
@@ -52,7 +52,7 @@ def test_a_kept_label_has_the_shape_that_mxnet_infers(mx: Any, case: str) -> Non
     expected, _, _ = symbol.infer_shape(data=shape)
     model = serde.to_relay(symbol, {}, input_shapes={"data": shape}, keep_labels=True)
     assert list(model.meta.inputs) == symbol.list_arguments()
-    types = [TensorType(length, "float32") for length in expected]
+    types = [TensorType(sizes, "float32") for sizes in expected]
     assert [variable.type for variable in model.inputs()] == types
 
 
@@ -60,7 +60,7 @@ def test_a_kept_label_follows_the_batch(mx: Any) -> None:
     symbol = mx.sym.SoftmaxOutput(mx.sym.var("data"), multi_output=True, name="softmax")
     given: dict[str, Any] = {"input_shapes": {"data": ("N", 3, "H", "W")}, "keep_labels": True}
     label = serde.to_relay(symbol, {}, **given).inputs()[1]
-    assert label.type == TensorType(("N", symbol("H") * symbol("W")), "float32")
+    assert label.type == TensorType(("N", length("H") * length("W")), "float32")
     given["input_shapes"]["softmax_label"] = ("N", 7)
     label = serde.to_relay(symbol, {}, **given).inputs()[1]
     assert label.type == TensorType(("N", 7), "float32")
