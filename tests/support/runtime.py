@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,12 @@ def skip_empty_sequences(lengths: Iterable[np.ndarray]) -> None:
     """Skip what is left of a test where ONNX Runtime crashes on sequences of length 0."""
     if OLD_RUNTIME and any((each == 0).any() for each in lengths):
         pytest.skip("ONNX Runtime 1.23 crashes in recurrent layers on sequences of length 0")
+
+
+def skip_rnn_of_other_activations(activations: Sequence[str]) -> None:
+    """Skip what is left of a test where ONNX Runtime's RNN writes beyond its memory."""
+    if OLD_RUNTIME and activations:
+        pytest.skip("ONNX Runtime 1.23 crashes in an RNN whose activations are named")
 
 
 @functools.cache
