@@ -120,16 +120,19 @@ class FormatCommand(click.Command):
     def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._directions = (reads, writes)
-        self._generated: list[click.Option] | None = None
+        self._generated: dict[tuple[str, ...], list[click.Option]] = {}
 
     @property
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
-        if self._generated is None:
-            from serde.flags import generated_options
+        from serde.bridge import format_names
+        from serde.flags import generated_options
 
-            self._generated = generated_options(_option_classes(*self._directions), taken=_BY_HAND)
-        return self._generated
+        names = tuple(format_names())
+        if names not in self._generated:
+            classes = _option_classes(*self._directions)
+            self._generated[names] = generated_options(classes, taken=_BY_HAND)
+        return self._generated[names]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters of the command, those of the formats before the common ones."""

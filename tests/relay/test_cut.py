@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from support.runtime import run_onnx
 
@@ -159,6 +161,43 @@ def test_nodes_of_one_name_are_told_apart_by_no_number() -> None:
     whole = relay.RelayModel(mod, {}, relay.ModelMeta(inputs=("x",), outputs=("p", "q")))
     with pytest.raises(OptionError, match="same has several results; name what they go into"):
         cut(whole, outputs=["same"])
+
+
+def onnx_model() -> bytes:
+    """Relu, Split and Add; only the split has a name for its node."""
+    text = """
+    <ir_version: 8, opset_import: ["" : 13]>
+    agraph (float[N, 4] x) => (float[N, 2] total) {
+        bent = Relu (x)
+        left, right = Split <axis = 1> (bent)
+        shifted = Exp (right)
+        total = Add (left, shifted)
+    }
+    """
+    model = onnx.parser.parse_model(text)
+    model.graph.node[1].name = "halves"
+    return model.SerializeToString()
+
+
+def test_values_of_an_onnx_model_are_called_as_its_tensors(tmp_path: Path) -> None:
+    source, target = tmp_path / "whole.onnx", tmp_path / "part.onnx"
+    source.write_bytes(onnx_model())
+    serde.convert(source, target, inputs=["right", "left"], outputs=["shifted", "total"])
+    right, left = X[:, :2], X[:, 1:]
+    names, (shifted, total) = run_onnx(target, {"right": right, "left": left})
+    assert names == ["shifted", "total"]
+    np.testing.assert_allclose(shifted, np.exp(right), rtol=1e-6)
+    np.testing.assert_allclose(total, left + np.exp(right), rtol=1e-6)
+
+
+def test_results_of_an_onnx_node_are_numbered(tmp_path: Path) -> None:
+    source, target = tmp_path / "whole.onnx", tmp_path / "part.onnx"
+    source.write_bytes(onnx_model())
+    serde.convert(source, target, inputs="bent", outputs=["halves:1", "left"])
+    bent = np.arange(8, dtype="float32").reshape(2, 4)
+    _, (second, first) = run_onnx(target, {"bent": bent})
+    np.testing.assert_array_equal(second, bent[:, 2:])
+    np.testing.assert_array_equal(first, bent[:, :2])
 
 
 def net(mx: Any) -> Any:
