@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.engines import engine_for_path, engine_for_source
 from serde.errors import CheckError, FormatError, OptionError
+from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
@@ -216,6 +218,7 @@ def convert(
     check: bool | int = False,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    tensor_mapping: PathLike | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -230,6 +233,8 @@ def convert(
         check: Run source and target on this many seeded inputs before the target appears.
         tolerance: What the check accepts; by dtype if left out.
         dims: Lengths of dynamic dimensions during the check.
+        tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
+            of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target.
 
@@ -248,6 +253,7 @@ def convert(
     loaded, model = _read(reader, source, params, own, report)
     part = cut_out(model, passes)
     native = _write(writer, part, passes, bound, report)
+    mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
     saving = ExitStack()
 
     def verify(path: Path) -> None:
@@ -277,6 +283,9 @@ def convert(
             before_commit=verify if check else None,
         )
     report.facts |= {"path": str(path), "bytes": path.stat().st_size}
+    if tensor_mapping is not None:
+        text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
+        Path(tensor_mapping).write_text(text, encoding="utf-8")
     return report
 
 

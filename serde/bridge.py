@@ -33,6 +33,7 @@ __all__ = [
     "ExportOptions",
     "ImportOptions",
     "ModelSummary",
+    "TensorNames",
     "TensorSummary",
     "bind_options",
     "format_names",
@@ -172,6 +173,16 @@ class ModelSummary:
         return all(t.shape is not None and t.dtype is not None for t in tensors)
 
 
+@dataclass(frozen=True, slots=True)
+class TensorNames:
+    """What a native model calls its inputs, outputs, weights and nodes, in its order."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weights: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+
+
 class Bridge(ABC):
     """A format: how its bytes are read and written, and how its models become Relay and back.
 
@@ -257,6 +268,14 @@ class Bridge(ABC):
     def summary(self, model: AnyValue) -> ModelSummary:
         """Return what a native model says about itself, without conversion."""
         return ModelSummary()
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return what a native model calls its tensors and nodes.
+
+        Raises:
+            OptionError: The format does not say.
+        """
+        raise OptionError(f"format {self.name} does not say what its tensors are called")
 
     def bind_import(self, given: Mapping[str, AnyValue]) -> AnyValue:
         """Return the options of reading made of `given`.

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.relay.model import RelayModel
 from serde.report import Report
 
@@ -132,6 +139,17 @@ class MxnetBridge(Bridge):
         for alias, op in sorted(ALIASES.items()):
             others.setdefault(op, []).append(alias)
         return [(op, ", ".join(others.get(op, ()))) for op, _version in TABLE.imported()]
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of the symbol's inputs, outputs, parameters and nodes."""
+        from serde.mxnet.graph import head_names
+
+        return TensorNames(
+            inputs=tuple(model.inputs),
+            outputs=head_names(model.graph),
+            weights=(*model.arg, *model.aux),
+            nodes=tuple(node.name for node in model.graph.nodes if not node.is_variable),
+        )
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node, variables left out."""

@@ -23,7 +23,7 @@ from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Weight
 
-__all__ = ["to_relay"]
+__all__ = ["head_names", "to_relay"]
 
 NUMBERED = frozenset({"SliceChannel", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
@@ -236,15 +236,29 @@ class _Walk:
 
     def _output_name(self, entry: Entry) -> str:
         """Return the name that ``Symbol.list_outputs`` gives a head."""
-        node = self.model.graph.nodes[entry.node]
-        if node.op == "null":
-            return node.name
-        op = canonical_name(node.op)
-        if op in OUTPUT_NAMES:
-            return f"{node.name}_{OUTPUT_NAMES[op][entry.index]}"
-        if len(self.results[entry.node]) > 1 or op in NUMBERED:
-            return f"{node.name}_output{entry.index}"
-        return f"{node.name}_output"
+        several = len(self.results[entry.node]) > 1
+        return _output_name(self.model.graph.nodes[entry.node], entry.index, several)
+
+
+def head_names(graph: Graph) -> tuple[str, ...]:
+    """Return the names of the outputs; a node has several outputs if a further one is used."""
+    used = [*graph.heads, *(entry for node in graph.nodes for entry in node.inputs)]
+    several = {entry.node for entry in used if entry.index}
+    return tuple(
+        _output_name(graph.nodes[entry.node], entry.index, entry.node in several)
+        for entry in graph.heads
+    )
+
+
+def _output_name(node: Node, index: int, several: bool) -> str:
+    if node.op == "null":
+        return node.name
+    op = canonical_name(node.op)
+    if op in OUTPUT_NAMES:
+        return f"{node.name}_{OUTPUT_NAMES[op][index]}"
+    if several or op in NUMBERED:
+        return f"{node.name}_output{index}"
+    return f"{node.name}_output"
 
 
 def _used_inputs(node: Node) -> Sequence[Entry]:

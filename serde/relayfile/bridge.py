@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -109,6 +116,13 @@ class RelayBridge(Bridge):
     def complete(self, model: AnyValue) -> AnyValue:
         """Return the module and its parameters as arrays, as TVM's frontends do."""
         return model.mod, {name: weight.array() for name, weight in model.params.items()}
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of inputs, outputs and parameters; nodes have none in the text."""
+        from serde.relayfile.graph import to_relay
+
+        found = to_relay(model, shapes={}, dtypes={}, lift_above=None)
+        return TensorNames(found.meta.inputs, found.meta.outputs, tuple(found.params))
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every call of every function."""

@@ -284,6 +284,7 @@ def test_refused(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "toy -> relay: 2 of 2 nodes cannot be converted\n"
         "  Fold   x1  no importer [f]\n"
         "  Limit  x1  low=2.0 is above high=1.0 (swap them) [l]\n"
+        "0 of 2 nodes can be converted\n"
     )
     assert not Path("o.toy").exists()
 
