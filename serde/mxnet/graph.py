@@ -14,6 +14,7 @@ from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
 from serde.relay.model import ModelMeta, RelayModel
@@ -44,6 +45,7 @@ WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnect
 SPARSE = "sparse-as-dense"
 
 
+@without_collection()
 def to_relay(
     model: MxnetModel, options: ImportOptions, report: Report, *, keep_labels: bool = False
 ) -> RelayModel:
