@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal
 
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.errors import OptionError
 from serde.relay.model import RelayModel
 from serde.report import Report
@@ -189,6 +196,17 @@ class OnnxBridge(Bridge):
         }
         rows = [(op, f"read, versions {', '.join(known)}") for op, known in sorted(read.items())]
         return rows + [(op, f"written from version {v}") for op, v in sorted(lowest.items())]
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of the graph's inputs, outputs, initializers and nodes."""
+        graph = model.proto.graph
+        weights = dict.fromkeys((*(each.name for each in graph.initializer), *model.weights))
+        return TensorNames(
+            inputs=tuple(each.name for each in graph.input if each.name not in weights),
+            outputs=tuple(each.name for each in graph.output),
+            weights=tuple(weights),
+            nodes=tuple(each.name for each in graph.node),
+        )
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node of the graph, its subgraphs and functions."""

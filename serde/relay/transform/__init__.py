@@ -13,6 +13,7 @@ from serde.relay.transform.combine_parallel import (
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.cse import EliminateCommonSubexpr
+from serde.relay.transform.cut import cut
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
 from serde.relay.transform.fast_math import FastMath
 from serde.relay.transform.flatten_atrous import FlattenAtrousConv
@@ -43,6 +44,6 @@ __all__ = [
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "RaiseRecursion",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
-    "ToFloat16", "ToGraphNormalForm", "channels_first", "extension_patterns", "float16_overflows",
-    "fold_weights",
+    "ToFloat16", "ToGraphNormalForm", "channels_first", "cut", "extension_patterns",
+    "float16_overflows", "fold_weights",
 ]  # fmt: skip
