@@ -79,6 +79,7 @@ GAPS: dict[tuple[str, str], str] = {
         for index in range(6)
         for opset in ("11", "13")
     },
+    ("onnx-sample", "serde.loop-5-11"): "a Loop of ONNX carries sequences from version 13 on",
     ("onnx-sample", "take-3-11"): _FROM_12,
     ("onnx-sample", "take-4-11"): _FROM_12,
     **{

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
@@ -23,13 +25,16 @@ def export_loop(
 ) -> tuple[Value, ...]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
     inner = ctx.subgraph(body)
-    results = ctx.result_types()
+    results = ctx.result_value_types()
     if not results:
         return ()
+    require_sequences("Loop", results, ctx.version, SEQUENCE_SUBGRAPHS)
     number, *states = inner.inputs
     condition = TensorType((), "bool")
     carried, stacks = results[: len(state)], results[len(state) :]
-    elements = [TensorType(each.shape[1:], each.dtype) for each in stacks]
+    elements = [
+        TensorType(each.shape[1:], each.dtype) for each in stacks if isinstance(each, TensorType)
+    ]
     inputs = [number, ctx.input("going", condition), *_declared(states, carried)]
     return ctx.emit_tuple(
         "Loop",
@@ -90,7 +95,7 @@ def export_scan(
     )
 
 
-def _declared(inputs: tuple[Value, ...] | list[Value], types: list[TensorType]) -> list[Value]:
+def _declared(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Value]:
     """Return inputs of a body with types as wide as what goes round: in the symbols outside."""
     return [replace(value, type=type_) for value, type_ in zip(inputs, types, strict=True)]
 

@@ -14,6 +14,7 @@ from serde.relay.transform.inline import Inline, ToGraphNormalForm
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.raise_recursion import RaiseRecursion
+from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
@@ -21,6 +22,7 @@ from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_ov
 __all__ = [
     "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant",
     "FoldShape", "FunctionPass", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
-    "QuantizedAsFloat", "RaiseRecursion", "Sequential", "SimplifyExpr", "SimplifyInference",
-    "ToFloat16", "ToGraphNormalForm", "extension_patterns", "float16_overflows", "fold_weights",
+    "QuantizedAsFloat", "RaiseRecursion", "SequencesToTuples", "Sequential", "SimplifyExpr",
+    "SimplifyInference", "ToFloat16", "ToGraphNormalForm", "extension_patterns",
+    "float16_overflows", "fold_weights",
 ]  # fmt: skip
