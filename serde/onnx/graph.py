@@ -164,6 +164,14 @@ class ExportContext:
         """Return the types of all tensors and sequences that the converter must return."""
         return value_types(self.result)
 
+    def reserve(self, name: str) -> str:
+        """Take and return a name of the graph, for the names inside a body of it."""
+        return self._builder.reserve(name)
+
+    def maker(self, x: Value) -> str | None:
+        """Return the operator of the node that gives `x`, None for an input, weight or constant."""
+        return self._builder.makers.get(x.name)
+
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant of the graph."""
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled, widened
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call
+from serde.relay.dims import Any, Dim, product
+from serde.relay.expr import Call, Expr
 from serde.relay.op.linalg.sparse import resolved_shape
-from serde.relay.shapes import is_float
+from serde.relay.registry import call
+from serde.relay.shapes import broadcast, is_float
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -242,7 +247,7 @@ def _matrix(ctx: Ctx, data: Value, indices: Value, indptr: Value, columns: int) 
     return ctx.emit("Reshape", moved, ctx.ints([count * height, columns]))
 
 
-@OPS.exports("nn.sparse_dense")
+@OPS.exports("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def export_sparse_dense(
     ctx: Ctx, x: Value, data: Value, indices: Value, indptr: Value, *, sparse_lhs: bool
 ) -> Value:
@@ -323,6 +328,103 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
     return [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
 
 
+@OPS.imports("MatMul", since=(1, 9, 13))
+def import_matmul(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
+    return product_of(ctx, a, b)
+
+
+def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
+    """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
+    left, right = ctx.type(a).rank, ctx.type(b).rank
+    if right == 2:
+        return call("nn.matmul", a, b, units=None, transpose_b=False)
+    if right == 1:
+        column = relay.expand_dims(b, axis=1)
+        found = call("nn.matmul", a, column, units=None, transpose_b=False)
+        return relay.squeeze(found, axis=[left - 1])
+    if left == 1:
+        row = product_of(ctx, relay.expand_dims(a, axis=0), b)
+        return relay.squeeze(row, axis=[right - 2])
+    if left == right == 3:
+        return relay.nn.batch_matmul(a, b, transpose_b=False)
+    batch = broadcast(ctx.type(a).shape[:-2], ctx.type(b).shape[:-2])
+    rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
+    found = relay.nn.batch_matmul(
+        _one_batch(ctx, a, batch), _one_batch(ctx, b, batch), transpose_b=False
+    )
+    return relay.reshape(found, _lengths([*batch, rows, columns]))
+
+
+def _one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
+    """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
+    shape = ctx.type(x).shape
+    own, matrix = shape[:-2], shape[-2:]
+    if all(dim == 1 for dim in own):
+        return relay.reshape(x, _lengths([1, *matrix]))
+    if tuple(own) != tuple(batch):
+        if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
+            raise Unsupported(f"batches of {shape}, some without a length or a name")
+        x = relay.broadcast_to(x, [*batch, *matrix])
+    return relay.reshape(x, _lengths([product(batch), *matrix]))
+
+
+def _lengths(dims: Sequence[Dim]) -> list[Dim]:
+    """Return dimensions as an attribute: at most one of them may be what remains.
+
+    Raises:
+        Unsupported: More than one is without a length or a name.
+    """
+    if sum(isinstance(dim, Any) for dim in dims) > 1:
+        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
+    return [-1 if isinstance(dim, Any) else dim for dim in dims]
+
+
+@OPS.imports("Gemm", since=(7, 9, 11, 13))
+def import_gemm(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Expr:
+    left = relay.transpose(a, axes=[1, 0]) if transA else a
+    found: Expr
+    if transB:
+        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
+    else:
+        found = call("nn.matmul", left, b, units=None, transpose_b=False)
+    if alpha != 1.0:
+        found = relay.multiply(found, scalar_like(ctx, found, alpha))
+    if c is None:
+        return found
+    if beta != 1.0:
+        c = relay.multiply(c, scalar_like(ctx, c, beta))
+    type_ = ctx.type(c)
+    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
+        return relay.nn.bias_add(found, c, axis=1)
+    return relay.add(found, c)
+
+
+@OPS.imports("Gemm", since=(1, 6))
+def import_gemm_v1(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: bool = False,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Expr:
+    return import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
 def _is_behind_first(node: Call) -> bool:
     """ONNX never transforms the first axis."""
     data = node.args[0].type
@@ -340,3 +442,33 @@ def export_spectrum(
     if ctx.version >= 20:
         return ctx.emit("DFT", x, length, ctx.const(place, np.int64), **flags)
     return ctx.emit("DFT", x, length, axis=place, **flags)
+
+
+@OPS.exports("sparse_fill_empty_rows")
+def export_sparse_fill_empty_rows(
+    ctx: Ctx, indices: Value, values: Value, shape: Value, default: Value
+) -> tuple[Value, Value, Value]:
+    """Rows without a mark are empty; a stable order brings what is added to its place."""
+    (rank,) = ctx.static_lengths(indices, [1])
+    wide = widened(ctx, indices, "int64")
+    rows = ctx.emit("Gather", wide, ctx.const(0, np.int64), axis=1)
+    count = ctx.emit("Slice", widened(ctx, shape, "int64"), ctx.ints([0]), ctx.ints([1]))
+    marks = filled(ctx, ctx.emit("Shape", rows), 1, "int64")
+    taken = ctx.emit("ScatterElements", filled(ctx, count, 0, "int64"), rows, marks, axis=0)
+    empty = ctx.emit("Equal", taken, ctx.const(0, np.int64))
+    added = ctx.emit("Transpose", ctx.emit("NonZero", empty), perm=[1, 0])
+    padded = ctx.emit("Pad", added, ctx.ints([0, 0, 0, rank - 1]))
+    every = ctx.emit("Concat", wide, padded, axis=0)
+    filler = ctx.emit(
+        "Expand", default, ctx.emit("Slice", ctx.emit("Shape", added), ctx.ints([0]), ctx.ints([1]))
+    )
+    keys = ctx.emit("Gather", every, ctx.const(0, np.int64), axis=1)
+    _, order = ctx.emit_tuple("TopK", keys, ctx.emit("Shape", keys), outputs=2, axis=0, largest=0)
+    found = ctx.emit("Gather", every, order, axis=0)
+    dtype = ctx.type(indices).dtype
+    joined = ctx.emit("Concat", values, filler, axis=0)
+    return (
+        found if dtype == "int64" else cast(ctx, found, dtype),
+        ctx.emit("Gather", joined, order, axis=0),
+        empty,
+    )

@@ -1,0 +1,269 @@
+"""Functions of one tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise.convert import cast, filled, scalar_like
+from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.registry import call
+from serde.relay.shapes import is_float
+
+SAME = {
+    "abs": "Abs",
+    "acos": "Acos",
+    "acosh": "Acosh",
+    "asin": "Asin",
+    "asinh": "Asinh",
+    "atan": "Atan",
+    "atanh": "Atanh",
+    "cos": "Cos",
+    "cosh": "Cosh",
+    "exp": "Exp",
+    "fast_exp": "Exp",
+    "fast_tanh": "Tanh",
+    "log": "Log",
+    "negative": "Neg",
+    "sigmoid": "Sigmoid",
+    "sin": "Sin",
+    "sinh": "Sinh",
+    "sqrt": "Sqrt",
+    "tan": "Tan",
+    "tanh": "Tanh",
+}
+"""Relay's operator: the operator of ONNX that differs by its name only."""
+
+
+def same(target: str) -> Callable[..., Value]:
+    """Return the converter of an operator that differs by its name only."""
+
+    def export_same(ctx: Ctx, *operands: Value) -> Value:
+        return ctx.emit(target, *operands)
+
+    return export_same
+
+
+for _name, _target in SAME.items():
+    OPS.exports(_name)(same(_target))
+
+
+def _of_floats(target: str) -> Callable[..., Value]:
+    def export_of_floats(ctx: Ctx, x: Value) -> Value:
+        """An integer is whole already."""
+        return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
+
+    return export_of_floats
+
+
+OPS.exports("ceil")(_of_floats("Ceil"))
+
+
+OPS.exports("floor")(_of_floats("Floor"))
+
+
+@OPS.exports("erf", "fast_erf")
+def export_erf(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Erf", x)
+
+
+@OPS.exports("isnan")
+def export_isnan(ctx: Ctx, x: Value) -> Value:
+    return _property(ctx, "IsNaN", x)
+
+
+@OPS.exports("isinf")
+def export_isinf(ctx: Ctx, x: Value) -> Value:
+    return _property(ctx, "IsInf", x)
+
+
+def _property(ctx: Ctx, op: str, x: Value) -> Value:
+    """No integer is infinite or not a number; IsInf takes float16 from 20 on only."""
+    dtype = ctx.type(x).dtype
+    if not is_float(dtype):
+        return filled(ctx, ctx.emit("Shape", x), 0, "bool")
+    if dtype not in ("float32", "float64"):
+        x = cast(ctx, x, np.float32)
+    return ctx.emit(op, x)
+
+
+@OPS.exports("isfinite")
+def export_isfinite(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Not", ctx.emit("Or", export_isnan(ctx, x), export_isinf(ctx, x)))
+
+
+@OPS.exports("rsqrt")
+def export_rsqrt(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Reciprocal", ctx.emit("Sqrt", x))
+
+
+@OPS.exports("log2")
+def export_log2(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(2)))
+
+
+@OPS.exports("log10")
+def export_log10(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(10)))
+
+
+@OPS.exports("trunc")
+def export_trunc(ctx: Ctx, x: Value) -> Value:
+    if not is_float(ctx.type(x).dtype):
+        return x
+    return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Floor", ctx.emit("Abs", x)))
+
+
+@OPS.exports("round")
+def export_round(ctx: Ctx, x: Value) -> Value:
+    """Relay rounds a half away from zero, ONNX to even.
+
+    The fraction is compared on its own: adding a half first would round the
+    number just below one half up.
+    """
+    if not is_float(ctx.type(x).dtype):
+        return x
+    size = ctx.emit("Abs", x)
+    whole = ctx.emit("Floor", size)
+    below = ctx.emit("Less", ctx.emit("Sub", size, whole), ctx.scalar_like(x, 0.5))
+    up = ctx.emit("Add", whole, ctx.scalar_like(x, 1))
+    return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Where", below, whole, up))
+
+
+@OPS.exports("clip")
+def export_clip(ctx: Ctx, x: Value, *, a_min: float, a_max: float) -> Value:
+    """Integers are clipped with integers; before 12, Clip takes floats only."""
+    type_ = ctx.type(x)
+    if is_float(type_.dtype):
+        return ctx.emit("Clip", x, ctx.scalar_like(x, a_min), ctx.scalar_like(x, a_max))
+    limits = np.iinfo(type_.dtype)
+    low = ctx.scalar_like(x, math.ceil(max(a_min, limits.min)))
+    high = ctx.scalar_like(x, math.floor(min(a_max, limits.max)))
+    if ctx.version >= 12:
+        return ctx.emit("Clip", x, low, high)
+    above = ctx.emit("Where", ctx.emit("Less", x, low), low, x)
+    return ctx.emit("Where", ctx.emit("Less", high, above), high, above)
+
+
+UNARY = {
+    "Abs": ("abs", (1, 6, 13)),
+    "Acos": ("acos", (7, 22)),
+    "Acosh": ("acosh", (9, 22)),
+    "Asin": ("asin", (7, 22)),
+    "Asinh": ("asinh", (9, 22)),
+    "Atan": ("atan", (7, 22)),
+    "Atanh": ("atanh", (9, 22)),
+    "Ceil": ("ceil", (1, 6, 13)),
+    "Cos": ("cos", (7, 22)),
+    "Cosh": ("cosh", (9, 22)),
+    "Erf": ("erf", (9, 13)),
+    "Exp": ("exp", (1, 6, 13)),
+    "Floor": ("floor", (1, 6, 13)),
+    "IsNaN": ("isnan", (9, 13, 20)),
+    "Log": ("log", (1, 6, 13)),
+    "Neg": ("negative", (1, 6, 13)),
+    "Sigmoid": ("sigmoid", (1, 6, 13)),
+    "Sign": ("sign", (9, 13)),
+    "Sin": ("sin", (7, 22)),
+    "Sinh": ("sinh", (9, 22)),
+    "Sqrt": ("sqrt", (1, 6, 13)),
+    "Tan": ("tan", (7, 22)),
+    "Tanh": ("tanh", (1, 6, 13)),
+}
+"""The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
+
+
+def _unary(target: str) -> Callable[..., Expr]:
+    def import_unary(ctx: ImportCtx, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_unary
+
+
+for _name, (_target, _versions) in UNARY.items():
+    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_unary(_target))
+
+
+@OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
+def import_reciprocal(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, x, 1), x)
+
+
+@OPS.imports("Round", since=(11, 22))
+def import_round(ctx: ImportCtx, x: Expr) -> Expr:
+    """ONNX rounds a half to even, Relay away from zero: there, it is corrected to even."""
+    whole = relay.floor(x)
+    rest = relay.subtract(x, whole)
+    half = scalar_like(ctx, x, 0.5)
+    is_odd = relay.not_equal(
+        whole, relay.multiply(relay.floor(relay.multiply(whole, half)), scalar_like(ctx, x, 2))
+    )
+    up = relay.logical_or(
+        relay.greater(rest, half), relay.logical_and(relay.equal(rest, half), is_odd)
+    )
+    rounded = relay.add(whole, relay.cast(up, ctx.type(x).dtype))
+    return relay.where(relay.isfinite(x), rounded, x)
+
+
+@OPS.imports("IsInf", since=(10, 20))
+def import_isinf(
+    ctx: ImportCtx, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
+) -> Expr:
+    found = relay.isinf(x)
+    zero = scalar_like(ctx, x, 0)
+    if not detect_negative:
+        found = relay.logical_and(found, relay.greater(x, zero))
+    if not detect_positive:
+        found = relay.logical_and(found, relay.less(x, zero))
+    return found
+
+
+@OPS.imports("Not")
+def import_not(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.logical_not(x)
+
+
+@OPS.imports("BitwiseNot", since=18)
+def import_bitwise_not(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.bitwise_not(x)
+
+
+@OPS.imports("Clip", since=(1, 6), ignored=("consumed_inputs",))
+def import_clip_v1(
+    ctx: ImportCtx, x: Expr, *, min: float | None = None, max: float | None = None
+) -> Expr:
+    low = None if min is None else scalar_like(ctx, x, min)
+    high = None if max is None else scalar_like(ctx, x, max)
+    return import_clip(ctx, x, low, high)
+
+
+@OPS.imports("Clip", since=(11, 12, 13))
+def import_clip(ctx: ImportCtx, x: Expr, min: Expr | None = None, max: Expr | None = None) -> Expr:
+    """Bounds that are not constant, or cross, are a maximum and then a minimum."""
+    low, high = (None if bound is None else ctx.known(bound) for bound in (min, max))
+    is_fixed = (min is None or low is not None) and (max is None or high is not None)
+    if is_fixed and is_float(ctx.type(x).dtype):
+        a_min = -math.inf if low is None else float(low.item())
+        a_max = math.inf if high is None else float(high.item())
+        if a_min <= a_max:
+            return relay.clip(x, a_min, a_max)
+    result = x if min is None else relay.maximum(x, min)
+    return result if max is None else relay.minimum(result, max)
+
+
+@OPS.exports("sign")
+def export_sign(ctx: Ctx, x: Value) -> Value:
+    """Two comparisons of int64, of which ONNX Runtime has the Sign wrong beyond 32 bits."""
+    dtype = ctx.type(x).dtype
+    if dtype not in ("int64", "uint64"):
+        return ctx.emit("Sign", x)
+    zero = ctx.const(0, dtype)
+    above, below = ctx.emit("Less", zero, x), ctx.emit("Less", x, zero)
+    return ctx.emit("Sub", cast(ctx, above, dtype), cast(ctx, below, dtype))

@@ -1,0 +1,240 @@
+"""Elements picked by index."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
+
+
+@OPS.exports("take")
+def export_take(
+    ctx: Ctx,
+    x: Value,
+    indices: Value,
+    *,
+    batch_dims: int,
+    axis: int | None,
+    mode: Literal["clip", "wrap", "fast"],
+) -> Value:
+    """ONNX counts negative indices from the end and refuses those outside."""
+    index_rank = ctx.type(indices).rank
+    length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
+    if axis is None:
+        x = ctx.emit("Reshape", x, ctx.ints([-1]))
+    place = 0 if axis is None else axis % ctx.type(x).rank
+    rank = 1 if axis is None else ctx.type(x).rank
+    if mode != "fast" and not _within(indices, length):
+        indices = _bounded(ctx, indices, length, mode)
+    batched = batch_dims % max(1, index_rank)
+    if not batched:
+        return ctx.emit("Gather", x, indices, axis=place)
+    return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
+
+
+def _batched_take(
+    ctx: Ctx, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
+) -> Value:
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    passed = list(range(batched, axis))
+    order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
+    moved = ctx.emit("Transpose", x, perm=order) if passed else x
+    single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
+    found = _gathered(ctx, moved, single, index_rank + 1, batched)
+    if not passed:
+        return found
+    new = range(batched, index_rank)
+    back = [
+        *range(batched),
+        *(len(new) + each for each in passed),
+        *new,
+        *range(index_rank + len(passed), index_rank + rank - 1 - batched),
+    ]
+    return ctx.emit("Transpose", found, perm=back)
+
+
+def _within(indices: Value, length: AnyValue) -> bool:
+    data = indices.data
+    if data is None or not isinstance(length, int):
+        return False
+    return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
+
+
+def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
+    dtype = ctx.type(indices).dtype
+    if dtype not in ("int32", "int64"):
+        indices, dtype = cast(ctx, indices, np.int64), "int64"
+    if isinstance(length, int):
+        count = ctx.const(length, dtype)
+        last = ctx.const(length - 1, dtype)
+    else:
+        vector = ctx.shape([length])
+        single = vector if ctx.type(indices).rank else squeeze(ctx, vector, [0])
+        count = cast(ctx, single, dtype)
+        last = ctx.emit("Sub", count, ctx.const(1, dtype))
+    if mode == "wrap":
+        return ctx.emit("Mod", indices, count)
+    if ctx.version >= 12:
+        return ctx.emit("Min", ctx.emit("Max", indices, ctx.const(0, dtype)), last)
+    zero = ctx.const(0, dtype)
+    low = ctx.emit("Where", ctx.emit("Less", indices, zero), zero, indices)
+    return ctx.emit("Where", ctx.emit("Less", last, low), last, low)
+
+
+@OPS.exports("gather")
+def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
+    return ctx.emit("GatherElements", x, indices, axis=(axis or 0) % ctx.type(x).rank)
+
+
+@OPS.exports("gather_nd")
+def export_gather_nd(
+    ctx: Ctx, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+) -> Value:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    rank = ctx.type(indices).rank
+    wide = integers(ctx, indices)
+    moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
+    return _gathered(ctx, x, moved, rank, batch_dims)
+
+
+@OPS.imports("Slice", since=1)
+def import_slice_v1(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+) -> Expr:
+    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
+
+
+@OPS.imports("Slice", since=(10, 11, 13))
+def import_slice(
+    ctx: ImportCtx,
+    x: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """An end that is the length of its axis is every end behind it."""
+    (count,) = ctx.static_shape(starts)
+    if axes is not None and not ctx.is_constant(axes):
+        return _sliced_at(ctx, x, starts, ends, axes, steps)
+    places = tuple(range(count)) if axes is None else ctx.ints(axes)
+    lengths = [ctx.type(x).shape[place] for place in places]
+    bounds = []
+    for bound in (starts, ends):
+        found = ctx.dims(bound)
+        if found is not None and bound is ends:
+            pairs = zip(found, lengths, strict=True)
+            found = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
+        known = found is not None and all(isinstance(each, int) for each in found)
+        bounds.append(found if known else bound)
+    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
+    return relay.strided_slice(x, *bounds, step, axes=places)
+
+
+def _sliced_at(
+    ctx: ImportCtx, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
+) -> Expr:
+    """Slice axes that are computed: all of them, those that are not named whole."""
+    rank = ctx.type(x).rank
+    places = relay.floor_mod(relay.cast(axes, "int64"), relay.const(np.array(rank, np.int64)))
+    rows = relay.equal(relay.expand_dims(places, axis=0), relay.const(np.arange(rank)[:, None]))
+    named = relay.any(rows, axis=(1,))
+    ones = relay.ones_like(axes) if steps is None else steps
+    bounds = []
+    for bound, default in ((starts, 0), (ends, FAR), (ones, 1)):
+        wide = relay.where(rows, relay.cast(bound, "int64"), relay.const(np.int64(0)))
+        given = relay.sum(wide, axis=(1,))
+        bounds.append(relay.where(named, given, relay.const(np.int64(default))))
+    return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
+
+
+FAR = 2**62
+"""An end behind every axis."""
+
+
+@OPS.imports("Gather", since=(1, 11, 13))
+def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """ONNX counts negative indices from the end, which is to wrap around once."""
+    length = ctx.type(x).shape[axis]
+    known = ctx.known(indices)
+    if known is not None and isinstance(length, int):
+        if known.size and not -length <= known.min() <= known.max() < length:
+            raise Unsupported(f"an index outside a length of {length}")
+        return relay.take(x, relay.const(known % max(length, 1)), axis=axis, mode="fast")
+    return relay.take(x, indices, axis=axis, mode="wrap")
+
+
+@OPS.imports("GatherElements", since=(11, 13))
+def import_gather_elements(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return relay.gather(x, axis, indices)
+
+
+@OPS.imports("GatherND", since=(11, 12, 13))
+def import_gather_nd(ctx: ImportCtx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    rank = ctx.type(indices).rank
+    moved = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
+    return relay.gather_nd(x, moved, batch_dims=batch_dims)
+
+
+def _gathered(ctx: Ctx, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
+    """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
+    if not batch_dims or ctx.version >= 12:
+        return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
+    shape = ctx.emit("Shape", indices)
+    front = ctx.emit("Slice", shape, ctx.ints([0]), ctx.ints([rank - 1]), ctx.ints([0]))
+    single = ctx.emit("Concat", front, ctx.ints([1]), axis=0)
+    parts = []
+    for axis in range(batch_dims):
+        count = ctx.emit("Gather", shape, ctx.ints([axis]), axis=0)
+        steps = along(ctx, counting(ctx, count), axis, rank)
+        parts.append(ctx.emit("Expand", steps, single))
+    return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
+
+
+@OPS.exports("adv_index")
+def export_adv_index(ctx: Ctx, operands: tuple[Value, ...]) -> Value:
+    """The indices broadcast, then stand side by side as rows."""
+    x, indices = operands[0], operands[1:]
+    wide = [integers(ctx, each) for each in indices]
+    if len(wide) == 1:
+        return ctx.emit("Gather", x, wide[0], axis=0)
+    rank = max(ctx.type(each).rank for each in indices)
+    total = wide[0]
+    for each in wide[1:]:
+        total = ctx.emit("Add", total, each)
+    shape = ctx.emit("Shape", total)
+    spread = [unsqueeze(ctx, ctx.emit("Expand", each, shape), [rank]) for each in wide]
+    return ctx.emit("GatherND", x, ctx.emit("Concat", *spread, axis=-1))
+
+
+@OPS.exports("unravel_index")
+def export_unravel_index(ctx: Ctx, x: Value, shape: Value) -> Value:
+    """The last coordinate is the rest by the last length, and so on with the quotient."""
+    (count,) = ctx.static_shape(shape)
+    rest, sizes = integers(ctx, x), integers(ctx, shape)
+    coordinates = []
+    for axis in reversed(range(count)):
+        size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
+        place = ctx.emit("Mod", rest, size, fmod=0)
+        rest = ctx.emit("Div", ctx.emit("Sub", rest, place), size)
+        coordinates.append(unsqueeze(ctx, place, [0]))
+    found = ctx.emit("Concat", *coordinates[::-1], axis=0)
+    dtype = ctx.result_type().dtype
+    return found if dtype == "int64" else cast(ctx, found, dtype)

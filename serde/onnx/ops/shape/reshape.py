@@ -1,0 +1,247 @@
+"""Reshaping, transposition, and axes of length 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any, Dim, product
+from serde.relay.expr import Expr
+from serde.relay.registry import call
+
+
+def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+    """Insert axes of length 1; their places are an attribute before 13."""
+    if ctx.version >= 13:
+        return ctx.emit("Unsqueeze", x, ctx.ints(axes))
+    return ctx.emit("Unsqueeze", x, axes=list(axes))
+
+
+def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+    """Drop axes of length 1; their places are an attribute before 13."""
+    if ctx.version >= 13:
+        return ctx.emit("Squeeze", x, ctx.ints(axes))
+    return ctx.emit("Squeeze", x, axes=list(axes))
+
+
+def lengths(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+    """Return the lengths of some axes of a value as a vector of int64, at run time if need be."""
+    fixed = [ctx.type(x).shape[axis] for axis in axes]
+    if all(isinstance(each, int) for each in fixed):
+        return ctx.ints(each for each in fixed if isinstance(each, int))
+    rank = ctx.type(x).rank
+    places = ctx.ints(axis % rank for axis in axes)
+    return ctx.emit("Gather", ctx.emit("Shape", x), places, axis=0)
+
+
+def counting(ctx: Ctx, count: Value) -> Value:
+    """Return the numbers from 0 to before `count`, a vector of one int64."""
+    end = ctx.emit("Reshape", count, ctx.ints([]))
+    return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
+
+
+def along(ctx: Ctx, x: Value, axis: int, rank: int) -> Value:
+    """Return a vector as a tensor of `rank` whose only long axis is `axis`."""
+    return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
+
+
+def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
+    """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible.
+
+    Before 14 a Reshape has no way to say a length of 0; the result has no elements then.
+    """
+    if any(type(dim) is int and dim == 0 for dim in dims):
+        if ctx.version < 14:
+            return filled(ctx, ctx.shape(dims), 0, ctx.type(x).dtype)
+        return ctx.emit("Reshape", x, ctx.shape(dims), allowzero=1)
+    codes = _codes(ctx.type(x).shape, dims)
+    if codes is not None:
+        return ctx.emit("Reshape", x, ctx.ints(codes))
+    return ctx.emit("Reshape", x, ctx.shape(dims))
+
+
+@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+def import_flatten(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+    shape = ctx.type(x).shape
+    place = axis + len(shape) if axis < 0 else axis
+    if place == 1 and len(shape) > 1:
+        return relay.nn.batch_flatten(x)
+    parts = [product(shape[:place]), product(shape[place:])]
+    if all(isinstance(part, Any) for part in parts):
+        raise Unsupported(f"both parts of {shape} are without a length or a name")
+    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
+
+
+@OPS.imports("Unsqueeze", since=(1, 11))
+def import_unsqueeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...]) -> Expr:
+    return unsqueezed(ctx, x, axes)
+
+
+@OPS.imports("Unsqueeze", since=(13, 21, 23, 24, 25))
+def import_unsqueeze(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
+    if ctx.is_constant(axes):
+        return unsqueezed(ctx, x, ctx.ints(axes))
+    if ctx.type(axes).size == 1:
+        return call("dyn.expand_dims", x, axes)
+    return _unsqueezed_at(ctx, x, axes)
+
+
+def _unsqueezed_at(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
+    """Return `x` with axes of 1 at places that are computed: they become its new shape."""
+    (count,) = ctx.static_shape(axes)
+    rank = ctx.type(x).rank + count
+    length = relay.const(np.array(rank, np.int64))
+    places = relay.floor_mod(relay.cast(axes, "int64"), length)
+    rows = relay.equal(relay.expand_dims(places, axis=1), relay.const(np.arange(rank)))
+    is_new = relay.any(rows, axis=(0,))
+    old = relay.cast(relay.logical_not(is_new), "int64")
+    before = relay.subtract(relay.cumsum(old, axis=0), relay.const(np.int64(1)))
+    lengths = relay.take(relay.shape_of(x, "int64"), before, axis=0, mode="clip")
+    shape = relay.where(is_new, relay.const(np.int64(1)), lengths)
+    return call("dyn.reshape", x, shape, allowzero=True)
+
+
+def unsqueezed(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
+    """Return `x` with axes of 1 at these places of the result."""
+    rank = ctx.type(x).rank + len(axes)
+    places = sorted(axis % rank for axis in axes)
+    if len(set(places)) < len(places):
+        raise Unsupported(f"axes {list(axes)} name a place twice")
+    start = 0
+    while start < len(places):
+        stop = start + 1
+        while stop < len(places) and places[stop] == places[stop - 1] + 1:
+            stop += 1
+        x = relay.expand_dims(x, axis=places[start], num_newaxis=stop - start)
+        start = stop
+    return x
+
+
+@OPS.imports("Squeeze", since=(1, 11))
+def import_squeeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
+    return relay.squeeze(x, axis=axes)
+
+
+@OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
+def import_squeeze(ctx: ImportCtx, x: Expr, axes: Expr | None = None) -> Expr:
+    if axes is None:
+        return relay.squeeze(x, axis=None)
+    if ctx.is_constant(axes):
+        return relay.squeeze(x, axis=ctx.ints(axes))
+    return call("dyn.squeeze", x, axes)
+
+
+def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
+    """Return the shape in ONNX's codes, 0 for a length kept, -1 for one inferred, if possible."""
+    codes: list[int] = []
+    for axis, dim in enumerate(dims):
+        if isinstance(dim, int):
+            codes.append(dim)
+        elif axis < len(source) and source[axis] == dim and not isinstance(dim, Any):
+            codes.append(0)
+        else:
+            codes.append(-1)
+    if codes.count(-1) > 1:
+        return None
+    if -1 in codes:
+        others = [dim for dim, code in zip(dims, codes, strict=True) if code != -1]
+        known = product(others)
+        inferred = dims[codes.index(-1)]
+        exact = isinstance(inferred, Any) or product(source) == known * inferred
+        return codes if exact else None
+    return codes
+
+
+@OPS.exports("reshape")
+def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool) -> Value:
+    return reshaped(ctx, x, ctx.result_type().shape)
+
+
+@OPS.exports("contrib_reverse_reshape")
+def export_reverse_reshape(
+    ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool
+) -> Value:
+    return reshaped(ctx, x, ctx.result_type().shape)
+
+
+@OPS.exports("reshape_like")
+def export_reshape_like(
+    ctx: Ctx,
+    x: Value,
+    like: Value,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Value:
+    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
+    if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
+        return ctx.emit("Reshape", x, ctx.emit("Shape", like))
+    return reshaped(ctx, x, ctx.result_type().shape)
+
+
+@OPS.exports("nn.batch_flatten")
+def export_batch_flatten(ctx: Ctx, x: Value) -> Value:
+    return ctx.emit("Flatten", x, axis=1)
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: Ctx, x: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(x).rank
+    order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
+    return ctx.emit("Transpose", x, perm=list(order))
+
+
+@OPS.exports("expand_dims")
+def export_expand_dims(ctx: Ctx, x: Value, *, axis: int, num_newaxis: int) -> Value:
+    first = axis if axis >= 0 else ctx.type(x).rank + 1 + axis
+    return unsqueeze(ctx, x, range(first, first + num_newaxis)) if num_newaxis else x
+
+
+@OPS.exports("squeeze")
+def export_squeeze(ctx: Ctx, x: Value, *, axis: tuple[int, ...] | None) -> Value:
+    shape = ctx.type(x).shape
+    if axis is None:
+        axes = [i for i, dim in enumerate(shape) if dim == 1]
+    else:
+        axes = sorted(each % len(shape) for each in axis)
+    return squeeze(ctx, x, axes) if axes else x
+
+
+def integers(ctx: Ctx, x: Value) -> Value:
+    """Return a tensor of integers as int64, which ONNX takes for shapes."""
+    return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)
+
+
+@OPS.imports("Reshape", since=1, ignored=("consumed_inputs",))
+def import_reshape_v1(ctx: ImportCtx, x: Expr, *, shape: tuple[int, ...]) -> Expr:
+    return relay.reshape(x, shape)
+
+
+@OPS.imports("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
+def import_reshape(ctx: ImportCtx, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
+    return in_shape(ctx, x, shape, allowzero)
+
+
+def in_shape(ctx: ImportCtx, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
+    """Return `x` in the shape that a tensor holds in ONNX's codes.
+
+    One length that is not known is what remains.
+    """
+    dims = ctx.partial_dims(shape)
+    if dims is not None:
+        codes: list[Dim | int] = [-1 if isinstance(dim, Any) else dim for dim in dims]
+        if any(isinstance(code, int) and code < -1 for code in codes):
+            raise Unsupported(f"a shape of {list(codes)}")
+        if sum(type(code) is int and code == -1 for code in codes) <= 1:
+            return relay.reshape(x, codes, allowzero=allowzero)
+    return call("dyn.reshape", x, shape, allowzero=allowzero)
