@@ -35,8 +35,9 @@ class OnnxExportOptions(ExportOptions):
         opset: Version of the default operator set, from 11 on.
         intermediate_shapes: Note the types of all intermediate values.
         quantized: Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), which rounds halves to even and is to be
-            allowed as ``quantised-as-qdq``.
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as ``quantised-as-qdq``.
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
@@ -48,7 +49,7 @@ class OnnxExportOptions(ExportOptions):
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
     )
-    quantized: Literal["exact", "qdq"] = field(
+    quantized: Literal["exact", "qdq", "qlinear"] = field(
         default="exact", metadata={"help": "How quantised operators are written."}
     )
     save_as_external_data: bool = field(
