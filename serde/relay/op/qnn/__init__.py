@@ -18,6 +18,7 @@ from serde.relay.op.qnn import (
     product,
     rescale,
     simulated,
+    whole,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "product",
     "rescale",
     "simulated",
+    "whole",
 ]
