@@ -74,6 +74,23 @@ def test_qlinear_conv(dtype: str, per_channel: bool) -> None:
     )
 
 
+def test_qlinear_conv_over_one_axis() -> None:
+    check(
+        "QLinearConv",
+        {"i0": _bytes("uint8", 2, 4, 7)},
+        {
+            "i1": np.float32(0.02),
+            "i2": np.uint8(131),
+            "i3": _bytes("uint8", 6, 4, 3),
+            "i4": np.float32(0.01),
+            "i5": np.uint8(99),
+            "i6": np.float32(0.11),
+            "i7": np.uint8(120),
+        },
+        pads=[1, 0],
+    )
+
+
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize(
     ("left", "right"), [((3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((2, 1, 3, 4), (2, 2, 4, 5))]

@@ -7,6 +7,7 @@ point added.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from serde.relay.registry import call
 from serde.relay.shapes import broadcast
 from serde.relay.types import TensorType
 
-__all__ = ["integer_conv", "integer_matmul", "requantized", "row_zero_point"]
+__all__ = ["integer_conv", "integer_matmul", "requantized", "row_zero_point", "window_of"]
 
 
 def _has_matmul_form(node: Call) -> bool:
@@ -148,12 +149,10 @@ def import_matmul_integer(
     return integer_matmul(ctx, a, b, row_zero_point(ctx, a_zero_point), b_zero_point)
 
 
-def integer_conv(
+def window_of(
     ctx: ImportCtx,
     x: Expr,
     w: Expr,
-    x_zero_point: Expr | None,
-    w_zero_point: Expr | None,
     *,
     auto_pad: AutoPad,
     dilations: tuple[int, ...],
@@ -161,8 +160,8 @@ def integer_conv(
     kernel_shape: tuple[int, ...],
     pads: tuple[int, ...],
     strides: tuple[int, ...],
-) -> Expr:
-    """Return a convolution of bytes, each less its zero point, in int32."""
+) -> dict[str, AnyValue]:
+    """Return strides, padding, dilation and groups of a convolution."""
     ndim = ctx.type(w).rank - 2
     if ndim not in SPATIAL:
         raise Unsupported(f"a convolution over {ndim} axes")
@@ -170,17 +169,21 @@ def integer_conv(
     if kernel != ctx.static_lengths(w, range(2, ndim + 2)):
         raise Unsupported(f"kernel_shape {list(kernel)} with a weight of {ctx.type(w)!r}")
     steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
-    return call(
-        "serde.conv_integer",
-        x,
-        w,
-        _point(ctx, x_zero_point),
-        _point(ctx, w_zero_point),
-        strides=steps,
-        padding=padding_of(ctx, x, kernel, steps, gaps, pads, auto_pad),
-        dilation=gaps,
-        groups=group,
-    )
+    padding = padding_of(ctx, x, kernel, steps, gaps, pads, auto_pad)
+    return {"strides": steps, "padding": padding, "dilation": gaps, "groups": group}
+
+
+def integer_conv(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    x_zero_point: Expr | None,
+    w_zero_point: Expr | None,
+    window: dict[str, AnyValue],
+) -> Expr:
+    """Return a convolution of bytes, each less its zero point, in int32."""
+    points = (_point(ctx, each) for each in (x_zero_point, w_zero_point))
+    return call("serde.conv_integer", x, w, *points, **window)
 
 
 @OPS.imports("ConvInteger", since=10)
@@ -198,12 +201,10 @@ def import_conv_integer(
     pads: tuple[int, ...] = (),
     strides: tuple[int, ...] = (),
 ) -> Expr:
-    return integer_conv(
+    window = window_of(
         ctx,
         x,
         w,
-        x_zero_point,
-        w_zero_point,
         auto_pad=auto_pad,
         dilations=dilations,
         group=group,
@@ -211,6 +212,7 @@ def import_conv_integer(
         pads=pads,
         strides=strides,
     )
+    return integer_conv(ctx, x, w, x_zero_point, w_zero_point, window)
 
 
 def requantized(
@@ -239,11 +241,39 @@ def import_qlinear_matmul(
     if not dtypes <= {"int8", "uint8"}:
         raise Unsupported(f"a product of {' and '.join(sorted(dtypes))}, of which sums are not "
                           "defined")  # fmt: skip
+    sides = (_single(ctx, each) for each in (a_scale, a_zero_point, b_scale, b_zero_point))
+    given = [a, b, *sides, _single(ctx, y_scale), _single(ctx, y_zero_point)]
+    dtype = ctx.type(y_zero_point).dtype
+    ranks = (ctx.type(a).rank, ctx.type(b).rank)
+    if ranks in ((2, 2), (3, 3)) and _is_whole(ctx, given, dtype, columns=ranks == (2, 2)):
+        return call("serde.qlinear_matmul", *given, out_dtype=dtype)
     total = integer_matmul(ctx, a, b, row_zero_point(ctx, a_zero_point), b_zero_point)
     left = _in_float32(ctx, row_zero_point(ctx, a_scale))
     right, result = (_in_float32(ctx, _single(ctx, each)) for each in (b_scale, y_scale))
     factor = relay.divide(relay.multiply(left, right), result)
-    return requantized(ctx, total, factor, y_zero_point, ctx.type(y_zero_point).dtype)
+    return requantized(ctx, total, factor, y_zero_point, dtype)
+
+
+def _is_whole(
+    ctx: ImportCtx, given: Sequence[Expr | None], dtype: str, *, columns: bool = True
+) -> bool:
+    """Whether one operator says a quantised product, and ONNX Runtime runs what it becomes.
+
+    Args:
+        ctx: The context.
+        given: Data, weight, and scale and zero point of data, weight and result.
+        dtype: That of the result.
+        columns: Whether the weight may have a scale for each output.
+    """
+    types = [ctx.type(each) for each in given if each is not None]
+    data, weight, *parameters = types
+    if not (data.dtype == "uint8" or weight.dtype == "int8") or dtype != data.dtype:
+        return False
+    scale, zero = parameters[2:4]
+    scalars = [*parameters[:2], *parameters[4:], *([] if columns else [scale, zero])]
+    floats = all(each.dtype == "float32" for each in parameters[::2])
+    whole = all(each.rank == 0 for each in scalars) and scale.rank == zero.rank
+    return floats and whole and scale.rank <= 1
 
 
 def _in_float32(ctx: ImportCtx, x: Expr | None) -> Expr:
@@ -272,12 +302,10 @@ def import_qlinear_conv(
     pads: tuple[int, ...] = (),
     strides: tuple[int, ...] = (),
 ) -> Expr:
-    total = integer_conv(
+    window = window_of(
         ctx,
         x,
         w,
-        x_zero_point,
-        w_zero_point,
         auto_pad=auto_pad,
         dilations=dilations,
         group=group,
@@ -285,10 +313,16 @@ def import_qlinear_conv(
         pads=pads,
         strides=strides,
     )
+    dtype = ctx.type(y_zero_point).dtype
+    parameters = (x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point)
+    single = [_single(ctx, each) for each in parameters]
+    if ctx.type(w).rank == 4 and _is_whole(ctx, [x, w, *single], dtype):
+        return call("serde.qlinear_conv2d", x, w, b, *single, **window, out_dtype=dtype)
+    total = integer_conv(ctx, x, w, x_zero_point, w_zero_point, window)
     if b is not None:
         total = relay.nn.bias_add(total, b, axis=1)
     scales = [_in_float32(ctx, _single(ctx, each)) for each in (x_scale, w_scale, y_scale)]
     factor = relay.divide(relay.multiply(scales[0], scales[1]), scales[2])
     if ctx.type(factor).rank:
         factor = relay.expand_dims(factor, axis=1, num_newaxis=ctx.type(w).rank - 2)
-    return requantized(ctx, total, factor, y_zero_point, ctx.type(y_zero_point).dtype)
+    return requantized(ctx, total, factor, y_zero_point, dtype)
