@@ -456,3 +456,27 @@ def test_group_query_attention_of_a_step(
     ]  # fmt: skip
     attrs = {"do_rotary": int(rotary), "num_heads": 4, "kv_num_heads": 2}
     check("GroupQueryAttention", inputs, outputs=3, fixed=fixed, **attrs)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_qlinear_conv(last: int) -> None:
+    x = levels("uint8", *((1, 6, 5, 4) if last else (1, 4, 6, 5)))
+    scales = np.array([0.01, 0.02, 0.004, 0.03, 0.01, 0.05], np.float32)
+    inputs = [
+        x, np.float32(0.02), np.uint8(131),
+        levels("int8", 6, 2, 3, 3), scales, np.zeros(6, np.int8),
+        np.float32(0.11), np.uint8(120), RNG.integers(-900, 900, 6).astype(np.int32),
+    ]  # fmt: skip
+    attrs = {"group": 2, "pads": [1, 0, 1, 2], "channels_last": last}
+    check("QLinearConv", inputs, fixed=set(range(1, 9)), **attrs)
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [None, -1, 2])
+def test_trilu(k: int | None, upper: int) -> None:
+    inputs = [floats(2, 4, 5), *([] if k is None else [np.array(k, np.int64)])]
+    check("Trilu", inputs, upper=upper)
+
+
+def test_unique() -> None:
+    check("Unique", [np.array([3, 1, 3, 2, 1, 7], np.float32)], outputs=3)

@@ -133,3 +133,21 @@ def test_conv_integer(constant: bool) -> None:
         pads=[1, 0, 1, 2],
         dilations=[2, 1],
     )
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes"),
+    [("QLinearConv", [(1, 4, 6, 5), (6, 4, 3, 3)]), ("QLinearMatMul", [(3, 4), (4, 5)])],
+)
+def test_quantized_layers_stay_whole(op: str, shapes: list[tuple[int, ...]]) -> None:
+    names = [f"i{place}" for place in range(8)]
+    weight = _bytes("int8", *shapes[1])
+    parts = [np.float32(0.02), np.uint8(3), weight, np.float32(0.1), np.int8(2)]
+    fixed = dict(zip(names[1:], [*parts, np.float32(0.5), np.uint8(7)], strict=True))
+    info = helper.make_tensor_value_info("i0", TensorProto.UINT8, shapes[0])
+    result = helper.make_tensor_value_info("y", TensorProto.UINT8, None)
+    weights = [numpy_helper.from_array(np.asarray(x), name) for name, x in fixed.items()]
+    graph = helper.make_graph([helper.make_node(op, names, ["y"])], "g", [info], [result], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    again = serde.from_relay(serde.to_relay(model), format="onnx", opset=17)
+    assert [node.op_type for node in again.graph.node] == [op]

@@ -8,10 +8,11 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.direct import AutoPad, import_conv
 from serde.onnx.ops.microsoft.activation import activated
 from serde.onnx.ops.pool.window import import_max_pool
+from serde.onnx.ops.qnn.integer import import_qlinear_conv
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.expr import Expr
 
-__all__ = ["channels_first", "channels_last"]
+__all__ = ["channels_behind", "channels_first"]
 
 
 def channels_first(ctx: ImportCtx, x: Expr) -> Expr:
@@ -20,7 +21,7 @@ def channels_first(ctx: ImportCtx, x: Expr) -> Expr:
     return relay.transpose(x, axes=[0, rank - 1, *range(1, rank - 1)])
 
 
-def channels_last(ctx: ImportCtx, x: Expr) -> Expr:
+def channels_behind(ctx: ImportCtx, x: Expr) -> Expr:
     """Return the inverse."""
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=[0, *range(2, rank), 1])
@@ -87,7 +88,7 @@ def import_nhwc_conv(
         pads=pads,
         strides=strides,
     )
-    return channels_last(ctx, found)
+    return channels_behind(ctx, found)
 
 
 @MICROSOFT.imports("NhwcMaxPool")
@@ -114,4 +115,47 @@ def import_nhwc_max_pool(
         pads=pads,
         strides=strides,
     )
-    return channels_last(ctx, found)
+    return channels_behind(ctx, found)
+
+
+@MICROSOFT.imports("QLinearConv")
+def import_microsoft_qlinear_conv(
+    ctx: ImportCtx,
+    x: Expr,
+    x_scale: Expr,
+    x_zero_point: Expr,
+    w: Expr,
+    w_scale: Expr,
+    w_zero_point: Expr,
+    y_scale: Expr,
+    y_zero_point: Expr,
+    b: Expr | None = None,
+    *,
+    auto_pad: AutoPad = "NOTSET",
+    channels_last: bool = False,
+    dilations: tuple[int, ...] = (),
+    group: int = 1,
+    kernel_shape: tuple[int, ...] = (),
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    """The data may have its channels behind; the weight is as in ONNX."""
+    found = import_qlinear_conv(
+        ctx,
+        channels_first(ctx, x) if channels_last else x,
+        x_scale,
+        x_zero_point,
+        w,
+        w_scale,
+        w_zero_point,
+        y_scale,
+        y_zero_point,
+        b,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    return channels_behind(ctx, found) if channels_last else found

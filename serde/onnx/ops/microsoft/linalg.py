@@ -136,3 +136,21 @@ def import_microsoft_gather_nd(ctx: ImportCtx, data: Expr, indices: Expr) -> Exp
 def import_expand_dims(ctx: ImportCtx, x: Expr, axis: Expr) -> Expr:
     (place,) = ctx.ints(axis)
     return relay.expand_dims(x, axis=place)
+
+
+@MICROSOFT.imports("Trilu")
+def import_trilu(ctx: ImportCtx, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
+    diagonal = relay.const(0, "int64") if k is None else k
+    if ctx.type(diagonal).rank:
+        diagonal = relay.reshape(diagonal, ())
+    return relay.trilu(x, diagonal, upper)
+
+
+@MICROSOFT.imports("Unique")
+def import_unique(ctx: ImportCtx, x: Expr) -> list[Expr]:
+    """Values in the order of their first appearance, the place of each element's, and counts."""
+    values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
+    ends = relay.cast(number, "int64")
+    begin, step = (relay.const(np.array([each], np.int64)) for each in (0, 1))
+    found = [call("dyn.strided_slice", each, begin, ends, step, axes=(0,)) for each in (values, counts)]
+    return [found[0], relay.cast(inverse, "int64"), relay.cast(found[1], "int64")]

@@ -11,7 +11,7 @@ from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.activation import of_rows
 from serde.onnx.ops.conv.direct import AutoPad
-from serde.onnx.ops.microsoft.conv import channels_first, channels_last
+from serde.onnx.ops.microsoft.conv import channels_behind, channels_first
 from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, quantized
 from serde.onnx.ops.table import MICROSOFT
@@ -158,16 +158,12 @@ def import_qlinear_average_pool(
         pads=pads,
         strides=strides,
     )
-    found = _behind(ctx, found) if channels_last else found
+    found = channels_behind(ctx, found) if channels_last else found
     dtype = ctx.type(x).dtype
     level = relay.divide(found, y_scale)
     if y_zero_point is not None:
         level = relay.add(level, relay.cast(y_zero_point, "float32"))
     return _level(ctx, level, relay.const(np.float32(1)), None, dtype)
-
-
-def _behind(ctx: ImportCtx, x: Expr) -> Expr:
-    return channels_last(ctx, x)
 
 
 @MICROSOFT.imports("QLinearGlobalAveragePool")
