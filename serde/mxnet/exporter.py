@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
 
@@ -14,9 +14,11 @@ from serde.mxnet.builder import GraphBuilder, Value
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
 from serde.relay.biases import fused_biases
 from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
+from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order, use_counts
 from serde.report import Report
@@ -36,10 +38,11 @@ class ExportContext:
             Relay has one axis of length 1 in MXNet.
     """
 
-    def __init__(self, builder: GraphBuilder, np_shape: bool) -> None:
+    def __init__(self, builder: GraphBuilder, np_shape: bool, table: ConverterTable) -> None:
         self.result: Type = TensorType(())
         self.np_shape = np_shape
         self._builder = builder
+        self._table = table
         self._source = ""
 
     def enter(self, source: str, result: Type) -> None:
@@ -112,10 +115,14 @@ class ExportContext:
         return x.data
 
     def scalar(self, x: Value) -> float | None:
-        """Return the number that a constant of one element and rank 0 is, None for all else."""
+        """Return the number that a constant of rank 0 is, None for all else.
+
+        An integer that is no float64 is left to be a tensor.
+        """
         if x.data is None or x.data.ndim or x.data.dtype == np.bool_:
             return None
-        return float(x.data)
+        number = float(x.data)
+        return number if x.data.dtype.kind == "f" or int(number) == int(x.data) else None
 
     def is_weight(self, x: Value) -> bool:
         """Whether `x` is a parameter of the graph, or a constant, which becomes one."""
@@ -137,6 +144,64 @@ class ExportContext:
         if x.data is not None:
             return self.const(x.data.astype(numpy_dtype(dtype)))
         return replace(self.emit("Cast", x, dtype=dtype), type=type_)
+
+    def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
+        """Write the Relay expression that `build` makes of the operands.
+
+        Raises:
+            Unsupported: MXNet lacks an operator of it.
+        """
+        result = self.spell_tuple(build, *operands)
+        if not isinstance(result, Value):
+            raise ConverterBug(f"{self._source}: expected one tensor, found {len(result)}")
+        return result
+
+    def spell_tuple(
+        self, build: Callable[..., Expr], *operands: Value
+    ) -> Value | tuple[Value, ...]:
+        """Write an expression of one tensor or several; see :meth:`spell`."""
+        given = [
+            Var(f"x{place}", self.type(x)) if x.data is None else Constant(x.data)
+            for place, x in enumerate(operands)
+        ]
+        free = [each for each in given if isinstance(each, Var)]
+        function = FoldConstant().transform(Function(free, astuple(build(*given))))
+        values: Values = {
+            param: x
+            for param, x in zip(
+                function.params, (x for x in operands if x.data is None), strict=True
+            )
+        }
+        source, result = self._source, self.result
+        written = self._written(function.body, values)
+        self.enter(source, result)
+        return written
+
+    def _written(self, body: Expr, values: Values) -> Value | tuple[Value, ...]:
+        """Write `body`, whose leaves have `values`."""
+        source = self._source
+        for node in post_order(body):
+            if node in values or isinstance(node, OpDef):
+                continue
+            done = _structural(node, values, self)
+            if done is None:
+                done = self._called(node, values, source)
+            values[node] = done
+        found = values[body]
+        if found is None:
+            raise ConverterBug(f"{source}: {body!r} has no value")
+        return found
+
+    def _called(self, node: Expr, values: Values, source: str) -> Value | tuple[Value, ...]:
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
+            raise ConverterBug(f"{source}: {node!r} is no call of an operator")
+        if node.op.decompose is not None and not self._table.can_export(node, 1):
+            return self._written(decompose(node), values)
+        _require_computed(node.type)
+        converter, attrs = self._table.bind_export(node, 1)
+        operands = _present(node.op, [values[argument] for argument in node.args])
+        self.enter(source, node.type)
+        return _typed(converter.function(self, *operands, **attrs), node.type)
 
     def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
         """Return `x` in another shape of the same size, with symbols where one can be inferred.
@@ -194,7 +259,7 @@ def export_function(
             report.add("null", param.name_hint, f"MXNet has no {type_.dtype}")
         hidden = {} if weight is not None else _declaration(type_)
         values[param] = builder.variable(param.name_hint, type_, weight, hidden)
-    context = ExportContext(builder, np_shape)
+    context = ExportContext(builder, np_shape, table)
     biases = fused_biases(use_counts(main.body), dense_rank=None)
     skipped = {call for call, _bias in biases.values()}
     for node in post_order(main.body):
@@ -225,15 +290,10 @@ def _dim_text(dim: Dim) -> str:
     return (isinstance(dim, SymDim) and dim.name) or "?"
 
 
-def _export_node(
-    node: Expr,
-    values: Values,
-    biases: Mapping[Expr, tuple[Call, Expr]],
-    table: ConverterTable,
-    context: ExportContext,
-    report: Report,
+def _structural(
+    node: Expr, values: Values, context: ExportContext
 ) -> Value | tuple[Value, ...] | None:
-    """Return the values of one expression, or None where it could not be exported."""
+    """Return the values of a constant, a tuple or one of its fields, where there are any."""
     if isinstance(node, Constant):
         return context.const(node.data)
     if isinstance(node, Tuple):
@@ -243,6 +303,20 @@ def _export_node(
     if isinstance(node, TupleGetItem):
         source = values[node.tuple_value]
         return source[node.index] if isinstance(source, tuple) else None
+    return None
+
+
+def _export_node(
+    node: Expr,
+    values: Values,
+    biases: Mapping[Expr, tuple[Call, Expr]],
+    table: ConverterTable,
+    context: ExportContext,
+    report: Report,
+) -> Value | tuple[Value, ...] | None:
+    """Return the values of one expression, or None where it could not be exported."""
+    if isinstance(node, (Constant, Tuple, TupleGetItem)):
+        return _structural(node, values, context)
     name = node.span.source_name if node.span is not None else ""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
