@@ -81,6 +81,15 @@ class ExportContext:
             raise ConverterBug(f"{self._source}: the result is {self.result!r}")
         return self.result
 
+    def result_types(self) -> tuple[TensorType, ...]:
+        """Return the types of the tensors that the converter must return."""
+        fields = self.result.fields if isinstance(self.result, TupleType) else (self.result,)
+        return tuple(field for field in fields if isinstance(field, TensorType))
+
+    def typed(self, x: Value, type_: TensorType) -> Value:
+        """Return a value of the converter's own with its Relay type."""
+        return replace(x, type=type_)
+
     def static_shape(self, x: Value) -> tuple[int, ...]:
         """Return the shape of a value whose dimensions are all integers.
 

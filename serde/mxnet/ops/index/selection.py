@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
@@ -74,13 +75,34 @@ def import_crop(
     """Cuts height and width to ``h_w`` or to those of the second input."""
     if crop_like is not None and not center_crop and not any(offset):
         return relay.slice_like(data, crop_like, (2, 3))
-    wanted = h_w if crop_like is None else ctx.static_lengths(crop_like, (2, 3))
-    starts = offset
+    wanted = h_w if crop_like is None else ctx.type(crop_like).shape[2:]
+    lengths = ctx.type(data).shape[2:]
+    known = [length for length in (*wanted, *lengths) if isinstance(length, int)]
+    if not center_crop and crop_like is not None and len(known) < 4:
+        tail = relay.strided_slice(data, list(offset), [LAST, LAST], [1, 1], axes=[2, 3])
+        return relay.slice_like(tail, crop_like, (2, 3))
+    if center_crop and len(known) < 4:
+        return _centre(data, crop_like, h_w)
+    starts: Sequence[Dim] = offset
     if center_crop:
-        lengths = ctx.static_lengths(data, (2, 3))
-        starts = tuple((own - cut) // 2 for own, cut in zip(lengths, wanted, strict=True))
+        starts = [(own - cut) // 2 for own, cut in zip(lengths, wanted, strict=True)]
     stops = [start + cut for start, cut in zip(starts, wanted, strict=True)]
     return relay.strided_slice(data, starts, stops, [1, 1], axes=[2, 3])
+
+
+def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
+    """Cut height and width, of which one is a symbol, on both sides alike."""
+    own = relay.strided_slice(relay.shape_of(data, "int64"), [2], [4])
+    if crop_like is None:
+        wanted = relay.const(np.array(h_w, np.int64))
+    else:
+        wanted = relay.strided_slice(relay.shape_of(crop_like, "int64"), [2], [4])
+    surplus = relay.subtract(own, wanted)
+    starts = relay.floor_divide(surplus, relay.const(2, "int64"))
+    cut = relay.strided_slice(data, starts, relay.add(starts, wanted), axes=[2, 3])
+    if crop_like is None:
+        return relay.reshape(cut, (0, 0, *h_w))
+    return relay.slice_like(cut, crop_like, (2, 3))
 
 
 @OPS.imports("Embedding", ignored=("sparse_grad",))

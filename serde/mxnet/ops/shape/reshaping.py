@@ -257,7 +257,7 @@ def export_batch_flatten(ctx: Out, data: Value) -> Value:
     return ctx.emit_bytes("Flatten", data)
 
 
-@OPS.exports("reshape", "reverse_reshape")
+@OPS.exports("reshape", "contrib_reverse_reshape")
 def export_reshape(
     ctx: Out, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
 ) -> Value:
@@ -382,6 +382,8 @@ def export_pad(
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
     """MXNet pads the trailing axes of tensors of rank 4 and 5; others get axes of length 1."""
+    if pad_mode == "constant" and pad_val.data is None:
+        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
     value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
     type_ = ctx.type(data)
     if type_.rank > 5 or (type_.rank > 3 and any(map(any, pad_width[:2]))):
@@ -406,29 +408,33 @@ def _padded_by_parts(
     pad_width: Sequence[tuple[int, int]],
     pad_mode: str,
 ) -> Value:
-    """Put blocks of the value around each axis."""
-    if pad_mode != "constant":
-        raise Unsupported(f"pad_mode={pad_mode!r} of the first axes")
-    shape = list(ctx.static_shape(data))
-    dtype = ctx.type(data).dtype
-    fill = ctx.constant(pad_val)
-    for axis, widths in enumerate(pad_width):
-        blocks = [
-            ctx.const(np.full([*shape[:axis], width, *shape[axis + 1 :]], fill, numpy_dtype(dtype)))
-            for width in widths
-        ]
-        parts = [
-            block
-            for block, width in zip(
-                (blocks[0], data, blocks[1]), (widths[0], 1, widths[1]), strict=True
-            )
-            if width
-        ]
-        if len(parts) > 1:
-            shape[axis] += sum(widths)
-            joined = ctx.emit_bytes("Concat", *parts, dim=axis, num_args=len(parts))
-            data = replace(joined, type=TensorType(shape, dtype))
-    return data
+    """Put blocks of the value around each axis, or look the places of the border up."""
+
+    def spelled(x: Expr, value: Expr) -> Expr:
+        for axis, widths in enumerate(pad_width):
+            if any(widths) and pad_mode == "constant":
+                x = _between_blocks(x, value, axis, widths)
+            elif any(widths):
+                (length,) = ctx.static_lengths(data, [axis])
+                mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
+                places = np.pad(np.arange(length), widths, mode=mode)
+                x = relay.take(x, relay.const(places), axis=axis, mode="clip")
+        return x
+
+    return ctx.spell(spelled, data, pad_val)
+
+
+def _between_blocks(data: Expr, value: Expr, axis: int, widths: tuple[int, int]) -> Expr:
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or type_.concrete_shape is None:
+        raise Unsupported(f"needs a fixed shape, found {type_!r}")
+    shape = list(type_.concrete_shape)
+    blocks = [
+        relay.full(value, [*shape[:axis], width, *shape[axis + 1 :]], type_.dtype)
+        for width in widths
+    ]
+    parts = [blocks[0]] * (widths[0] > 0) + [data] + [blocks[1]] * (widths[1] > 0)
+    return relay.concatenate(parts, axis)
 
 
 def _declare_filled_export(name: str, value: float) -> None:
@@ -471,17 +477,3 @@ def export_full(
 @OPS.exports("shape_of")
 def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)
-
-
-def _declare_block_export(name: str) -> None:
-    @OPS.exports(f"nn.{name}")
-    def export_block(
-        ctx: Out, data: Value, *, block_size: int, layout: str, mode: str = "DCR"
-    ) -> Value:
-        if layout != "NCHW" or mode != "DCR":
-            raise Unsupported(f"layout {layout}, mode {mode}")
-        return ctx.emit(name, data, block_size=block_size)
-
-
-for _name in ("depth_to_space", "space_to_depth"):
-    _declare_block_export(_name)

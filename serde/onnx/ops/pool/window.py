@@ -1,4 +1,4 @@
-"""Pooling."""
+"""Pooling over sliding windows, and over all places."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from operator import add
 
 import numpy as np
 
-from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv import SPATIAL, fixed, pads
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
+from serde.onnx.ops.elementwise import cast, comparable, widened, working
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Call
+from serde.relay.op.pool.reduction import lowest
 from serde.relay.shapes import is_float, pool_dim
 from serde.weights import Array
 
@@ -33,8 +35,11 @@ def _max_pool(ndim: int) -> Callable[..., Value]:
         out_layout: str,
         ceil_mode: bool,
     ) -> Value:
-        if ctx.version < 12 and not is_float(ctx.type(x).dtype):
-            raise Unsupported("the maximum of integers needs version 12")
+        dtype = ctx.type(x).dtype
+        if not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8")):
+            window = (pool_size, strides, dilation, padding, ceil_mode)
+            most = _greatest(ctx, x, _sliding(ctx, x, layout, *window))
+            return arranged(ctx, most, layout, out_layout or layout)
         result = ctx.emit(
             "MaxPool",
             arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
@@ -63,17 +68,18 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
         ceil_mode: bool,
         count_include_pad: bool,
     ) -> Value:
-        """Dilation came with 19.
+        """ONNX takes no integers, and dilation from 19 on only: sums are spelled out then.
 
         Runtimes differ in what a window that reaches past the padding counts. Where
         lengths are fixed there is none: zeros are put behind the data, and the means
         scaled to the count that Relay divides by.
         """
-        if not is_float(ctx.type(x).dtype):
-            raise Unsupported("an average of integers")
         dilations = fixed(dilation, "dilation")
-        if any(each != 1 for each in dilations) and ctx.version < 19:
-            raise Unsupported("dilation of an average needs version 19")
+        late = ctx.version < 19 and any(each != 1 for each in dilations)
+        if late or not is_float(ctx.type(x).dtype):
+            spelled = _sliding(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = _mean(ctx, x, spelled, count_include_pad)
+            return arranged(ctx, mean, layout, out_layout or layout)
         window = _Window(
             fixed(pool_size, "pool_size"), fixed(strides, "strides"), dilations, pads(padding, ndim)
         )
@@ -88,7 +94,9 @@ def _avg_pool(ndim: int) -> Callable[..., Value]:
             counts = None if count_include_pad else window.scale(known)
             around, ceil, count_include_pad = [0] * (2 * ndim), False, True
         elif ceil and count_include_pad:
-            raise Unsupported("a padded average past the padding needs fixed lengths")
+            spelled = _sliding(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = _mean(ctx, x, spelled, True)
+            return arranged(ctx, mean, layout, out_layout or layout)
         result = ctx.emit(
             "AveragePool",
             moved,
@@ -151,6 +159,80 @@ class _Window:
         return result
 
 
+def _sliding(
+    ctx: Ctx,
+    x: Value,
+    layout: str,
+    pool_size: tuple[Dim, ...],
+    strides: tuple[Dim, ...],
+    dilation: tuple[Dim, ...],
+    padding: tuple[Dim, ...],
+    ceil_mode: bool,
+) -> Windows:
+    ndim = len(pool_size)
+    return Windows.of(
+        ctx,
+        ctx.type(x).shape,
+        [layout.index(letter) for letter in SPATIAL[ndim]],
+        fixed(pool_size, "pool_size"),
+        strides=fixed(strides, "strides"),
+        dilations=fixed(dilation, "dilation"),
+        pads=pads(padding, ndim),
+        ceil_mode=ceil_mode,
+    )
+
+
+def _over_windows(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
+    """Reduce the places of each window, one axis after another."""
+    found = windows.padded(ctx, x, rank, fill)
+    for axis, places in zip(windows.axes, windows.places, strict=True):
+        found = reduce(ctx, op, ctx.emit("Gather", found, places, axis=axis), [axis + 1], False)
+    return found
+
+
+def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
+    """Return the greatest of each window; padding is the least number of the dtype."""
+    dtype = ctx.type(x).dtype
+    work = comparable(dtype)
+    least = ctx.const(lowest(np.dtype(dtype)), work)
+    found = _over_windows(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
+    return found if work == dtype else cast(ctx, found, dtype)
+
+
+def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Value:
+    """Return the sum of each window over its size, or over its places inside the data.
+
+    Integers are summed in int64, and the quotient cut towards zero.
+    """
+    type_ = ctx.type(x)
+    work = working(type_.dtype) if is_float(type_.dtype) else "int64"
+    zero = ctx.const(0, work)
+    total = _over_windows(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
+    if count_include_pad:
+        divisor = ctx.const(int(np.prod(windows.sizes)), np.int64)
+    else:
+        divisor = _inside(ctx, x, windows)
+    by = divisor if work == "int64" else cast(ctx, divisor, work)
+    mean = ctx.emit("Div", total, by)
+    return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
+
+
+def _inside(ctx: Ctx, x: Value, windows: Windows) -> Value:
+    """Return how many places of each window hold data, at least 1."""
+    zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
+    result = one
+    parts = zip(windows.axes, windows.sides, windows.places, strict=True)
+    for axis, (before, _), places in parts:
+        first = ctx.const(before, np.int64)
+        end = ctx.emit("Add", lengths(ctx, x, [axis]), first)
+        behind = ctx.emit("Not", ctx.emit("Less", places, first))
+        held = ctx.emit("And", behind, ctx.emit("Less", places, end))
+        count = reduce(ctx, "ReduceSum", cast(ctx, held, np.int64), [1], keepdims=False)
+        count = ctx.emit("Where", ctx.emit("Less", zero, count), count, one)
+        result = ctx.emit("Mul", result, along(ctx, count, axis, ctx.type(x).rank))
+    return result
+
+
 for _ndim in SPATIAL:
     OPS.exports(f"nn.max_pool{_ndim}d")(_max_pool(_ndim))
     OPS.exports(f"nn.avg_pool{_ndim}d")(_avg_pool(_ndim))
@@ -168,7 +250,12 @@ OPS.exports("nn.global_max_pool2d")(_global("GlobalMaxPool"))
 OPS.exports("nn.global_avg_pool2d")(_global("GlobalAveragePool"))
 
 
-@OPS.exports("serde.lp_pool")
+def _is_plain(node: Call) -> bool:
+    return not node.attrs["ceil_mode"] and all(each == 1 for each in node.attrs["dilation"])
+
+
+@OPS.exports("serde.lp_pool", since=18)
+@OPS.exports("serde.lp_pool", when=_is_plain)
 def export_lp_pool(
     ctx: Ctx,
     x: Value,
@@ -181,10 +268,8 @@ def export_lp_pool(
     ceil_mode: bool,
     layout: str,
 ) -> Value:
-    """``ceil_mode`` and dilation came with 18."""
+    """``ceil_mode`` and dilation came with 18; before, such a pooling is decomposed."""
     late = ceil_mode or any(each != 1 for each in dilation)
-    if late and ctx.version < 18:
-        raise Unsupported("ceil_mode and dilation of an lp pooling need version 18")
     ndim = len(pool_size)
     steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
     result = ctx.emit(
@@ -198,48 +283,3 @@ def export_lp_pool(
         ceil_mode=int(ceil_mode) if late else None,
     )
     return arranged(ctx, result, "NC" + SPATIAL[ndim], layout)
-
-
-@OPS.exports("nn.adaptive_avg_pool2d")
-def export_adaptive_avg_pool(
-    ctx: Ctx,
-    x: Value,
-    *,
-    output_size: tuple[Dim, ...] | None,
-    layout: str,
-    out_layout: str,
-) -> Value:
-    """Windows of one size are a pooling; others are means as two products with fixed matrices."""
-    moved = arranged(ctx, x, layout, "NCHW")
-    lengths = ctx.static_lengths(x, [layout.index(letter) for letter in "HW"])
-    wanted = fixed(
-        [ctx.result_type().shape[(out_layout or layout).index(letter)] for letter in "HW"],
-        "output_size",
-    )
-    if wanted == [1, 1]:
-        result = ctx.emit("GlobalAveragePool", moved)
-    elif all(length % out == 0 for length, out in zip(lengths, wanted, strict=True)):
-        window = [length // out for length, out in zip(lengths, wanted, strict=True)]
-        result = ctx.emit("AveragePool", moved, kernel_shape=window, strides=window)
-    elif any(
-        length * out * 8 > MAX_INLINE_BYTES for length, out in zip(lengths, wanted, strict=True)
-    ):
-        raise Unsupported(f"output_size {wanted}, whose matrices of means are too large to write")
-    else:
-        rows, columns = (_means(length, out) for length, out in zip(lengths, wanted, strict=True))
-        dtype = ctx.type(x).dtype
-        tall = ctx.emit("MatMul", ctx.const(rows, dtype), moved)
-        result = ctx.emit("MatMul", tall, ctx.const(columns.T, dtype))
-    return arranged(ctx, result, "NCHW", out_layout or layout)
-
-
-def _means(length: int, out: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Return the matrix that takes the mean of each of `out` windows over `length` values."""
-    matrix = np.zeros((out, length))
-    for i, (start, stop) in enumerate(_windows(length, out)):
-        matrix[i, start:stop] = 1 / (stop - start)
-    return matrix
-
-
-def _windows(length: int, out: int) -> Sequence[tuple[int, int]]:
-    return [(i * length // out, -(-(i + 1) * length // out)) for i in range(out)]
