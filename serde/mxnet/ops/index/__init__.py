@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.index import selection
-from serde.mxnet.ops.index.selection import as_index
+from serde.mxnet.ops.index import lookup, selection, sorting, writing
 
-__all__ = ["as_index", "selection"]
+__all__ = ["lookup", "selection", "sorting", "writing"]

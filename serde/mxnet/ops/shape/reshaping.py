@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -302,7 +303,29 @@ def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Va
 def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
+    if rank > MOST_TRANSPOSED:
+        return ctx.spell(lambda x: _one_by_one(x, order), data)
     return data if rank < 2 else ctx.emit_bytes("transpose", data, axes=order)
+
+
+MOST_TRANSPOSED = 6
+"""Rank of what MXNet transposes, at most."""
+
+
+def _one_by_one(data: Expr, order: Sequence[int]) -> Expr:
+    """Bring the axes to the front, the last one first."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or type_.concrete_shape is None:
+        raise Unsupported(f"needs a fixed shape, found {type_!r}")
+    lengths, axes = list(type_.concrete_shape), list(range(type_.rank))
+    for axis in reversed(order):
+        place = axes.index(axis)
+        before, after = prod(lengths[:place]), prod(lengths[place + 1 :])
+        parts = relay.reshape(data, [before, lengths[place], after])
+        data = relay.transpose(parts, [1, 0, 2])
+        axes.insert(0, axes.pop(place))
+        lengths.insert(0, lengths.pop(place))
+    return relay.reshape(data, lengths)
 
 
 @OPS.exports("concatenate")
