@@ -264,8 +264,8 @@ def export_function(
         if not isinstance(type_, TensorType):
             raise ConverterBug(f"parameter {param.name_hint} is {type_!r}")
         weight = model.params.get(param.name_hint)
-        if type_.dtype not in DTYPES:
-            report.add("null", param.name_hint, f"MXNet has no {type_.dtype}")
+        if type_.dtype not in COMPUTED:
+            report.add("null", param.name_hint, f"MXNet computes no {type_.dtype}")
         hidden = {} if weight is not None else _declaration(type_)
         values[param] = builder.variable(param.name_hint, type_, weight, hidden)
     context = ExportContext(builder, np_shape, table)

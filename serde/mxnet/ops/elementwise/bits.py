@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.expr import Constant, Expr
 from serde.relay.shapes import normalize_axes
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
@@ -44,6 +44,8 @@ def right_shifted(data: Expr, places: Expr) -> Expr:
     power = _powers(near, kind.name, top)
     low = relay.bitwise_and(data, relay.subtract(power, relay.const(1, kind.name)))
     moved = relay.divide(relay.subtract(data, low), power)
+    if isinstance(places, Constant) and (places.data <= top).all():
+        return moved
     none = relay.const(0, kind.name)
     far = relay.cast(relay.less(data, none), kind.name)
     far = relay.subtract(none, far) if kind.kind == "i" else none
