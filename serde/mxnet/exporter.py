@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
 from serde.converters import ConverterTable
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.mxnet.builder import GraphBuilder, Value
-from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
+from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES, Graph
+from serde.mxnet.scopes import Scope, place
 from serde.relay.biases import fused_biases
 from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
+from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var, astuple
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_constant import FoldConstant
@@ -28,6 +30,27 @@ __all__ = ["ExportContext", "export_function"]
 
 Values = dict[Expr, Value | tuple[Value, ...] | None]
 
+MAX_LEVEL: Final = 30
+"""Subgraphs inside each other: MXNet reads their JSON text recursively."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A graph inside a node.
+
+    Attributes:
+        graph: The graph.
+        captured: What it takes from around it, by the name of its variable.
+    """
+
+    graph: Graph
+    captured: Mapping[str, Value]
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of its variables in MXNet's order."""
+        return [node.name for node in self.graph.variables]
+
 
 class ExportContext:
     """What a converter to MXNet may reach.
@@ -38,12 +61,26 @@ class ExportContext:
             Relay has one axis of length 1 in MXNet.
     """
 
-    def __init__(self, builder: GraphBuilder, np_shape: bool, table: ConverterTable) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        np_shape: bool,
+        table: ConverterTable,
+        report: Report,
+        level: int = 0,
+    ) -> None:
         self.result: Type = TensorType(())
         self.np_shape = np_shape
+        self.level = level
+        self._report = report
         self._builder = builder
         self._table = table
         self._source = ""
+
+    @property
+    def source(self) -> str:
+        """Name of the node that is converted."""
+        return self._source
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`."""
@@ -89,6 +126,67 @@ class ExportContext:
     def typed(self, x: Value, type_: TensorType) -> Value:
         """Return a value of the converter's own with its Relay type."""
         return replace(x, type=type_)
+
+    def emit_with_bodies(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        bodies: Sequence[Subgraph],
+        outputs: int,
+        **attrs: AnyValue,
+    ) -> tuple[Value, ...]:
+        """Append a node with subgraphs."""
+        graphs = tuple(body.graph for body in bodies)
+        return self._builder.add(op, inputs, outputs, attrs, self._source, graphs)
+
+    def subgraph(
+        self,
+        names: Sequence[str],
+        types: Sequence[TensorType],
+        write: Callable[[ExportContext, Sequence[Value]], Sequence[Value]],
+        count: int,
+    ) -> Subgraph:
+        """Return a graph of its own of variables called `names`.
+
+        Args:
+            names: What its variables are called.
+            types: Relay types of the variables.
+            write: Emits the nodes, given the context inside and the variables, and returns what
+                the graph yields.
+            count: How much it yields.
+
+        Raises:
+            Unsupported: There are too many inside each other.
+        """
+        if self.level >= MAX_LEVEL:
+            raise Unsupported(f"more than {MAX_LEVEL} loops and conditionals inside each other")
+        heads = [f"out{place}" for place in range(count)]
+        inner = GraphBuilder(self._table, heads, np_shape=self.np_shape, outer=self._builder)
+        own = [
+            inner.variable(name, type_, None, {}) for name, type_ in zip(names, types, strict=True)
+        ]
+        context = ExportContext(inner, self.np_shape, self._table, self._report, self.level + 1)
+        context.enter("", self.result)
+        graph = inner.finish([*write(context, own)])
+        return Subgraph(graph, dict(inner.captured))
+
+    def captured(self, x: Value) -> Value:
+        """Return the variable that stands for a value of the graph around this one."""
+        return self._builder.capture(x)
+
+    def write_body(
+        self, body: Function, params: Sequence[Value | tuple[Value, ...]]
+    ) -> tuple[Value, ...]:
+        """Write a body of a loop here and return what it yields.
+
+        Raises:
+            Unsupported: MXNet cannot say some of it; the report tells what.
+        """
+        values: Values = dict(zip(body.params, params, strict=True))
+        found = _export_scope(place(body.body), body.body, values, self._table, self, self._report)
+        if found is None:
+            raise Unsupported("its body cannot be written")
+        return found if isinstance(found, tuple) else (found,)
 
     def static_shape(self, x: Value) -> tuple[int, ...]:
         """Return the shape of a value whose dimensions are all integers.
@@ -268,17 +366,148 @@ def export_function(
             report.add("null", param.name_hint, f"MXNet computes no {type_.dtype}")
         hidden = {} if weight is not None else _declaration(type_)
         values[param] = builder.variable(param.name_hint, type_, weight, hidden)
-    context = ExportContext(builder, np_shape, table)
-    biases = fused_biases(use_counts(main.body), dense_rank=None)
-    skipped = {call for call, _bias in biases.values()}
-    for node in post_order(main.body):
-        if node in values or node in skipped or isinstance(node, OpDef):
-            continue
-        values[node] = _export_node(node, values, biases, table, context, report)
-    result = values[main.body]
+    context = ExportContext(builder, np_shape, table, report)
+    result = _export_scope(place(main.body), main.body, values, table, context, report)
     if result is None or report.issues:
         return []
     return list(result) if isinstance(result, tuple) else [result]
+
+
+class _Captures(Values):
+    """Values inside a subgraph; what is missing is taken from around it."""
+
+    def __init__(self, outer: Values, context: ExportContext) -> None:
+        super().__init__()
+        self._outer = outer
+        self._context = context
+
+    def __missing__(self, node: Expr) -> Value | tuple[Value, ...] | None:
+        found = self._outer[node]
+        if isinstance(found, Value):
+            found = self._context.captured(found)
+        elif found is not None:
+            found = tuple(self._context.captured(each) for each in found)
+        self[node] = found
+        return found
+
+
+def _export_scope(
+    scope: Scope,
+    root: Expr,
+    values: Values,
+    table: ConverterTable,
+    context: ExportContext,
+    report: Report,
+) -> Value | tuple[Value, ...] | None:
+    """Export what lies in a scope and return the values of `root`."""
+    biases = fused_biases(use_counts(root), dense_rank=None) if scope.parent is None else {}
+    skipped = {call for call, _bias in biases.values()}
+    for node in scope.nodes:
+        if node in values or node in skipped or isinstance(node, OpDef):
+            continue
+        if isinstance(node, If):
+            values[node] = _export_if(node, scope.branches[node], values, table, context, report)
+        else:
+            values[node] = _export_node(node, values, biases, table, context, report)
+    return values[root]
+
+
+def _export_if(
+    node: If,
+    branches: tuple[Scope, Scope],
+    values: Values,
+    table: ConverterTable,
+    context: ExportContext,
+    report: Report,
+) -> Value | tuple[Value, ...] | None:
+    """Return what a conditional gives: each branch becomes a subgraph."""
+    condition = values[node.cond]
+    name = node.span.source_name if node.span is not None else ""
+    if not isinstance(condition, Value) or node.type is None:
+        return None
+    try:
+        _require_computed(node.type)
+        context.enter(name or "cond", node.type)
+        kinds = context.result_types()
+        if context.np_shape:
+            return _chosen(node, branches, condition, values, table, context, report)
+        number = context.cast(condition, "float32")
+        decides = context.subgraph(["condition"], [context.type(number)], _same, 1)
+        bodies = [decides]
+        for scope, root in zip(branches, (node.true_branch, node.false_branch), strict=True):
+
+            def write(
+                inner: ExportContext, _: Sequence[Value], scope: Scope = scope, root: Expr = root
+            ) -> Sequence[Value]:
+                found = _export_scope(scope, root, _Captures(values, inner), table, inner, report)
+                if found is None:
+                    raise Unsupported("a branch cannot be written")
+                return found if isinstance(found, tuple) else (found,)
+
+            bodies.append(context.subgraph([], [], write, len(kinds)))
+        results = emit_cond(context, number, bodies, len(kinds))
+    except (Unsupported, TypeInferenceError) as error:
+        report.add("If", name or "If", str(error), getattr(error, "hint", None))
+        return None
+    return _typed(results if isinstance(node.type, TupleType) else results[0], node.type)
+
+
+def _chosen(
+    node: If,
+    branches: tuple[Scope, Scope],
+    condition: Value,
+    values: Values,
+    table: ConverterTable,
+    context: ExportContext,
+    report: Report,
+) -> Value | tuple[Value, ...] | None:
+    """Compute both branches and choose: MXNet runs no ``_cond`` with NumPy's shapes."""
+    source, kinds = context.source, context.result_types()
+    pair = []
+    for scope, root in zip(branches, (node.true_branch, node.false_branch), strict=True):
+        found = _export_scope(scope, root, values, table, context, report)
+        if found is None:
+            return None
+        pair.append(found if isinstance(found, tuple) else (found,))
+    if node.type is None:
+        raise ConverterBug(f"{source}: {node!r} is not typed")
+    context.enter(source, node.type)
+    results = tuple(
+        replace(context.emit("_npi_where", condition, one, two), type=kind)
+        for one, two, kind in zip(*pair, kinds, strict=True)
+    )
+    return results if isinstance(node.type, TupleType) else results[0]
+
+
+def _same(_: ExportContext, variables: Sequence[Value]) -> Sequence[Value]:
+    return variables
+
+
+def emit_cond(
+    ctx: ExportContext, condition: Value, bodies: Sequence[Subgraph], outputs: int
+) -> tuple[Value, ...]:
+    """Emit a conditional; each subgraph says where among the inputs its variables are."""
+    inputs = [condition]
+    locations = []
+    for body in bodies:
+        own = []
+        for name in body.variables:
+            value = body.captured.get(name, condition)
+            if value not in inputs:
+                inputs.append(value)
+            own.append(inputs.index(value))
+        locations.append(own)
+    return ctx.emit_with_bodies(
+        "_cond",
+        inputs,
+        bodies,
+        outputs,
+        num_args=len(inputs) + 3,
+        num_outputs=outputs,
+        cond_input_locs=str(locations[0]),
+        then_input_locs=str(locations[1]),
+        else_input_locs=str(locations[2]),
+    )
 
 
 def _declaration(type_: TensorType) -> dict[str, str]:

@@ -45,6 +45,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         [
             transform.Inline(opaque=True),
             transform.ToGraphNormalForm(),
+            transform.RaiseRecursion(),
             transform.DynamicToStatic(),
             transform.Legalize(supported=supported),
             transform.FoldConstant(),

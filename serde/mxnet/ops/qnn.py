@@ -221,9 +221,7 @@ def export_batch_matmul(
         (x, y),
         (x_zero_point, y_zero_point),
         depth,
-        lambda a, b: relay.nn.batch_matmul(
-            a, b, transpose_a=transpose_a, transpose_b=transpose_b
-        ),
+        lambda a, b: relay.nn.batch_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b),
     )
 
 

@@ -27,7 +27,8 @@ def _drawn(ctx: Out, op: str, like: Value | None, type_: TensorType, **spread: f
         result = ctx.emit(op, shape=shape, dtype=type_.dtype, **spread)
     else:
         one = replace(
-            ctx.emit(op, shape=(1,), dtype=type_.dtype, **spread), type=TensorType((1,), type_.dtype)
+            ctx.emit(op, shape=(1,), dtype=type_.dtype, **spread),
+            type=TensorType((1,), type_.dtype),
         )
         return ctx.reshape(one, ctx.static_shape(replace(one, type=type_)))
     return replace(result, type=type_)
@@ -62,9 +63,7 @@ def export_random_normal(
 
 
 @OPS.exports("serde.bernoulli")
-def export_bernoulli(
-    ctx: Out, probs: Value, *, dtype: AnyValue, seed: float | None
-) -> Value:
+def export_bernoulli(ctx: Out, probs: Value, *, dtype: AnyValue, seed: float | None) -> Value:
     type_ = TensorType(ctx.type(probs).shape, "float32")
     unit = _drawn(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
     result = ctx.result_type().dtype

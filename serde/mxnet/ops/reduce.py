@@ -111,9 +111,7 @@ def _declare_reduction_export(name: str) -> None:
         return _reduced(ctx, name, data, axes, keepdims)
 
 
-def _reduced(
-    ctx: Out, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool
-) -> Value:
+def _reduced(ctx: Out, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool) -> Value:
     """Emit a reduction; one of all axes to a scalar keeps them first."""
     result = ctx.result_type()
     if result.shape or not ctx.np_shape:
@@ -128,9 +126,7 @@ for _name in ("sum", "mean", "max", "min", "prod"):
 
 def _declare_truth_export(name: str, target: str) -> None:
     @OPS.exports(name)
-    def export_truth(
-        ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
-    ) -> Value:
+    def export_truth(ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
         build = getattr(relay, target)
 
         def spelled(x: Expr) -> Expr:
@@ -204,9 +200,7 @@ def _declare_arg_export(name: str) -> None:
         return ctx.emit("Cast", _reduced(ctx, name, data, axes[0], keepdims), dtype="int32")
 
 
-def _arg_of_rows(
-    name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, last: bool
-) -> Expr:
+def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, last: bool) -> Expr:
     """Return the index in what the axes hold together, the last of several if asked."""
     shape = data.checked_type.shape  # type: ignore[union-attr]
     kept = [i for i in range(len(shape)) if i not in axes]
@@ -217,7 +211,7 @@ def _arg_of_rows(
         rows = relay.reverse(rows, -1)
     index = getattr(relay, name)(rows, axis=(len(kept),))
     if last:
-        length = rows.checked_type.shape[-1]  # type: ignore[union-attr]
+        length = rows.checked_type.shape[-1]
         if not isinstance(length, int):
             raise Unsupported(f"the last index along an axis of length {length}")
         index = relay.subtract(relay.const(length - 1, "int32"), index)
@@ -277,8 +271,8 @@ def export_cumsum(
     exclusive: bool,
 ) -> Value:
     type_, result = ctx.type(data), ctx.result_type()
-    plain = axis is not None and type_.rank and result.dtype not in ("float16", "bool")
-    if exclusive or not plain or type_.dtype != result.dtype:
+    narrow = result.dtype in ("float16", "bool") or type_.dtype != result.dtype
+    if axis is None or exclusive or narrow:
         return _running(
             ctx, data, axis, dtype, exclusive, lambda x, along: relay.cumsum(x, axis=along), 0.0
         )

@@ -27,13 +27,9 @@ def _sortable(ctx: Out, data: Value) -> Value:
 
 
 @OPS.exports("sort")
-def export_sort(
-    ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
     type_ = ctx.type(data)
-    result = ctx.emit(
-        "sort", _sortable(ctx, data), axis=axis % type_.rank, is_ascend=is_ascend
-    )
+    result = ctx.emit("sort", _sortable(ctx, data), axis=axis % type_.rank, is_ascend=is_ascend)
     return ctx.cast(ctx.typed(result, type_), type_.dtype) if type_.dtype in UNSORTED else result
 
 
@@ -64,22 +60,16 @@ def stable_order(ctx: Out, data: Value, axis: int, is_ascend: bool) -> Value:
     )
     if type_.shape[axis] == 1:
         return places
-    ordered = ctx.typed(
-        ctx.emit("sort", keyed, axis=axis, is_ascend=is_ascend), ctx.type(keyed)
-    )
+    ordered = ctx.typed(ctx.emit("sort", keyed, axis=axis, is_ascend=is_ascend), ctx.type(keyed))
     pair = ctx.spell_tuple(
         lambda values, at: relay.Tuple(list(_group_keys(values, at, axis))), ordered, places
     )
     base, keys = pair if isinstance(pair, tuple) else (pair, pair)
-    return ctx.spell(
-        lambda whole, part: relay.subtract(relay.sort(whole, axis), part), keys, base
-    )
+    return ctx.spell(lambda whole, part: relay.subtract(relay.sort(whole, axis), part), keys, base)
 
 
 @OPS.exports("argsort")
-def export_argsort(
-    ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+def export_argsort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
     order = stable_order(ctx, data, axis % ctx.type(data).rank, is_ascend)
     return ctx.cast(order, ctx.result_type().dtype)
 
@@ -105,16 +95,12 @@ def export_topk(
 
     def values() -> Value:
         keyed = ctx.cast(data, "uint8") if type_.dtype == "bool" else data
-        result = ctx.emit(
-            "topk", keyed, axis=along, k=number, ret_typ="value", is_ascend=is_ascend
-        )
+        result = ctx.emit("topk", keyed, axis=along, k=number, ret_typ="value", is_ascend=is_ascend)
         return ctx.cast(ctx.typed(result, results[0]), "bool") if keyed is not data else result
 
     def indices() -> Value:
         order = stable_order(ctx, data, along, is_ascend)
-        kept = ctx.spell(
-            lambda x: relay.strided_slice(x, [0], [number], [1], axes=[along]), order
-        )
+        kept = ctx.spell(lambda x: relay.strided_slice(x, [0], [number], [1], axes=[along]), order)
         return ctx.cast(kept, results[-1].dtype)
 
     if ret_type == "values":

@@ -74,16 +74,12 @@ def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> 
     return relay.Tuple([relay.expand_dims(target, 0), rows, numbers])
 
 
-def _write(
-    ctx: Out, data: Value, places: Value, updates: Value, size: int, mode: Mode
-) -> Value:
+def _write(ctx: Out, data: Value, places: Value, updates: Value, size: int, mode: Mode) -> Value:
     """Return `data` of `size` rows with `updates` at rows; places are of int64 and one axis."""
     count = ctx.static_shape(places)[0]
     type_ = ctx.type(data)
     width = ctx.static_shape(data)[1]
-    parts = ctx.spell_tuple(
-        lambda at, rows: _ordered(at, rows, size, count, mode), places, updates
-    )
+    parts = ctx.spell_tuple(lambda at, rows: _ordered(at, rows, size, count, mode), places, updates)
     if isinstance(parts, Value):
         raise Unsupported("no updates")
     target, rows, numbers = parts

@@ -9,9 +9,10 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
+from serde.weights import Array
 
 
-def _product(data: Expr, matrix: np.ndarray) -> Expr:
+def _product(data: Expr, matrix: Array) -> Expr:
     return relay.nn.matmul(data, relay.const(matrix))
 
 

@@ -78,9 +78,7 @@ def import_einsum(
 Product = Callable[[Expr, Expr], Expr]
 
 
-def in_floats(
-    ctx: Out, left: Value, right: Value, depth: Dim, product: Product
-) -> Value | None:
+def in_floats(ctx: Out, left: Value, right: Value, depth: Dim, product: Product) -> Value | None:
     """Return a product of what MXNet multiplies in another dtype, None where it has the dtype.
 
     MXNet multiplies matrices of float32 and float64 on the CPU. float16 goes through float32.

@@ -21,9 +21,7 @@ from serde.relay.types import TensorType
 
 
 @OPS.exports("layout_transform")
-def export_layout_transform(
-    ctx: Out, data: Value, *, src_layout: str, dst_layout: str
-) -> Value:
+def export_layout_transform(ctx: Out, data: Value, *, src_layout: str, dst_layout: str) -> Value:
     plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
 
     def spelled(x: Expr) -> Expr:
