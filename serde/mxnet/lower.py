@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from serde.mxnet.builder import GraphBuilder
-from serde.mxnet.exporter import export_function
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
+from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
 from serde.relay.model import RelayModel
