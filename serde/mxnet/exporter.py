@@ -17,6 +17,7 @@ from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
+from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order, use_counts
 from serde.report import Report
@@ -255,6 +256,7 @@ def _export_node(
     label = call.op.name
     try:
         _require_computed(node.type)
+        _require_sayable(call, table)
         converter, attrs = table.bind_export(call, 1)
         if any(operand is None for operand in operands):
             return None
@@ -279,6 +281,13 @@ def _present(
     optional += [False] * (len(operands) - len(optional))
     pairs = zip(operands, optional, strict=True)
     return [None if may and operand == () else operand for operand, may in pairs]
+
+
+def _require_sayable(call: Call, table: ConverterTable) -> None:
+    """Raise the reason for which a call could not be expanded, where there is one."""
+    body = table.expansion(call.op.name) if isinstance(call.op, OpDef) else None
+    if body is not None and not table.can_export(call, 1):
+        decompose(call, body)
 
 
 def _require_computed(type_: Type) -> None:

@@ -45,7 +45,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         [
             transform.Inline(opaque=True),
             transform.ToGraphNormalForm(),
-            transform.Legalize(supported=supported),
+            transform.Legalize(supported, TABLE.expansion),
             transform.FoldConstant(),
         ]
     )
