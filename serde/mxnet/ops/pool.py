@@ -290,31 +290,34 @@ class _Explicit:
     def greatest(self) -> Expr:
         """Return the maximum; padding is the least finite value, as in TVM."""
         dtype = np.dtype(tensor_type(self.data).dtype)
-        data = self._padded(self.data, lowest(dtype))
-        if any(each != 1 for each in self.dilation) or dtype.name in ("int64", "bool"):
-            return self._combined(data, relay.maximum)
+        if dtype.name in ("int64", "bool"):
+            return self._combined(self._padded(self.data, lowest(dtype)), relay.maximum)
         wide = dtype.name if dtype.name in FLOATS else _WIDER.get(dtype.name, "float64")
-        return self._pooled("max", converted(data, wide))
+        data = self._padded(converted(self.data, wide), lowest(dtype))
+        if any(each != 1 for each in self.dilation):
+            return self._combined(data, relay.maximum)
+        return self._pooled("max", data)
 
     def mean(self) -> Expr:
         """Return the mean of all taps, or of those inside the data; of integers towards zero."""
         dtype = tensor_type(self.data).dtype
-        data = converted(self.data, "float64" if dtype == "float64" else "float32")
-        if not is_float(dtype):
-            data = converted(self.data, "float64")
+        wide = "float32" if dtype in ("float16", "float32") else "float64"
+        data = self._padded(converted(self.data, wide), 0)
         if not is_float(dtype) or any(each != 1 for each in self.dilation):
-            total = self._combined(self._padded(data, 0), relay.add)
-            count: Expr = relay.const(prod(self.size), tensor_type(data).dtype)
-            if not self.count_include_pad:
-                inside = self._padded(_ones(data), 0)
-                count = relay.maximum(self._combined(inside, relay.add), relay.const(1, tensor_type(data).dtype))
-            mean = relay.divide(total, count)
+            mean = relay.divide(self._combined(data, relay.add), self._count(wide))
             return mean if is_float(dtype) else relay.trunc(mean)
-        mean = self._pooled("avg", self._padded(data, 0))
+        mean = self._pooled("avg", data)
         if self.count_include_pad or not any(map(any, self.sides)):
             return mean
-        inside = self._pooled("avg", self._padded(_ones(data), 0))
-        return relay.divide(mean, relay.maximum(inside, relay.const(_LEAST, tensor_type(data).dtype)))
+        inside = self._pooled("avg", self._padded(converted(_ones(self.data), wide), 0))
+        return relay.divide(mean, relay.maximum(inside, relay.const(_LEAST, wide)))
+
+    def _count(self, dtype: str) -> Expr:
+        """Return how many taps of a window count."""
+        if self.count_include_pad:
+            return relay.const(prod(self.size), dtype)
+        inside = self._padded(converted(_ones(self.data), dtype), 0)
+        return relay.maximum(self._combined(inside, relay.add), relay.const(1, dtype))
 
     def _padded(self, data: Expr, value: AnyValue) -> Expr:
         if not any(map(any, self.sides)):

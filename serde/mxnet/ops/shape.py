@@ -206,16 +206,6 @@ def import_pad(
     return relay.nn.pad(data, widths, scalar_like(ctx, data, constant_value), pad_mode=mode)
 
 
-@OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.depth_to_space(data, block_size, mode="DCR")
-
-
-@OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.space_to_depth(data, block_size)
-
-
 def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
     lengths: list[Dim] = list(shape)
     return relay.full(relay.const(np.array(value, dtype=dtype)), lengths, dtype)
@@ -471,17 +461,3 @@ def export_full(
 @OPS.exports("shape_of")
 def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)
-
-
-def _declare_block_export(name: str) -> None:
-    @OPS.exports(f"nn.{name}")
-    def export_block(
-        ctx: Out, data: Value, *, block_size: int, layout: str, mode: str = "DCR"
-    ) -> Value:
-        if layout != "NCHW" or mode != "DCR":
-            raise Unsupported(f"layout {layout}, mode {mode}")
-        return ctx.emit(name, data, block_size=block_size)
-
-
-for _name in ("depth_to_space", "space_to_depth"):
-    _declare_block_export(_name)
