@@ -118,6 +118,10 @@ class ExportContext:
             return None
         return float(x.data)
 
+    def absorb(self, x: Value, op: str) -> Value:
+        """Return what a node of `op` takes that gives `x` and came from the same layer, or `x`."""
+        return self._builder.absorb(x, op, self._source)
+
     def is_weight(self, x: Value) -> bool:
         """Whether `x` is a parameter of the graph, or a constant, which becomes one."""
         return x.data is not None or self._builder.is_weight(x)

@@ -76,15 +76,17 @@ def export_dense(
     units: AnyValue,
     out_dtype: AnyValue,
 ) -> Value:
+    """A flattening that came out of the same layer goes back into it."""
     require_dtype(ctx, data, out_dtype)
+    flat = ctx.type(data).rank == 2
     return ctx.emit(
         "FullyConnected",
-        data,
+        ctx.absorb(data, "Flatten") if flat else data,
         weight,
         bias,
         num_hidden=ctx.static_shape(weight)[0],
         no_bias=bias is None,
-        flatten=False,
+        flatten=flat,
     )
 
 
