@@ -6,6 +6,7 @@ from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.exporter import export_function
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
+from serde.mxnet.ops.stack import MergeStacks
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
 from serde.relay.model import RelayModel
@@ -46,6 +47,9 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.Inline(opaque=True),
             transform.ToGraphNormalForm(),
             transform.Legalize(supported, TABLE.expansion),
+            transform.SimplifyExpr(),
+            MergeStacks(),
+            transform.SimplifyExpr(),
             transform.FoldConstant(),
         ]
     )
