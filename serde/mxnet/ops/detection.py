@@ -19,7 +19,7 @@ BOX_NMS = "mxnet.box_nms"
 """Rows in order of their scores, those that go -1 and behind the others."""
 
 DETECTION = "mxnet.multibox_detection"
-"""Rows (class, score, box) of anchors, in order of their scores; the class of one that goes is -1."""
+"""Rows (class, score, box) in order of their scores; the class of one that goes is -1."""
 
 
 def _same_type(data: TensorType, **attrs: AnyValue) -> TensorType:

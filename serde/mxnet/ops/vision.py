@@ -202,7 +202,7 @@ def import_box_nms(
         raise Unsupported(f"background_id={background_id}")
     if valid_thresh < 0:
         raise Unsupported(f"valid_thresh={valid_thresh} lets boxes without a score in")
-    if not 0 < overlap_thresh:
+    if not overlap_thresh > 0:
         raise Unsupported(f"overlap_thresh={overlap_thresh}")
     if 0 not in (score_index, id_index):
         raise Unsupported("column 0 is neither the class nor the score")
@@ -235,7 +235,7 @@ def expand_non_max_suppression(
 ) -> Expr:
     """MXNet has it where all rows in question are counted and have scores."""
     bound = constant_of(iou_threshold)
-    if bound is None or not 0 < bound or constant_of(max_output_size) not in (-1.0, None):
+    if bound is None or not bound > 0 or constant_of(max_output_size) not in (-1.0, None):
         raise Unsupported("a threshold of overlap, or a limit, that MXNet has not")
     if constant_of(max_output_size) is None or return_indices:
         raise Unsupported("places of the boxes that stay, or a limit that is computed")
