@@ -46,6 +46,7 @@ class _Draft:
     hidden: dict[str, str] = field(default_factory=dict)
     subgraphs: tuple[Graph, ...] = ()
     outputs: int = 1
+    source: str = ""
 
 
 class GraphBuilder:
@@ -144,9 +145,23 @@ class GraphBuilder:
         self._check(op, len(inputs), text)
         entries = [self._entry(op, value) for value in inputs]
         name = self.reserve(source or op.lower())
-        draft = _Draft(op, name, text, entries, subgraphs=subgraphs, outputs=outputs)
+        draft = _Draft(op, name, text, entries, subgraphs=subgraphs, outputs=outputs, source=source)
         self._drafts.append(draft)
         return tuple(Value(len(self._drafts) - 1, index) for index in range(outputs))
+
+    def absorb(self, value: Value, op: str, source: str) -> Value:
+        """Return what a node of `op` takes, if `value` is its result and it has this source.
+
+        The node that does both then has the name of the source; `value` itself otherwise.
+        """
+        draft = self._drafts[value.node] if value.node >= 0 else None
+        if draft is None or not source or (draft.op, draft.source) != (op, source):
+            return value
+        if draft.name == source:
+            draft.name = self.reserve(f"{source}_{op.lower()}")
+            self._names.discard(source)
+        entry = draft.inputs[0]
+        return Value(entry.node, entry.index)
 
     def _check(self, op: str, inputs: int, attrs: Mapping[str, str]) -> None:
         """Compare a node with what the importer of its operator takes, where there is one."""

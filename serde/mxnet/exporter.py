@@ -240,6 +240,10 @@ class ExportContext:
         number = float(x.data)
         return number if x.data.dtype.kind == "f" or int(number) == int(x.data) else None
 
+    def absorb(self, x: Value, op: str) -> Value:
+        """Return what a node of `op` takes that gives `x` and came from the same layer, or `x`."""
+        return self._builder.absorb(x, op, self._source)
+
     def is_weight(self, x: Value) -> bool:
         """Whether `x` is a parameter of the graph, or a constant, which becomes one."""
         return x.data is not None or self._builder.is_weight(x)
@@ -311,8 +315,9 @@ class ExportContext:
     def _called(self, node: Expr, values: Values, source: str) -> Value | tuple[Value, ...]:
         if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
             raise ConverterBug(f"{source}: {node!r} is no call of an operator")
-        if node.op.decompose is not None and not self._table.can_export(node, 1):
-            return self._written(decompose(node), values)
+        body = self._table.expansion(node.op.name) or node.op.decompose
+        if body is not None and not self._table.can_export(node, 1):
+            return self._written(decompose(node, body), values)
         require_computed(node.type)
         converter, attrs = self._table.bind_export(node, 1)
         operands = present(node.op, [values[argument] for argument in node.args])

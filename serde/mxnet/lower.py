@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
+from serde.mxnet.ops.stack import MergeStacks
 from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
@@ -47,7 +48,10 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
-            transform.Legalize(supported=supported),
+            transform.Legalize(supported, TABLE.expansion),
+            transform.SimplifyExpr(),
+            MergeStacks(),
+            transform.SimplifyExpr(),
             transform.FoldConstant(),
         ]
     )

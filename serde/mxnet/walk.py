@@ -24,6 +24,7 @@ from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
+from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType
 from serde.relay.visit import use_counts
 from serde.report import Report
@@ -245,6 +246,7 @@ def _export_node(
     label = call.op.name
     try:
         require_computed(node.type)
+        _require_sayable(call, table)
         converter, attrs = table.bind_export(call, 1)
         if any(operand is None for operand in operands):
             return None
@@ -259,3 +261,10 @@ def _export_node(
     except Exception as error:
         raise ConverterBug(f"mxnet: {name} ({label}): {type(error).__name__}: {error}") from error
     return as_typed(result, node.type)
+
+
+def _require_sayable(call: Call, table: ConverterTable) -> None:
+    """Raise the reason for which a call could not be expanded, where there is one."""
+    body = table.expansion(call.op.name) if isinstance(call.op, OpDef) else None
+    if body is not None and not table.can_export(call, 1):
+        decompose(call, body)

@@ -133,6 +133,7 @@ def export_dense(
     units: AnyValue,
     out_dtype: AnyValue,
 ) -> Value:
+    """A flattening that came out of the same layer goes back into it."""
     if bias is not None and ctx.type(data).dtype != ctx.result_type().dtype:
         raise Unsupported(f"a bias of {ctx.result_type().dtype}")
     if _wide_integers(ctx, data, weight):
@@ -141,14 +142,15 @@ def export_dense(
         depth = ctx.type(weight).shape[1]
         converted = in_floats(ctx, data, weight, depth, lambda a, b: relay.nn.dense(a, b, None))
         if converted is None:
+            flat = ctx.type(data).rank == 2
             return ctx.emit(
                 "FullyConnected",
-                data,
+                ctx.absorb(data, "Flatten") if flat else data,
                 weight,
                 bias,
                 num_hidden=ctx.static_shape(weight)[0],
                 no_bias=bias is None,
-                flatten=False,
+                flatten=flat,
             )
         result = converted
     if bias is None:

@@ -116,49 +116,6 @@ def import_sequence_reverse(
     return relay.reverse_sequence(data, lengths, seq_axis=0, batch_axis=1)
 
 
-@OPS.exports("nn.depth_to_space")
-def export_depth_to_space(
-    ctx: Out, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
-    if layout == "NCHW" and mode != "CRD":
-        return ctx.emit("depth_to_space", data, block_size=block_size)
-
-    def spelled(x: Expr) -> Expr:
-        x = relay.transpose(x, [layout.index(letter) for letter in "NCHW"])
-        if mode == "CRD":
-            x = _with_blocks_outside(x, block_size)
-        x = relay.nn.depth_to_space(x, block_size)
-        return relay.transpose(x, ["NCHW".index(letter) for letter in layout])
-
-    return ctx.spell(spelled, data)
-
-
-def _with_blocks_outside(data: Expr, size: int) -> Expr:
-    """Return the channels ordered by their place in a block first."""
-    type_ = data.checked_type
-    if not isinstance(type_, TensorType):
-        raise Unsupported(f"expected a tensor, found {type_!r}")
-    batch, channels, height, width = type_.shape
-    parts = [batch, channels // (size * size), size * size, height, width]
-    moved = relay.transpose(relay.reshape(data, parts), [0, 2, 1, 3, 4])
-    return relay.reshape(moved, type_.shape)
-
-
-@OPS.exports("nn.space_to_depth")
-def export_space_to_depth(
-    ctx: Out, data: Value, *, block_size: int, layout: str, mode: str
-) -> Value:
-    if layout == "NCHW":
-        return ctx.emit("space_to_depth", data, block_size=block_size)
-
-    def spelled(x: Expr) -> Expr:
-        x = relay.transpose(x, [layout.index(letter) for letter in "NCHW"])
-        x = relay.nn.space_to_depth(x, block_size)
-        return relay.transpose(x, ["NCHW".index(letter) for letter in layout])
-
-    return ctx.spell(spelled, data)
-
-
 @OPS.exports("nn.dilate")
 def export_dilate(
     ctx: Out, data: Value, *, strides: tuple[int, ...], dilation_value: float

@@ -207,16 +207,6 @@ def import_pad(
     return relay.nn.pad(data, widths, scalar_like(ctx, data, constant_value), pad_mode=mode)
 
 
-@OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.depth_to_space(data, block_size, mode="DCR")
-
-
-@OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.space_to_depth(data, block_size)
-
-
 def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
     lengths: list[Dim] = list(shape)
     return relay.full(relay.const(np.array(value, dtype=dtype)), lengths, dtype)
