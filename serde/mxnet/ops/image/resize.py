@@ -138,7 +138,9 @@ EXACT_FACTOR = 1 << 10
 """A product of such a factor and a length below 16384 is exact in float32."""
 
 
-def _scaled_lengths(data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool) -> AnyValue:
+def _scaled_lengths(
+    data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool
+) -> AnyValue:
     """Return truncated products of lengths and scales, which MXNet computes in float32.
 
     With `odd`, an odd length is scaled without its last element, which is added again.
