@@ -6,7 +6,7 @@ from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.exporter import export_function
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
-from serde.mxnet.ops.stack import MergeStacks
+from serde.mxnet.ops.recurrent import MergeStacks
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
 from serde.relay.model import RelayModel
