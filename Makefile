@@ -23,6 +23,7 @@ lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 bench: setup
+	$(BIN)/python benchmarks/nodes.py
 	$(BIN)/python benchmarks/run.py
 
 docs: setup

@@ -159,6 +159,10 @@ class ExportContext:
         """Return the types of all tensors that the converter must return."""
         return leaf_types(self.result)
 
+    def reserve(self, name: str) -> str:
+        """Take and return a name of the graph, for the names inside a body of it."""
+        return self._builder.reserve(name)
+
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant of the graph."""
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))

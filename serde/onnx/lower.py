@@ -15,7 +15,6 @@ from serde.onnx.builder import (
     GraphBuilder,
     Value,
     tensor_type_proto,
-    walk_nodes,
 )
 from serde.onnx.codec import OnnxModel
 from serde.onnx.ops import TABLE
@@ -112,7 +111,9 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
-    passes = transform.Sequential([transform.Legalize(supported=supported), _DenseAsProduct()])
+    passes = transform.Sequential(
+        [transform.channels_first(), transform.Legalize(supported=supported), _DenseAsProduct()]
+    )
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
@@ -200,8 +201,7 @@ def _as_product(node: Expr) -> Expr:
 def _native(
     model: RelayModel, builder: GraphBuilder, inputs: list[Value], outputs: list[Value]
 ) -> OnnxModel:
-    nodes = builder.main.nodes
-    used = {name for node in walk_nodes(nodes) for name in node.input}
+    nodes, used = _needed(builder.main.nodes, outputs)
     weights = {name: each for name, each in builder.weights.items() if name in used}
     graph = helper.make_graph(
         nodes=nodes,
@@ -221,7 +221,7 @@ def _native(
         graph.value_info.extend(
             tensor_type_proto(name, type_)
             for name, type_ in builder.main.types.items()
-            if name not in final and name not in weights
+            if name in used and name not in final and name not in weights
         )
     own = helper.make_opsetid("", builder.version)
     opsets = [own, helper.make_opsetid(FUNCTION_DOMAIN, 1)] if builder.functions else [own]
@@ -242,6 +242,34 @@ def _native(
     }
     helper.set_model_props(proto, {key: value for key, value in facts.items() if value})
     return OnnxModel(proto, weights)
+
+
+def _needed(
+    nodes: list[onnx.NodeProto], outputs: list[Value]
+) -> tuple[list[onnx.NodeProto], set[str]]:
+    """Return the nodes that the outputs depend on, in their order, and all that these read."""
+    used = {value.name for value in outputs}
+    kept = []
+    for node in reversed(nodes):
+        if used.isdisjoint(node.output):
+            continue
+        kept.append(node)
+        used.update(_reads(node))
+    return kept[::-1], used
+
+
+def _reads(node: onnx.NodeProto) -> set[str]:
+    """Return what a node reads, the nodes of its bodies included."""
+    names = set()
+    stack = [node]
+    while stack:
+        inner = stack.pop()
+        names.update(inner.input)
+        for attribute in inner.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                stack += attribute.g.node
+                names.update(value.name for value in attribute.g.output)
+    return names
 
 
 def _infer_shapes(native: OnnxModel) -> None:

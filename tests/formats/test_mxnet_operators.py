@@ -285,3 +285,15 @@ def test_old_names_are_the_same_converters(old: str, new: str) -> None:
     assert first is not None
     assert second is not None
     assert first.function is second.function
+
+
+@pytest.mark.parametrize("mode", ["size", "odd_scale"])
+@pytest.mark.parametrize("scale", [0.29, 0.57, 1.1, 1.16])
+def test_scaled_lengths_are_those_of_float32(mx: Any, mode: str, scale: float) -> None:
+    """29 of 100 pixels, where the product in float64 is just below."""
+    attrs = {"mode": mode, "scale_height": scale, "scale_width": scale}
+    symbol = mx.sym.contrib.BilinearResize2D(mx.sym.var("x"), **attrs)
+    shape = (1, 1, 100, 25)
+    _, (expected,), _ = symbol.infer_shape(x=shape)
+    model = serde.to_relay(symbol, input_shapes={"x": shape})
+    assert model.main.body.checked_type.shape == expected

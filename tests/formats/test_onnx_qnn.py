@@ -138,14 +138,16 @@ def test_scale_that_is_computed_is_refused() -> None:
         _export(body, [x, scale])
 
 
-def test_integer_transposed_convolution_is_refused() -> None:
-    x, w = _bytes("x", 1, 2, 3, 3), _bytes("w", 2, 3, 2, 2)
-    body = relay.qnn.op.conv2d_transpose(x, w, ZERO, ZERO, SCALE, SCALE)
-    with pytest.raises(UnsupportedModelError, match="no exporter"):
-        _export(body, [x, w])
-
-
-def test_random_numbers_are_refused() -> None:
-    key = _bytes("key", 10, dtype="uint64")
-    with pytest.raises(UnsupportedModelError, match="no exporter"):
-        _export(relay.random.uniform(key, (2,))[1], [key])
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_zero_points_of_channels_and_of_run_time(dtype: str) -> None:
+    """Padding is the zero point of the data, so that it adds nothing."""
+    data = np.array([[[[9, 2, 5]], [[1, 8, 3]]]]).astype(dtype)
+    weight = np.array([[[[4, 7]]], [[[1, 2]]]], np.uint8)
+    x, point = relay.var("x", shape=("n", 2, 1, "w"), dtype=dtype), _bytes("point", dtype="int32")
+    body = relay.qnn.op.conv2d(
+        x, relay.const(weight), point, relay.const(np.array([3, 1], np.int32)), SCALE, SCALE,
+        kernel_size=(1, 2), channels=2, groups=2, padding=(0, 1, 0, 0),
+    )  # fmt: skip
+    found = _run(body, [x, point], [data, np.array(2, np.int32)])
+    # less their zero points: data [7 0 3] and [-1 6 1], weights [1 4] and [0 1]
+    assert found.tolist() == [[[[4 * 7, 7, 4 * 3]], [[-1, 6, 1]]]]

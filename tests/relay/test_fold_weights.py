@@ -168,3 +168,14 @@ def test_what_grows_out_of_proportion_stays_in_the_graph() -> None:
     expected = np.tile(S.astype("float64"), 1000).sum()
     np.testing.assert_allclose(_run(found, np.zeros(1, "float32")), [expected], rtol=1e-5)
     assert [n.op.name for n in post_order(found.main) if isinstance(n, relay.Call)] == ["add"]
+
+
+def test_a_weight_spread_over_a_length_of_an_input_stays() -> None:
+    x = relay.var("x", shape=("n", 4))
+    s = relay.var("s", shape=(4,))
+    spread = relay.broadcast_to(s, (relay.symbol("n"), 4))
+    model = _model(relay.Function([x, s], relay.add(x, spread)), s=S)
+    result = fold_weights(model)
+    assert _calls(result) == ["broadcast_to", "add"]
+    data = RNG.normal(size=(3, 4)).astype("float32")
+    np.testing.assert_array_equal(_run(result, data), data + S)

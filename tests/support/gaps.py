@@ -6,33 +6,18 @@ from typing import Any
 
 import pytest
 
-_UNDECLARED = "the operator is not declared"
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
-_ZERO = "a Reshape of ONNX to a length of 0 needs version 14"
 _MULTINOMIAL = "ONNX Runtime has no Multinomial of version 22, nor has the reference"
 _FROM_12 = "the operator of ONNX has this attribute from version 12 on"
 
 _IN_ALL = {
-    "image.resize2d-1": "ONNX Runtime moves the transposition past the cubic Resize and refuses it",
-    "image.resize2d-2": "ONNX dropped the coordinates tf_half_pixel_for_nn",
-    "image.resize2d-4": "a Resize of a region is not exported",
-    "nn.avg_pool2d-3": "an AveragePool of ONNX takes no integers",
-    "nn.mirror_pad-1": "ONNX has no symmetric padding",
-    "vision.all_class_non_max_suppression-2": "ONNX does not order detections of all classes",
-    "vision.roi_align-2": "the greatest of ONNX is that of weighted neighbours, not of samples",
-    "qnn.avg_pool2d-0": "an AveragePool of ONNX takes no integers",
-    "qnn.avg_pool2d-1": "an AveragePool of ONNX takes no integers",
-    "qnn.contrib_dense_pack-0": "a layout_transform is not exported",
-    "qnn.conv2d-3": "ONNX Runtime has ConvInteger with one zero point of the weight only",
-    "qnn.conv2d-4": "a ConvInteger of ONNX takes no 16 bits",
+    "erf-1": _FLOAT32_ERF,
+    "fast_erf-1": _FLOAT32_ERF,
     "serde.shrink-1": "ONNX Runtime computes Shrink of float64 in float32 precision",
     "serde.softsign-1": "ONNX Runtime has no Softsign of float64, the reference none of a scalar",
 }
-_BEFORE_18 = {
-    "nn.avg_pool2d-2": "an AveragePool of ONNX has dilation from version 19 on",
-    "serde.lp_pool-1": "an LpPool of ONNX has ceil_mode and dilation from version 18 on",
-    "serde.lp_pool-2": "an LpPool of ONNX has ceil_mode and dilation from version 18 on",
-}
+_BITS = "ONNX reads the bits of a float as an integer from version 26 on"
+_BEFORE_26 = {"reinterpret-0": _BITS, "reinterpret-1": _BITS}
 _NO_RUNTIME = "ONNX Runtime has no MaxRoiPool of version 22, nor has the reference"
 _ROI_POOL = {"vision.roi_pool-0": _NO_RUNTIME, "vision.roi_pool-1": _NO_RUNTIME}
 _HARD_SWISH = {"serde.hard_swish-1": "ONNX Runtime has a HardSwish of float32 precision only"}
@@ -49,28 +34,15 @@ _INT4 = dict.fromkeys(
     ("serde.dequantize_linear-6", "serde.quantize_linear-7"),
     "ONNX has integers of 4 bits from version 21 on",
 )
-_MAX_POOL = {"nn.max_pool2d-2": "MaxPool takes integers from version 12 on"}
 _NOT_IN_ONNX = {
-    "11": {**_IN_ALL, **_BEFORE_18, **_LOSS, **_MAX_POOL, **_FLOAT8, **_INT4},
-    "13": {**_IN_ALL, **_BEFORE_18, **_FLOAT8, **_INT4},
-    "17": {**_IN_ALL, **_BEFORE_18, **_HARD_SWISH, **_FLOAT8, **_INT4},
-    "21": {**_IN_ALL, **_HARD_SWISH, **_GELU},
+    "11": {**_IN_ALL, **_BEFORE_26, **_LOSS, **_FLOAT8, **_INT4},
+    "13": {**_IN_ALL, **_BEFORE_26, **_FLOAT8, **_INT4},
+    "17": {**_IN_ALL, **_BEFORE_26, **_HARD_SWISH, **_FLOAT8, **_INT4},
+    "21": {**_IN_ALL, **_BEFORE_26, **_HARD_SWISH, **_GELU},
     "newest": {**_IN_ALL, **_HARD_SWISH, **_GELU, **_ROI_POOL},
 }
 
 GAPS: dict[tuple[str, str], str] = {
-    ("onnx-sample", "argmax-5-11"): _FROM_12,
-    ("onnx-sample", "argmin-5-11"): _FROM_12,
-    ("onnx-sample", "dyn.expand_dims-1-11"): "the places are an attribute before version 13",
-    ("onnx-sample", "dyn.squeeze-1-11"): "the places are an attribute before version 13",
-    ("onnx-sample", "erf-1-11"): _FLOAT32_ERF,
-    ("onnx-sample", "erf-1-13"): _FLOAT32_ERF,
-    ("onnx-sample", "erf-1-17"): _FLOAT32_ERF,
-    ("onnx-sample", "erf-1-21"): _FLOAT32_ERF,
-    ("onnx-sample", "erf-1-newest"): _FLOAT32_ERF,
-    ("onnx-sample", "gather_nd-1-11"): _FROM_12,
-    ("onnx-sample", "reshape-7-11"): _ZERO,
-    ("onnx-sample", "reshape-7-13"): _ZERO,
     ("onnx-sample", "serde.gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
@@ -79,8 +51,6 @@ GAPS: dict[tuple[str, str], str] = {
         for index in range(6)
         for opset in ("11", "13")
     },
-    ("onnx-sample", "take-3-11"): _FROM_12,
-    ("onnx-sample", "take-4-11"): _FROM_12,
     **{
         ("onnx-sample", f"{sample}-{label}"): reason
         for label, samples in _NOT_IN_ONNX.items()

@@ -43,9 +43,12 @@ def newest_runtime_opset() -> int:
     return 17
 
 
-def open_session(source: Path | bytes) -> onnxruntime.InferenceSession:
-    """A session on the CPU."""
+def open_session(source: Path | bytes, *, fuse: bool = True) -> onnxruntime.InferenceSession:
+    """A session on the CPU, with or without nodes fused beyond what ONNX has."""
     options = onnxruntime.SessionOptions()
+    if not fuse:
+        level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.graph_optimization_level = level
     options.log_severity_level = LOG_ERRORS_ONLY
     options.intra_op_num_threads = 2
     model = source if isinstance(source, bytes) else str(source)

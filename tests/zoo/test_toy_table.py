@@ -41,6 +41,14 @@ AT_EVERY_OPSET = {
     "upsample_nearest_concat",
 }
 
+AT_ANY_SIZE = [
+    case
+    for case in TOYS
+    if case.name.startswith(("adaptive", "crop_centre", "crop_like", "resize", "upsample_nearest"))
+    or case.name in ("deconv_target", "deconv_odd_target")
+]
+"""Graphs that leave heights and widths of images open."""
+
 
 @pytest.fixture(scope="module")
 def mx() -> types.ModuleType:
@@ -93,6 +101,15 @@ def assert_close(
         assert error <= tolerance, f"{name}: {error:.2e} deviations"
 
 
+def opened(name: str, shape: tuple[int, ...], source: str) -> tuple[int | str, ...]:
+    """A shape with symbols for the lengths that the source leaves open."""
+    if source == "any batch":
+        return ("N", *shape[1:])
+    if source == "any size":
+        return ("N", shape[1], f"{name}_height", f"{name}_width")
+    return shape
+
+
 def convert_and_compare(
     mx: Any, oracle: PlainMxnet, case: Toy, source: str, opset: int, directory: Path
 ) -> None:
@@ -101,9 +118,8 @@ def convert_and_compare(
     inputs = case.inputs(SEED)
     prefix, target = directory / "net", directory / "net.onnx"
     paths = save(mx, prefix, symbol, args, aux)
-    batch = ["N"] if source == "any batch" else []
     options = {
-        "input_shapes": {k: (*batch, *v[len(batch) :]) for k, v in case.shapes.items()},
+        "input_shapes": {name: opened(name, shape, source) for name, shape in case.shapes.items()},
         "input_dtypes": dict(case.dtypes),
         "opset": opset,
     }
@@ -168,3 +184,11 @@ def test_pooling_of_any_size(mx: Any, case: Toy, opset: int, tmp_path: Path) -> 
     inputs = case.inputs(SEED)
     names, found = run_onnx(proto.SerializeToString(), inputs)
     assert_close(names, found, run_mxnet(symbol, {}, inputs), case.tolerance)
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize("case", AT_ANY_SIZE, ids=lambda case: case.name)
+def test_toy_graph_at_any_size(
+    mx: Any, plain_mxnet: PlainMxnet, case: Toy, opset: int, tmp_path: Path
+) -> None:
+    convert_and_compare(mx, plain_mxnet, case, "any size", opset, tmp_path)

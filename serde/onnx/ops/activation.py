@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
+
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
@@ -23,9 +25,22 @@ def export_relu(ctx: Ctx, x: Value) -> Value:
     return ctx.emit("Where", ctx.emit("Less", x, zero), zero, x)
 
 
+def exact(dtype: str, *values: float) -> bool:
+    """Whether attributes of ONNX, which are float32, hold values as a computation in `dtype`."""
+    return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
+
+
+def _has_exact_attributes(node: Call) -> bool:
+    data = node.args[0].type
+    return isinstance(data, TensorType) and exact(data.dtype, *node.attrs.values())
+
+
 @OPS.exports("nn.leaky_relu")
 def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("LeakyRelu", x, alpha=alpha)
+    if exact(ctx.type(x).dtype, alpha):
+        return ctx.emit("LeakyRelu", x, alpha=alpha)
+    negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
+    return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)
 
 
 @OPS.exports("nn.prelu")
@@ -36,17 +51,17 @@ def export_prelu(ctx: Ctx, x: Value, slope: Value, *, axis: int) -> Value:
     return ctx.emit("PRelu", x, ctx.view(slope, (*ctx.type(slope).shape, *(1,) * following)))
 
 
-@OPS.exports("serde.elu")
+@OPS.exports("serde.elu", when=_has_exact_attributes)
 def export_elu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
     return ctx.emit("Elu", x, alpha=alpha)
 
 
-@OPS.exports("serde.selu")
+@OPS.exports("serde.selu", when=_has_exact_attributes)
 def export_selu(ctx: Ctx, x: Value, *, alpha: float, gamma: float) -> Value:
     return ctx.emit("Selu", x, alpha=alpha, gamma=gamma)
 
 
-@OPS.exports("serde.hard_sigmoid")
+@OPS.exports("serde.hard_sigmoid", when=_has_exact_attributes)
 def export_hard_sigmoid(ctx: Ctx, x: Value, *, alpha: float, beta: float) -> Value:
     return ctx.emit("HardSigmoid", x, alpha=alpha, beta=beta)
 

@@ -242,7 +242,7 @@ def _matrix(ctx: Ctx, data: Value, indices: Value, indptr: Value, columns: int) 
     return ctx.emit("Reshape", moved, ctx.ints([count * height, columns]))
 
 
-@OPS.exports("nn.sparse_dense")
+@OPS.exports("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def export_sparse_dense(
     ctx: Ctx, x: Value, data: Value, indices: Value, indptr: Value, *, sparse_lhs: bool
 ) -> Value:
@@ -340,3 +340,33 @@ def export_spectrum(
     if ctx.version >= 20:
         return ctx.emit("DFT", x, length, ctx.const(place, np.int64), **flags)
     return ctx.emit("DFT", x, length, axis=place, **flags)
+
+
+@OPS.exports("sparse_fill_empty_rows")
+def export_sparse_fill_empty_rows(
+    ctx: Ctx, indices: Value, values: Value, shape: Value, default: Value
+) -> tuple[Value, Value, Value]:
+    """Rows without a mark are empty; a stable order brings what is added to its place."""
+    (rank,) = ctx.static_lengths(indices, [1])
+    wide = widened(ctx, indices, "int64")
+    rows = ctx.emit("Gather", wide, ctx.const(0, np.int64), axis=1)
+    count = ctx.emit("Slice", widened(ctx, shape, "int64"), ctx.ints([0]), ctx.ints([1]))
+    marks = filled(ctx, ctx.emit("Shape", rows), 1, "int64")
+    taken = ctx.emit("ScatterElements", filled(ctx, count, 0, "int64"), rows, marks, axis=0)
+    empty = ctx.emit("Equal", taken, ctx.const(0, np.int64))
+    added = ctx.emit("Transpose", ctx.emit("NonZero", empty), perm=[1, 0])
+    padded = ctx.emit("Pad", added, ctx.ints([0, 0, 0, rank - 1]))
+    every = ctx.emit("Concat", wide, padded, axis=0)
+    filler = ctx.emit(
+        "Expand", default, ctx.emit("Slice", ctx.emit("Shape", added), ctx.ints([0]), ctx.ints([1]))
+    )
+    keys = ctx.emit("Gather", every, ctx.const(0, np.int64), axis=1)
+    _, order = ctx.emit_tuple("TopK", keys, ctx.emit("Shape", keys), outputs=2, axis=0, largest=0)
+    found = ctx.emit("Gather", every, order, axis=0)
+    dtype = ctx.type(indices).dtype
+    joined = ctx.emit("Concat", values, filler, axis=0)
+    return (
+        found if dtype == "int64" else cast(ctx, found, dtype),
+        ctx.emit("Gather", joined, order, axis=0),
+        empty,
+    )

@@ -9,7 +9,8 @@ from onnx import helper
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.activation import of_float32
+from serde.onnx.ops.activation import exact, of_float32
+from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Call
@@ -104,7 +105,8 @@ def export_layer_norm(
     scale: bool,
 ) -> Value:
     """ONNX normalises all axes from `axis` on, so it must be the last."""
-    if axis % ctx.type(x).rank != ctx.type(x).rank - 1 or not scale:
+    is_last = axis % ctx.type(x).rank == ctx.type(x).rank - 1
+    if not is_last or not scale or not exact(ctx.type(x).dtype, epsilon):
         return export_layer_norm_v1(
             ctx, x, gamma, beta, axis=axis, epsilon=epsilon, center=center, scale=scale
         )
@@ -242,3 +244,9 @@ def export_mean_variance_normalization(ctx: Ctx, x: Value, *, axes: tuple[int, .
 @OPS.exports("serde.lp_normalization")
 def export_lp_normalization(ctx: Ctx, x: Value, *, axis: int, p: int) -> Value:
     return ctx.emit("LpNormalization", x, axis=axis, p=p)
+
+
+@OPS.exports("nn.dropout")
+def export_dropout(ctx: Ctx, x: Value, *, rate: float) -> tuple[Value, Value]:
+    """At inference nothing is dropped, and the mask is of ones."""
+    return x, filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)

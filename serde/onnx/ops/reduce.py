@@ -9,7 +9,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim, product
@@ -109,6 +109,10 @@ def export_variance(
     return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))
 
 
+COMPARED = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+"""Dtypes of which ONNX Runtime has no ArgMax, and one that holds each."""
+
+
 def _arg(op: str) -> Callable[..., Value]:
     def export_arg(
         ctx: Ctx,
@@ -123,19 +127,29 @@ def _arg(op: str) -> Callable[..., Value]:
         rank = ctx.type(x).rank
         axes = reduced(rank, axis, exclude)
         last = int(select_last_index) or None
-        if last and ctx.version < 12:
-            raise Unsupported("select_last_index needs version 12")
-        if ctx.type(x).dtype == "bool":
-            x = cast(ctx, x, np.int32)
+        shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
+        x = widened(ctx, x, COMPARED.get(dtype, dtype))
         place = axes[0] if len(axes) == 1 else -1
         keep = int(keepdims and len(axes) == 1)
-        rows = x if len(axes) == 1 else _joined(ctx, x, axes, ctx.type(x).shape)
-        found = ctx.emit(op, rows, axis=place, keepdims=keep, select_last_index=last)
+        rows = x if len(axes) == 1 else _joined(ctx, x, axes, shape)
+        if last and ctx.version < 12:
+            found = _last(ctx, op, rows, place, keep)
+        else:
+            found = ctx.emit(op, rows, axis=place, keepdims=keep, select_last_index=last)
         if keepdims and not keep:
             found = unsqueeze(ctx, found, axes)
         return cast(ctx, found, np.int32)
 
     return export_arg
+
+
+def _last(ctx: Ctx, op: str, x: Value, axis: int, keepdims: int) -> Value:
+    """Before 12, the last of equal elements is the first from behind."""
+    lowest = ctx.ints([np.iinfo(np.int64).min])
+    turned = ctx.emit("Slice", x, ctx.ints([-1]), lowest, ctx.ints([axis]), ctx.ints([-1]))
+    found = ctx.emit(op, turned, axis=axis, keepdims=keepdims)
+    length = ctx.emit("Gather", ctx.emit("Shape", x), ctx.const(axis, np.int64), axis=0)
+    return ctx.emit("Sub", ctx.emit("Sub", length, ctx.const(1, np.int64)), found)
 
 
 def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:

@@ -35,8 +35,9 @@ def relu(data: Array) -> Array:
 @relay_op(
     "nn.leaky_relu",
     infer=_number_type,
-    samples=[sample((2, 3), alpha=0.1), sample(tensor((4,), "float16"))],
-)
+    samples=[sample((2, 3), alpha=0.1), sample(tensor((4,), "float16")),
+             sample(tensor((2, 3), "float64"), alpha=0.1)],
+)  # fmt: skip
 def leaky_relu(data: Array, *, alpha: float = 0.25) -> Array:
     """Elements above zero as they are, the others times `alpha`."""
     with np.errstate(over="ignore"):

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from serde.relay.transform.a_normal_form import ToANormalForm
 from serde.relay.transform.base import FunctionPass, Pass, Sequential
+from serde.relay.transform.canonicalize import CanonicalizeCast, CanonicalizeOps
+from serde.relay.transform.combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
+from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.cse import EliminateCommonSubexpr
-from serde.relay.transform.dead_code import DeadCodeElimination
+from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
+from serde.relay.transform.fast_math import FastMath
+from serde.relay.transform.flatten_atrous import FlattenAtrousConv
 from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.transform.fold_shape import FoldShape
+from serde.relay.transform.fold_scale_axis import (
+    BackwardFoldScaleAxis,
+    FoldScaleAxis,
+    ForwardFoldScaleAxis,
+)
+from serde.relay.transform.fold_shape import DynamicToStatic, FoldShape
 from serde.relay.transform.fold_weights import fold_weights
+from serde.relay.transform.fuse_ops import DefuseOps, FuseOps
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
+from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.raise_recursion import RaiseRecursion
@@ -19,8 +36,13 @@ from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
 
 __all__ = [
-    "KEEP_FLOAT32", "Compose", "DeadCodeElimination", "EliminateCommonSubexpr", "FoldConstant",
-    "FoldShape", "FunctionPass", "InferType", "Inline", "Legalize", "Match", "Pass", "Pattern",
-    "QuantizedAsFloat", "RaiseRecursion", "Sequential", "SimplifyExpr", "SimplifyInference",
-    "ToFloat16", "ToGraphNormalForm", "extension_patterns", "float16_overflows", "fold_weights",
+    "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
+    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
+    "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
+    "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
+    "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
+    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "RaiseRecursion",
+    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
+    "ToFloat16", "ToGraphNormalForm", "channels_first", "extension_patterns", "float16_overflows",
+    "fold_weights",
 ]  # fmt: skip

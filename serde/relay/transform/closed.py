@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from serde.relay.dims import SymDim
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
 from serde.relay.transform.purity import must_wait
@@ -28,8 +29,17 @@ def closed_nodes(function: Function, weights: Collection[str]) -> set[Expr]:
 
 def _is_plain(node: Expr) -> bool:
     if isinstance(node, Call):
-        return isinstance(node.op, OpDef) and not must_wait(node)
+        if not isinstance(node.op, OpDef) or must_wait(node):
+            return False
+        return not any(map(_has_symbol, node.attrs.values()))
     return isinstance(node, (Tuple, TupleGetItem)) and not isinstance(node, Var)
+
+
+def _has_symbol(value: object) -> bool:
+    """Whether an attribute has a length that only the inputs tell."""
+    if isinstance(value, tuple):
+        return any(map(_has_symbol, value))
+    return isinstance(value, SymDim)
 
 
 def _all_in(node: Expr, closed: set[Expr]) -> bool:

@@ -18,7 +18,7 @@ from serde.relay.transform.legalize import Legalize
 from serde.relay.types import TensorType, accepts
 from serde.relay.visit import children, post_order, rewrite, use_counts
 
-__all__ = ["Compose", "Match", "Pattern", "extension_patterns"]
+__all__ = ["Compose", "Match", "Pattern", "extension_patterns", "replace_nodes"]
 
 _COMMUTATIVE = frozenset([
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "logical_and", "logical_or",
@@ -100,7 +100,7 @@ class Compose(FunctionPass):
                     replacements[node] = found[0]
                     taken.update(found[1])
                     break
-        return _replace(function, replacements) if replacements else function
+        return replace_nodes(function, replacements) if replacements else function
 
 
 def _replacement(
@@ -123,8 +123,11 @@ def _replacement(
     return (result, inner) if accepts(node.type, result.type) else None
 
 
-def _replace(function: Function, replacements: Mapping[Expr, Expr]) -> Function:
-    """Rebuild with each matched call replaced; replacements are rebuilt in turn."""
+def replace_nodes(function: Function, replacements: Mapping[Expr, Expr]) -> Function:
+    """Return `function` with nodes replaced.
+
+    Replacements refer to nodes as they were, and are rebuilt in turn.
+    """
     done: dict[Expr, Expr] = {}
     stack: list[Expr] = [function]
     while stack:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.bodies import all_nodes
 from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from serde.relay.module import IRModule
-from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.dead_state import without_dead_states
 from serde.relay.visit import children, rewrite
 
-__all__ = ["DeadCodeElimination", "unused_params"]
+__all__ = ["DeadCodeElimination", "RemoveUnusedFunctions", "unused_params"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class DeadCodeElimination(FunctionPass):
         mod, changed = super().run(mod)
         if "main" not in mod:
             return mod, changed
-        kept = _reachable(mod)
+        kept = _reachable(mod, ("main",))
         if len(kept) == len(mod.functions):
             return mod, changed
         return mod.with_functions({v: f for v, f in mod.functions.items() if v in kept}), True
@@ -77,10 +78,33 @@ def _live(root: Expr) -> set[Expr]:
     return live
 
 
-def _reachable(mod: IRModule) -> set[GlobalVar]:
+@dataclass(frozen=True)
+class RemoveUnusedFunctions(Pass):
+    """Drop the functions of a module that none of the entries reaches.
+
+    Args:
+        entry_functions: Names of the functions that are called from outside; each is kept.
+
+    Raises:
+        RelayError: The module has no function of that name.
+    """
+
+    name: ClassVar[str] = "RemoveUnusedFunctions"
+
+    entry_functions: tuple[str, ...] = ("main",)
+
+    def run(self, mod: IRModule) -> tuple[IRModule, bool]:
+        """Follow the calls from the entries."""
+        kept = _reachable(mod, self.entry_functions)
+        if len(kept) == len(mod.functions):
+            return mod, False
+        return mod.with_functions({v: f for v, f in mod.functions.items() if v in kept}), True
+
+
+def _reachable(mod: IRModule, entries: Iterable[str]) -> set[GlobalVar]:
     names = {variable.name_hint: variable for variable in mod.functions}
     seen: set[GlobalVar] = set()
-    pending = [names["main"]]
+    pending = [mod.get_global_var(entry) for entry in entries]
     while pending:
         variable = pending.pop()
         if variable in seen:

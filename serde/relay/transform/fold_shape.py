@@ -26,7 +26,7 @@ from serde.relay.types import TensorType, TupleType, Type, accepts
 from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
 
-__all__ = ["MAX_VALUES", "FoldShape", "shape_value"]
+__all__ = ["MAX_VALUES", "DynamicToStatic", "FoldShape", "shape_value"]
 
 MAX_VALUES = 1024
 """A tensor of more elements is not taken for shape arithmetic."""
@@ -111,6 +111,13 @@ class FoldShape(FunctionPass):
         if result.body.type in (None, result.ret_type) or result.ret_type is None:
             return result
         return Function(result.params, result.body, result.body.type, result.attrs, result.span)
+
+
+@dataclass(frozen=True)
+class DynamicToStatic(FoldShape):
+    """:class:`FoldShape` under the name of TVM's pass, which knows shapes of integers only."""
+
+    name: ClassVar[str] = "DynamicToStatic"
 
 
 def shape_value(expr: Expr) -> tuple[Dim, ...] | None:

@@ -15,7 +15,7 @@ from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.types import FuncType, TensorType, TupleType
 from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 
-__all__ = ["Inline", "ToGraphNormalForm"]
+__all__ = ["Inline", "ToGraphNormalForm", "symbols_agree"]
 
 _OPAQUE = ("Composite", "Primitive", "Compiler", "Extern")
 
@@ -74,7 +74,7 @@ class Inline(Pass):
                 callee = names.get(callee.name_hint)
             if not isinstance(callee, Function) or not self._may(callee):
                 return new
-            if total + size > self.max_nodes or not _symbols_agree(callee, new.args):
+            if total + size > self.max_nodes or not symbols_agree(callee, new.args):
                 return new
             total += size
             return instantiate(callee, new.args)
@@ -95,7 +95,7 @@ def _is_higher_order(function: Function) -> bool:
     return False
 
 
-def _symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
+def symbols_agree(function: Function, args: Sequence[Expr]) -> bool:
     """Whether attributes inside may stay as they are: their symbols mean the same outside."""
     pairs = [
         (wanted, given)

@@ -18,10 +18,18 @@ from serde.relay.types import TensorType
 from serde.relay.visit import post_order, rewrite, use_counts
 from serde.weights import numpy_dtype
 
-__all__ = ["SimplifyInference"]
+__all__ = [
+    "LINEAR",
+    "SimplifyInference",
+    "bias_vector",
+    "channel_axis",
+    "linear_chain",
+    "spread",
+    "weight_place",
+]
 
 _CONVS = frozenset(f"nn.conv{rank}d{suffix}" for rank in (1, 2, 3) for suffix in ("", "_transpose"))
-_LINEAR = _CONVS | {"nn.dense"}
+LINEAR = _CONVS | {"nn.dense"}
 
 
 @dataclass(frozen=True)
@@ -90,7 +98,7 @@ class SimplifyInference(FunctionPass):
             uses: Uses of each old node.
             closed: Old nodes that depend on weights alone.
         """
-        chain = _linear_chain(old, uses, closed) if self.fold_batch_norm else None
+        chain = linear_chain(old, uses, closed) if self.fold_batch_norm else None
         if chain is not None:
             layer = _linear_layer(new, has_bias=len(chain) == 2)
             if layer is not None:
@@ -111,13 +119,13 @@ def _only_first_used(function: Function) -> set[Expr]:
     return {value for value, first in fields.items() if first and counts[value] == taken[value]}
 
 
-def _linear_chain(norm: Call, uses: dict[Expr, int], closed: set[Expr]) -> list[Call] | None:
+def linear_chain(norm: Call, uses: dict[Expr, int], closed: set[Expr]) -> list[Call] | None:
     """Return the layer that feeds `norm`, after its bias if there is one; used nowhere else."""
     chain: list[Call] = []
     node = norm.args[0]
     while isinstance(node, Call) and isinstance(node.op, OpDef) and uses[node] == 1:
         chain.append(node)
-        if node.op.name in _LINEAR:
+        if node.op.name in LINEAR:
             return chain if node.args[1] in closed else None
         if node.op.name not in ("nn.bias_add", "add") or len(chain) > 1:
             return None
@@ -132,7 +140,7 @@ def _linear_layer(norm: Call, *, has_bias: bool) -> Call | None:
     node = norm.args[0]
     if has_bias:
         node = node.args[0] if isinstance(node, Call) else node
-    if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _LINEAR:
+    if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in LINEAR:
         return node
     return None
 
@@ -145,27 +153,27 @@ def _folded(norm: Call, layer: Call, *, has_bias: bool) -> Expr | None:
         return None
     rank = data.type.rank
     axis = normalize_axis(norm.attrs["axis"], rank)
-    channel = _channel_axis(layer, rank)
+    channel = channel_axis(layer, rank)
     channels = data.type.shape[axis]
-    place = _weight_place(layer, weight.type, channels)
+    place = weight_place(layer, weight.type, channels)
     if channel != axis or place is None or not _same_dtype(norm, weight.type.dtype):
         return None
     scale, shift = _scale_and_shift(norm)
-    spread = _spread(scale, weight.type, channels, *place)
-    if spread is None:
+    factor = spread(scale, weight.type, channels, *place)
+    if factor is None:
         return None
     if has_bias:
-        bias = _bias_vector(data, axis)
+        bias = bias_vector(data, axis)
         if bias is None:
             return None
         shift = call("add", call("multiply", bias, scale), shift)
-    scaled = call("multiply", weight, spread)
+    scaled = call("multiply", weight, factor)
     name = layer.op.name if isinstance(layer.op, OpDef) else ""
     result = call(name, layer.args[0], scaled, span=layer.span, **layer.attrs)
     return call("nn.bias_add", result, shift, axis=axis, span=norm.span)
 
 
-def _channel_axis(layer: Call, rank: int) -> int | None:
+def channel_axis(layer: Call, rank: int) -> int | None:
     """Return the axis of a layer's result that its filters are on."""
     if "data_layout" not in layer.attrs:
         return rank - 1
@@ -173,7 +181,7 @@ def _channel_axis(layer: Call, rank: int) -> int | None:
     return layout.index("C") if len(layout) == rank and layout.isupper() else None
 
 
-def _weight_place(layer: Call, weight: TensorType, channels: Dim) -> tuple[int, int | None] | None:
+def weight_place(layer: Call, weight: TensorType, channels: Dim) -> tuple[int, int | None] | None:
     """Return the axis of a weight that counts filters, and the axis that counts groups of them.
 
     In groups, a transposed convolution's weight is (in, out / groups, ...): filter f is entry
@@ -192,7 +200,7 @@ def _weight_place(layer: Call, weight: TensorType, channels: Dim) -> tuple[int, 
     return (out_axis, in_axis) if transposed else (in_axis, out_axis)
 
 
-def _spread(
+def spread(
     scale: Expr, weight: TensorType, channels: Dim, axis: int, other: int | None
 ) -> Expr | None:
     """Return a vector of filters reshaped so that it broadcasts against the weight.
@@ -238,7 +246,7 @@ def _scale_and_shift(norm: Call) -> tuple[Expr, Expr]:
     return scale, shift
 
 
-def _bias_vector(data: Expr, axis: int) -> Expr | None:
+def bias_vector(data: Expr, axis: int) -> Expr | None:
     """Return the bias of a rewritten layer as a vector, or None where it is none."""
     if not isinstance(data, Call) or not isinstance(data.op, OpDef):
         return None

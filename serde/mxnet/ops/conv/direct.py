@@ -136,12 +136,19 @@ def import_deconvolution(
     padding = per_axis(pad, ndim, 0, "pad")
     extra = per_axis(adj, ndim, 0, "adj")
     if target_shape and any(target_shape):
-        lengths = ctx.static_lengths(data, range(2, ndim + 2))
+        spread = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+        given = ctx.type(data).shape[2 : ndim + 2]
+        lengths = [length for length in given if isinstance(length, int)]
+        if len(lengths) < ndim:
+            whole = transposed(
+                ndim, data, weight, num_filter, kernel, strides,
+                (0,) * ndim, (0,) * ndim, dilation, num_group,
+            )  # fmt: skip
+            cut = _cut_to(whole, target_shape)
+            return _with_bias(cut, None if no_bias else bias, data_layout)
         surplus = [
-            (length - 1) * s + (k - 1) * d + 1 - target
-            for length, s, k, d, target in zip(
-                lengths, strides, kernel, dilation, target_shape, strict=True
-            )
+            (length - 1) * s + reach - target
+            for length, s, reach, target in zip(lengths, strides, spread, target_shape, strict=True)
         ]
         if min(surplus) < 0:
             raise Unsupported(f"target_shape {target_shape} is more than the input gives")
@@ -151,6 +158,18 @@ def import_deconvolution(
         ndim, data, weight, num_filter, kernel, strides, padding, extra, dilation, num_group
     )
     return _with_bias(result, None if no_bias else bias, data_layout)
+
+
+def _cut_to(whole: Expr, target_shape: Sequence[int]) -> Expr:
+    """Cut spatial axes whose lengths are symbols; of an odd surplus, one more in front."""
+    ndim = len(target_shape)
+    lengths = relay.strided_slice(relay.shape_of(whole, "int64"), [2], [2 + ndim])
+    target = relay.const(np.array(target_shape, np.int64))
+    surplus = relay.add(relay.subtract(lengths, target), relay.const(1, "int64"))
+    starts = relay.floor_divide(surplus, relay.const(2, "int64"))
+    axes = list(range(2, 2 + ndim))
+    cut = relay.strided_slice(whole, starts, relay.add(starts, target), axes=axes)
+    return relay.reshape(cut, (0, 0, *target_shape))
 
 
 def transposed(

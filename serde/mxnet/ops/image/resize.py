@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -22,7 +23,7 @@ from serde.mxnet.ops.layout import (
     tensor_type,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.dims import Any, Dim
 from serde.relay.expr import Call, Expr
 from serde.relay.op.image.interpolation import Interpolation
 from serde.relay.shapes import layout_axes
@@ -45,21 +46,34 @@ def import_up_sampling(
         if len(data) != 2:
             raise Unsupported(f"bilinear: expected data and weight, found {len(data)} inputs")
         return _bilinear(ctx, data[0], data[1], scale, num_filter)
-    if len(data) == 1:
-        return relay.nn.upsampling(data[0], float(scale), float(scale))
-    lengths = [length * scale for length in ctx.static_lengths(data[0], (2, 3))]
-    parts = []
-    for each in data:
-        own = ctx.static_lengths(each, (2, 3))
-        if any(wanted % length for wanted, length in zip(lengths, own, strict=True)):
-            raise Unsupported(f"{own} is no whole fraction of {lengths}")
-        parts.append(relay.nn.upsampling(each, lengths[0] / own[0], lengths[1] / own[1]))
-    if multi_input_mode == "concat":
+    wanted = [length * scale for length in ctx.type(data[0]).shape[2:]]
+    parts = [relay.nn.upsampling(data[0], float(scale), float(scale))]
+    parts += [_grown(each, ctx.type(each).shape[2:], wanted) for each in data[1:]]
+    if len(parts) > 1 and multi_input_mode == "concat":
         return relay.concatenate(parts, axis=1)
     total = parts[0]
     for part in parts[1:]:
         total = relay.add(total, part)
     return total
+
+
+def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
+    """Repeat rows and columns up to lengths of which those of `data` are whole fractions."""
+    factors = []
+    for length, target in zip(lengths, wanted, strict=True):
+        if isinstance(length, int) and isinstance(target, int):
+            if target % length:
+                raise Unsupported(f"{list(lengths)} is no whole fraction of {list(wanted)}")
+            factors.append(target // length)
+    if len(factors) == len(lengths):
+        return relay.nn.upsampling(data, *map(float, factors))
+    return relay.image.resize2d(
+        data,
+        tuple(wanted),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+    )
 
 
 def _bilinear(ctx: Ctx, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
@@ -87,17 +101,18 @@ def import_bilinear_resize(
     align_corners: bool = True,
 ) -> Expr:
     lengths = ctx.type(data).shape[2:]
-    scales = (scale_height, scale_width)
     if mode == "like":
         if like is None:
             raise Unsupported("mode='like' needs a second input")
-        size: tuple[Dim, ...] = ctx.type(like).shape[2:]
+        size: AnyValue = ctx.type(like).shape[2:]
     elif mode == "size" and scale_height is None:
         size = (height, width)
+    elif mode in ("size", "odd_scale"):
+        if scale_height is None or scale_width is None:
+            raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
+        size = _scaled(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
-        size = tuple(
-            _resized(mode, length, scale) for length, scale in zip(lengths, scales, strict=True)
-        )
+        size = tuple(_made(mode, length) for length in lengths)
     return relay.image.resize2d(
         data,
         size,
@@ -107,8 +122,8 @@ def import_bilinear_resize(
     )
 
 
-def _resized(mode: str, length: Dim, scale: float | None) -> Dim:
-    """Return the new length of an axis; a truncated product where a scale is given."""
+def _made(mode: str, length: Dim) -> Dim:
+    """Return the even or odd length that `mode` makes of one."""
     even_down = length // 2 * 2
     if mode == "to_even_down":
         return even_down
@@ -116,16 +131,40 @@ def _resized(mode: str, length: Dim, scale: float | None) -> Dim:
         return (length + 1) // 2 * 2
     if mode == "to_odd_down":
         return (length + 1) // 2 * 2 - 1
-    if mode == "to_odd_up":
-        return even_down + 1
-    if scale is None:
-        raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
-    if isinstance(length, int):
-        odd = mode == "odd_scale" and length % 2 == 1
-        return int((length - 1) * scale) + 1 if odd else int(length * scale)
-    if mode == "size" and scale == int(scale):
-        return length * int(scale)
-    raise Unsupported(f"mode={mode!r} with a scale of {scale} needs fixed heights and widths")
+    return even_down + 1
+
+
+EXACT_FACTOR = 1 << 10
+"""A product of such a factor and a length below 16384 is exact in float32."""
+
+
+def _scaled(data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool) -> AnyValue:
+    """Return truncated products of lengths and scales, which MXNet computes in float32.
+
+    With `odd`, an odd length is scaled without its last element, which is added again.
+    They are an expression where a length is a symbol and its scale no short fraction.
+    """
+    size: list[Dim] = []
+    for length, scale in zip(lengths, scales, strict=True):
+        ratio = Fraction(float(np.float32(scale)))
+        if isinstance(length, int):
+            rest = length % 2 if odd else 0
+            size.append(int(np.float32(length - rest) * np.float32(scale)) + rest)
+        elif ratio.numerator > EXACT_FACTOR or isinstance(length, Any):
+            return _scaled_at_run_time(data, scales, odd=odd)
+        else:
+            kept = length // 2 * 2 if odd else length
+            size.append(kept * ratio.numerator // ratio.denominator + (length - kept))
+    return tuple(size)
+
+
+def _scaled_at_run_time(data: Expr, scales: Sequence[float], *, odd: bool) -> Expr:
+    lengths = relay.strided_slice(relay.shape_of(data, "int64"), [2], [4])
+    two = relay.const(2, "int64")
+    rest = relay.floor_mod(lengths, two) if odd else relay.zeros_like(lengths)
+    real = relay.cast(relay.subtract(lengths, rest), "float32")
+    grown = relay.multiply(real, relay.const(np.array(scales, np.float32)))
+    return relay.add(relay.cast(grown, "int64"), rest)
 
 
 def _plain_linear(call: Call) -> bool:
@@ -308,7 +347,7 @@ def expand_upsampling(
 ) -> Expr:
     """With corners aligned, bilinear is what MXNet resizes by."""
     mode = "align_corners" if align_corners else "asymmetric"
-    return _scaled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
+    return _upsampled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
 
 
 @OPS.expands("nn.upsampling3d")
@@ -323,10 +362,10 @@ def expand_upsampling3d(
     coordinate_transformation_mode: str,
 ) -> Expr:
     how, mode = method.removeprefix("tri"), coordinate_transformation_mode
-    return _scaled(data, (scale_d, scale_h, scale_w), layout, how, mode)
+    return _upsampled(data, (scale_d, scale_h, scale_w), layout, how, mode)
 
 
-def _scaled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
+def _upsampled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
     """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
     ndim = len(scales)
     axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]

@@ -225,6 +225,7 @@ def conv1d(
         sample(tensor((1, 3, 5, 5), "int8", low=-128, high=127),
                tensor((2, 3, 3, 3), "int8", low=-128, high=127), out_dtype="int32"),
         sample(tensor((1, 3, 5, 5), "float16"), tensor((2, 3, 1, 1), "float16")),
+        sample((1, 4, 5, 5), (2, 2, 3, 3), groups=2),
     ],
 )  # fmt: skip
 def conv2d(

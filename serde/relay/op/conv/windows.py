@@ -165,6 +165,9 @@ def convolve(
 
     Returns:
         ``(N, O, *space)`` in the dtype that :func:`exact_operand` computes in.
+
+    Raises:
+        TypeInferenceError: The window is longer than an axis.
     """
     kernel = weight.shape[2:]
     depth = int(np.prod(weight.shape[1:]))
@@ -172,6 +175,8 @@ def convolve(
         (n - expand(k, d)) // s + 1
         for n, k, s, d in zip(data.shape[2:], kernel, strides, dilation, strict=True)
     )
+    if any(count < 1 for count in counts):
+        raise TypeInferenceError(f"a window of {kernel} does not fit lengths of {data.shape[2:]}")
     x = exact_operand(data, depth)
     w = exact_operand(weight, depth)
     out = np.zeros((data.shape[0], weight.shape[0], *counts), np.result_type(x, w))

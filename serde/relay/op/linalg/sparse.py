@@ -68,6 +68,19 @@ def _sparse_dense_type(
     return TensorType((rows, first) if sparse_lhs else (first, rows), dtype)
 
 
+def _padded_dense_type(
+    data: TensorType,
+    weight_data: TensorType,
+    weight_indices: TensorType,
+    weight_indptr: TensorType,
+    *,
+    sparse_lhs: bool,
+) -> TensorType:
+    return _sparse_dense_type(
+        data, weight_data, weight_indices, weight_indptr, sparse_lhs=sparse_lhs
+    )
+
+
 _POINTERS = np.array([0, 2, 2, 3, 5], np.int32)
 _COLUMNS = np.array([0, 4, 1, 2, 5], np.int32)
 
@@ -111,6 +124,30 @@ def build_sparse_dense(dense_mat: Expr, sparse_mat: AnyValue, sparse_lhs: bool =
     if sparse_lhs and not isinstance(dense_mat, Expr):
         dense_mat, sparse_mat = sparse_mat, dense_mat
     return call("nn.sparse_dense", dense_mat, *_parts(sparse_mat), sparse_lhs=sparse_lhs)
+
+
+@relay_op(
+    "nn.internal.sparse_dense_padded",
+    infer=_padded_dense_type,
+    samples=[
+        sample((3, 6), (7,), np.array([0, 4, 0, 1, 0, 2, 5], np.int32),
+               np.array([0, 2, 3, 5, 7], np.int32)),
+        sample((2, 9), (3, 2, 3), np.array([0, 2, 1], np.int32), np.array([0, 2, 3], np.int32)),
+    ],
+)  # fmt: skip
+def sparse_dense_padded(
+    data: Array,
+    weight_data: Array,
+    weight_indices: Array,
+    weight_indptr: Array,
+    *,
+    sparse_lhs: bool = False,
+) -> Array:
+    """``nn.sparse_dense`` with a matrix whose rows a graphics processor has filled up with zeros.
+
+    What was put in is zero, so that it adds nothing wherever it stands.
+    """
+    return sparse_dense(data, weight_data, weight_indices, weight_indptr, sparse_lhs=sparse_lhs)
 
 
 def _sparse_transpose_type(

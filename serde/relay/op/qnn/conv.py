@@ -26,7 +26,7 @@ from serde.relay.op.qnn.product import (
 from serde.relay.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["channel_zero_point"]
 
 
 def channel_zero_point(zero_point: Array, weight: Array, layout: str, first: str = "O") -> Array:

@@ -59,7 +59,11 @@ def _repeat_type(data: TensorType, *, repeats: int, axis: int | None) -> TensorT
 @relay_op(
     "repeat",
     infer=_repeat_type,
-    samples=[sample((2, 3), repeats=2, axis=1), sample((2, 3), repeats=3)],
+    samples=[
+        sample((2, 3), repeats=2, axis=1),
+        sample((2, 3), repeats=3),
+        sample((0, 3), repeats=2, axis=1),
+    ],
 )
 def repeat(data: Array, *, repeats: int, axis: int | None = None) -> Array:
     """Each entry of `axis`, or each element of the flat tensor, `repeats` times in a row."""

@@ -12,7 +12,7 @@ from serde.relay.op.shape.reshape import lengths
 from serde.relay.registry import Array, relay_op, sample
 from serde.relay.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["LayoutPlan"]
 
 Axis = tuple[str, int | None]
 
@@ -37,8 +37,16 @@ def _parse(layout: str) -> list[Axis]:
     return axes
 
 
-class _Plan:
-    """The steps from one layout to another: order, merged lengths, split lengths, order."""
+class LayoutPlan:
+    """The steps from one layout to another.
+
+    Attributes:
+        gather: Order of the axes that brings the pieces of each letter together.
+        merged: Length of each letter, its pieces as one axis.
+        parts: Lengths of the new pieces, letter by letter.
+        spread: Order of the new pieces.
+        shape: Lengths in the new layout.
+    """
 
     def __init__(self, shape: Sequence[Dim], src_layout: str, dst_layout: str) -> None:
         source, target = _parse(src_layout), _parse(dst_layout)
@@ -79,7 +87,7 @@ def _axes_of(axes: Sequence[Axis], letter: str) -> list[int]:
 
 
 def _layout_type(data: TensorType, *, src_layout: str, dst_layout: str) -> TensorType:
-    return TensorType(_Plan(data.shape, src_layout, dst_layout).shape, data.dtype)
+    return TensorType(LayoutPlan(data.shape, src_layout, dst_layout).shape, data.dtype)
 
 
 @relay_op(
@@ -94,7 +102,7 @@ def _layout_type(data: TensorType, *, src_layout: str, dst_layout: str) -> Tenso
 )
 def layout_transform(data: Array, *, src_layout: str, dst_layout: str) -> Array:
     """The axes of `src_layout` in the order and the blocks of `dst_layout`."""
-    plan = _Plan(data.shape, src_layout, dst_layout)
+    plan = LayoutPlan(data.shape, src_layout, dst_layout)
     whole = data.transpose(plan.gather).reshape(lengths(plan.merged))
     pieces = whole.reshape(lengths(plan.parts))
     return np.ascontiguousarray(pieces.transpose(plan.spread))

@@ -15,7 +15,7 @@ from serde.relay.registry import Array, builder, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["base_anchors"]
 
 
 def _proposal_type(
@@ -54,7 +54,7 @@ def _proposal_type(
     return TensorType((cls_prob.shape[0] * rpn_post_nms_top_n, 5), dtype)
 
 
-def _anchors(ratios: Sequence[float], scales: Sequence[float], base: int) -> Array:
+def base_anchors(ratios: Sequence[float], scales: Sequence[float], base: int) -> Array:
     """Return (left, top, right, bottom) of each ratio and scale; edges belong to a box."""
     boxes = []
     for ratio in ratios:
@@ -109,7 +109,7 @@ def proposal(
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
-    base = _anchors(ratios, scales, feature_stride)
+    base = base_anchors(ratios, scales, feature_stride)
     count, (height, width) = len(base), cls_prob.shape[2:]
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * feature_stride
     anchors = np.concatenate([grid, grid], -1)[:, :, None] + base

@@ -1,0 +1,395 @@
+"""Arithmetic, comparison and mathematical functions, element by element.
+
+Comparisons and logic give 1 and 0 in the dtype of their operands, not bool.
+On integers MXNet first casts a scalar operand to the tensor's dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.shapes import is_float
+from serde.weights import numpy_dtype
+
+UNARY = {
+    "abs": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "exp": "exp",
+    "fix": "trunc",
+    "floor": "floor",
+    "log": "log",
+    "log10": "log10",
+    "log2": "log2",
+    "negative": "negative",
+    "round": "round",
+    "rsqrt": "rsqrt",
+    "sigmoid": "sigmoid",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+    "trunc": "trunc",
+}
+"""MXNet's function: Relay's operator."""
+
+ON_INTEGERS = frozenset({"abs", "negative", "sign"})
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "power": "power",
+    "mod": "floor_mod",
+}
+
+COMPARE = {
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "lesser": "less",
+    "lesser_equal": "less_equal",
+}
+
+LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
+
+
+def scalar_like(ctx: Ctx, x: Expr, value: float) -> Expr:
+    """Return `value` as a constant of the dtype of `x`; towards zero where that is an integer."""
+    dtype = numpy_dtype(ctx.type(x).dtype)
+    if np.issubdtype(dtype, np.integer):
+        return relay.const(np.array(int(value)).astype(dtype))
+    return relay.const(np.array(value, dtype=dtype))
+
+
+def truth(ctx: Ctx, x: Expr) -> Expr:
+    """Return whether each element differs from zero."""
+    return relay.not_equal(x, scalar_like(ctx, x, 0))
+
+
+def _register_unary(name: str, target: str) -> None:
+    @OPS.imports(name)
+    def import_unary(ctx: Ctx, data: Expr) -> Expr:
+        build = getattr(relay, target)
+        dtype = ctx.type(data).dtype
+        if is_float(dtype) or target in ON_INTEGERS:
+            return build(data)
+        return relay.cast(build(relay.cast(data, "float32")), dtype)
+
+
+def _binary(target: str) -> Callable[..., AnyValue]:
+    def import_binary(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+        return arithmetic(ctx, target, lhs, rhs)
+
+    return import_binary
+
+
+def _compare(target: str) -> Callable[..., AnyValue]:
+    def import_compare(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+        return relay.cast(getattr(relay, target)(lhs, rhs), ctx.type(lhs).dtype)
+
+    return import_compare
+
+
+def _logical(target: str) -> Callable[..., AnyValue]:
+    def import_logical(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+        result = getattr(relay, target)(truth(ctx, lhs), truth(ctx, rhs))
+        return relay.cast(result, ctx.type(lhs).dtype)
+
+    return import_logical
+
+
+def arithmetic(ctx: Ctx, target: str, lhs: Expr, rhs: Expr) -> Expr:
+    """Return one arithmetic operation; a power of integers goes through float64."""
+    dtype = ctx.type(lhs).dtype
+    if target == "power" and not is_float(dtype):
+        exact = relay.power(relay.cast(lhs, "float64"), relay.cast(rhs, "float64"))
+        return relay.cast(exact, dtype)
+    return getattr(relay, target)(lhs, rhs)
+
+
+def _scalar(binary: Callable[..., AnyValue], *, swapped: bool) -> Callable[..., AnyValue]:
+    def import_scalar(ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True) -> Expr:
+        other = scalar_like(ctx, data, scalar)
+        return binary(ctx, other, data) if swapped else binary(ctx, data, other)
+
+    return import_scalar
+
+
+for _name, _target in UNARY.items():
+    _register_unary(_name, _target)
+
+for _name, _target in BINARY.items():
+    _function = _binary(_target)
+    _same_shape = f"elemwise_{_name}" if _name in ("add", "sub", "mul", "div") else f"_{_name}"
+    OPS.imports(_same_shape, f"broadcast_{_name}")(_function)
+    _scalar_name = {"add": "plus", "sub": "minus"}.get(_name, _name)
+    OPS.imports(f"_{_scalar_name}_scalar")(_scalar(_function, swapped=False))
+    if _name in ("sub", "div", "power", "mod"):
+        OPS.imports(f"_r{_scalar_name}_scalar")(_scalar(_function, swapped=True))
+
+for _name, _target in COMPARE.items():
+    _function = _compare(_target)
+    OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
+    OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
+
+for _name, _target in LOGICAL.items():
+    _function = _logical(_target)
+    OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
+    OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
+
+
+@OPS.imports("_copy", "BlockGrad", "make_loss", "identity_with_attr_like_rhs", uses=1)
+def import_identity(ctx: Ctx, data: Expr) -> Expr:
+    return data
+
+
+@OPS.imports("_grad_add")
+def import_grad_add(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    return relay.add(lhs, rhs)
+
+
+@OPS.imports("add_n")
+def import_add_n(ctx: Ctx, *args: Expr, num_args: int = 0) -> Expr:
+    if not args:
+        raise Unsupported("expected at least 1 input, found 0")
+    total = args[0]
+    for term in args[1:]:
+        total = relay.add(total, term)
+    return total
+
+
+@OPS.imports("square")
+def import_square(ctx: Ctx, data: Expr) -> Expr:
+    return relay.multiply(data, data)
+
+
+@OPS.imports("reciprocal")
+def import_reciprocal(ctx: Ctx, data: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, data, 1), data)
+
+
+@OPS.imports("cbrt")
+def import_cbrt(ctx: Ctx, data: Expr) -> Expr:
+    root = relay.power(relay.abs(data), scalar_like(ctx, data, 1 / 3))
+    return relay.multiply(relay.sign(data), root)
+
+
+@OPS.imports("rcbrt")
+def import_rcbrt(ctx: Ctx, data: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, data, 1), import_cbrt(ctx, data))
+
+
+@OPS.imports("rint")
+def import_rint(ctx: Ctx, data: Expr) -> Expr:
+    """A half goes down, whatever its sign."""
+    return relay.ceil(relay.subtract(data, scalar_like(ctx, data, 0.5)))
+
+
+@OPS.imports("log1p")
+def import_log1p(ctx: Ctx, data: Expr) -> Expr:
+    return relay.log(relay.add(data, scalar_like(ctx, data, 1)))
+
+
+@OPS.imports("expm1")
+def import_expm1(ctx: Ctx, data: Expr) -> Expr:
+    return relay.subtract(relay.exp(data), scalar_like(ctx, data, 1))
+
+
+@OPS.imports("degrees")
+def import_degrees(ctx: Ctx, data: Expr) -> Expr:
+    return relay.multiply(data, scalar_like(ctx, data, 180 / np.pi))
+
+
+@OPS.imports("radians")
+def import_radians(ctx: Ctx, data: Expr) -> Expr:
+    return relay.multiply(data, scalar_like(ctx, data, np.pi / 180))
+
+
+@OPS.imports("logical_not")
+def import_logical_not(ctx: Ctx, data: Expr) -> Expr:
+    result = relay.equal(data, scalar_like(ctx, data, 0))
+    return relay.cast(result, ctx.type(data).dtype)
+
+
+@OPS.imports("_hypot", "broadcast_hypot")
+def import_hypot(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    return relay.sqrt(relay.add(relay.multiply(lhs, lhs), relay.multiply(rhs, rhs)))
+
+
+@OPS.imports("clip")
+def import_clip(ctx: Ctx, data: Expr, *, a_min: float, a_max: float) -> Expr:
+    if is_float(ctx.type(data).dtype):
+        return relay.clip(data, a_min, a_max)
+    lowest, highest = scalar_like(ctx, data, a_min), scalar_like(ctx, data, a_max)
+    return relay.minimum(relay.maximum(data, lowest), highest)
+
+
+@OPS.imports("smooth_l1")
+def import_smooth_l1(ctx: Ctx, data: Expr, *, scalar: float = 1.0) -> Expr:
+    squared = scalar * scalar
+    inner = relay.multiply(relay.multiply(data, data), scalar_like(ctx, data, 0.5 * squared))
+    size = relay.abs(data)
+    outer = relay.subtract(size, scalar_like(ctx, data, 0.5 / squared))
+    return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
+
+
+@OPS.imports("Cast", "amp_cast")
+def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+    return relay.cast(data, dtype)
+
+
+@OPS.imports("zeros_like")
+def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
+    return relay.zeros_like(data)
+
+
+@OPS.imports("ones_like")
+def import_ones_like(ctx: Ctx, data: Expr) -> Expr:
+    return relay.ones_like(data)
+
+
+@OPS.imports("where")
+def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
+    """A vector as condition chooses whole entries of axis 0."""
+    chosen = truth(ctx, condition)
+    rank = ctx.type(x).rank
+    if ctx.type(condition).rank == 1 and rank > 1:
+        chosen = relay.expand_dims(chosen, 1, rank - 1)
+    return relay.where(chosen, x, y)
+
+
+def _declare_unary_export(mxnet: str, name: str) -> None:
+    @OPS.exports(name)
+    def export_unary(ctx: Out, x: Value) -> Value:
+        return ctx.emit(mxnet, x)
+
+
+for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
+    _declare_unary_export(_mxnet, _relay)
+
+for _name in ("erf", "exp", "tanh"):
+    _declare_unary_export(_name, f"fast_{_name}")
+
+for _name in ("isnan", "isinf", "isfinite"):
+    _declare_unary_export(f"_npi_{_name}", _name)
+
+
+WRITTEN = {
+    "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
+    "subtract": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+    "multiply": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    "divide": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
+    "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
+    "power": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
+    "equal": ("_npi_equal", "_npi_equal_scalar", "_npi_equal_scalar"),
+    "not_equal": ("_npi_not_equal", "_npi_not_equal_scalar", "_npi_not_equal_scalar"),
+    "greater": ("_npi_greater", "_npi_greater_scalar", "_npi_less_scalar"),
+    "greater_equal": (
+        "_npi_greater_equal", "_npi_greater_equal_scalar", "_npi_less_equal_scalar",
+    ),
+    "less": ("_npi_less", "_npi_less_scalar", "_npi_greater_scalar"),
+    "less_equal": ("_npi_less_equal", "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
+}  # fmt: skip
+"""Relay's operator: MXNet's for two tensors, with a scalar behind, with a scalar in front."""
+
+
+def _declare_binary_export(name: str, tensors: str, behind: str, before: str) -> None:
+    @OPS.exports(name)
+    def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        left, right = ctx.scalar(lhs), ctx.scalar(rhs)
+        if right is not None:
+            return ctx.emit(behind, lhs, scalar=right)
+        if left is not None:
+            return ctx.emit(before, rhs, scalar=left)
+        return ctx.emit_bytes(tensors, lhs, rhs)
+
+
+for _relay, _names in WRITTEN.items():
+    _declare_binary_export(_relay, *_names)
+
+
+BITWISE = {
+    "bitwise_and": "_npi_bitwise_and",
+    "bitwise_or": "_npi_bitwise_or",
+    "bitwise_xor": "_npi_bitwise_xor",
+    "bitwise_not": "_npi_bitwise_not",
+}
+"""Relay's operator: MXNet's of the same operands."""
+
+
+def _declare_bitwise_export(name: str, mxnet: str) -> None:
+    @OPS.exports(name)
+    def export_bitwise(ctx: Out, *operands: Value) -> Value:
+        return ctx.emit_bytes(mxnet, *operands)
+
+
+def _declare_logical_export(name: str, bitwise: str) -> None:
+    @OPS.exports(name)
+    def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        if ctx.result_type().dtype == "bool":
+            return ctx.emit_bytes(bitwise, lhs, rhs)
+        return ctx.emit(f"broadcast_{name}", lhs, rhs)
+
+
+for _relay, _mxnet in BITWISE.items():
+    _declare_bitwise_export(_relay, _mxnet)
+
+for _name in ("and", "or", "xor"):
+    _declare_logical_export(f"logical_{_name}", f"_npi_bitwise_{_name}")
+
+
+@OPS.exports("logical_not")
+def export_logical_not(ctx: Out, data: Value) -> Value:
+    is_bool = ctx.type(data).dtype == "bool"
+    return ctx.emit("_npi_logical_not" if is_bool else "logical_not", data)
+
+
+@OPS.exports("where")
+def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
+    return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
+
+
+@OPS.exports("clip")
+def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
+    return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
+
+
+@OPS.exports("cast_like")
+def export_cast_like(ctx: Out, data: Value, dtype_like: Value) -> Value:
+    return ctx.emit("Cast", data, dtype=ctx.result_type().dtype)
+
+
+@OPS.exports("cast")
+def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    return ctx.emit("Cast", data, dtype=dtype)
+
+
+@OPS.exports("copy")
+def export_copy(ctx: Out, data: Value) -> Value:
+    return ctx.emit("_copy", data)

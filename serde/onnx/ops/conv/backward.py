@@ -1,0 +1,57 @@
+"""Gradients of convolutions."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv.windows import (
+    pads,
+    require_dtype,
+)
+from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+
+
+@OPS.exports("nn.conv2d_backward_weight")
+def export_conv2d_backward_weight(
+    ctx: Ctx,
+    grad: Value,
+    x: Value,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    channels: Dim | None,
+    kernel_size: tuple[int, ...] | None,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """A convolution over the batch, the gradient as its filters, strides and dilation exchanged."""
+    require_dtype(ctx, grad)
+    images = _grouped(ctx, arranged(ctx, x, kernel_layout, "CNHW"), groups)
+    errors = _grouped(ctx, arranged(ctx, grad, data_layout, "CNHW"), groups)
+    sides = pads(padding, 2)
+    parts = [
+        ctx.emit("Conv", a, b, strides=list(dilation), dilations=list(strides), pads=sides)
+        for a, b in zip(images, errors, strict=True)
+    ]
+    whole = ctx.emit("Concat", *parts, axis=1) if groups > 1 else parts[0]
+    zeros, ends, axes = ctx.ints([0, 0]), ctx.ints(kernel_size or ()), ctx.ints([2, 3])
+    cut = ctx.emit("Slice", whole, zeros, ends, axes)
+    return arranged(ctx, cut, "IOHW", out_layout or "OIHW")
+
+
+def _grouped(ctx: Ctx, x: Value, groups: int) -> tuple[Value, ...]:
+    """Return equal parts of the first axis."""
+    if groups == 1:
+        return (x,)
+    count = groups if ctx.version >= 18 else None
+    return ctx.emit_tuple("Split", x, outputs=groups, axis=0, num_outputs=count)

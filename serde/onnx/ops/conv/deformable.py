@@ -1,0 +1,170 @@
+"""Convolution at learned places, and the correlation of two images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv.windows import filters, kernel_shape, pads
+from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.image.sampling import LINEAR, length_of, numbers, pixels, sampled
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.weights import Array
+
+
+@OPS.exports("nn.deformable_conv2d")
+def export_deformable_conv2d(
+    ctx: Ctx,
+    x: Value,
+    offset: Value,
+    weight: Value,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    deformable_groups: int,
+    groups: int,
+    channels: Dim | None,
+    kernel_size: tuple[int, ...] | None,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """Spelled out: DeformConv fades before the first pixel, where Relay reads zero."""
+    source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
+    work = "float64" if source == "float64" else "float32"
+    batch, inputs, *space = (ctx.type(x).shape[data_layout.index(each)] for each in "NCHW")
+    outputs, height, width = (
+        ctx.result_type().shape[(out_layout or data_layout).index(each)] for each in "CHW"
+    )
+    window = kernel_shape(ctx, weight, kernel_layout, "HW")
+    taps, part = window[0] * window[1], inputs // deformable_groups
+    image = arranged(ctx, widened(ctx, x, work), data_layout, "NCHW")
+    shape = (batch * deformable_groups, part, *space)
+    table = pixels(ctx, ctx.emit("Reshape", image, ctx.shape(shape)), shape)
+    shifts = arranged(ctx, widened(ctx, offset, "float64"), data_layout, "NCHW")
+    shifts = ctx.emit(
+        "Reshape", shifts, ctx.shape([batch * deformable_groups, taps, 2, height, width])
+    )
+    grid = np.indices(window).reshape(2, -1) * np.reshape(dilation, (2, 1))
+    places = [
+        _places(ctx, shifts, axis, (count, strides[axis], -pads(padding, 2)[axis]), grid[axis])
+        for axis, count in enumerate((height, width))
+    ]
+    images = numbers(ctx, shape[0], 4)
+    read = _read(ctx, table, images, places, [length_of(ctx, length) for length in space], work)
+    apart = ctx.shape([batch, deformable_groups, taps, height * width, part])
+    moved = ctx.emit("Transpose", ctx.emit("Reshape", read, apart), perm=[0, 1, 4, 2, 3])
+    columns = ctx.shape([batch, groups, inputs // groups * taps, height * width])
+    kernel = filters(ctx, weight, kernel_layout, "OIHW")
+    kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
+    matrix = ctx.emit("Reshape", kernel, ctx.shape([groups, outputs // groups, -1]))
+    total = ctx.emit("MatMul", matrix, ctx.emit("Reshape", moved, columns))
+    result = ctx.emit("Reshape", total, ctx.shape([batch, outputs, height, width]))
+    result = result if work == dtype else cast(ctx, result, dtype)
+    return arranged(ctx, result, "NCHW", out_layout or data_layout)
+
+
+def _places(
+    ctx: Ctx,
+    shifts: Value,
+    axis: int,
+    steps: tuple[Dim, int, int],
+    tap: Array,
+) -> Value:
+    """Return where each tap reads along an axis: its shift added to its place in the window.
+
+    Args:
+        ctx: Where nodes are written.
+        shifts: ``(n, taps, 2, height, width)`` of float64.
+        axis: 0 for down, 1 for right.
+        steps: Number of windows, their distance, and the first one's place.
+        tap: The place of each tap in the window.
+    """
+    count, stride, first = steps
+    shift = ctx.emit("Gather", shifts, ctx.const(axis, np.int64), axis=2)
+    starts = numbers(ctx, count, 2 - axis)
+    if stride != 1:
+        starts = ctx.emit("Mul", starts, ctx.const(stride, np.float64))
+    regular = ctx.emit("Add", starts, ctx.const((tap + first).reshape(-1, 1, 1), np.float64))
+    return ctx.emit("Add", shift, regular)
+
+
+def _read(
+    ctx: Ctx,
+    table: Value,
+    images: Value,
+    places: Sequence[Value],
+    lengths: Sequence[Value],
+    dtype: str,
+) -> Value:
+    """Return pixels between neighbours, those behind the last zero, and zero before the first."""
+    read = sampled(ctx, table, images, places, 4, lengths, LINEAR, dtype, zeros=True)
+    before = [ctx.emit("Less", place, ctx.const([0], np.float64)) for place in places]
+    outside = unsqueeze(ctx, ctx.emit("Or", *before), [4])
+    return ctx.emit("Where", outside, ctx.const(0, dtype), read)
+
+
+@OPS.exports("nn.correlation")
+def export_correlation(
+    ctx: Ctx,
+    a: Value,
+    b: Value,
+    *,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: tuple[int, ...],
+    is_multiply: bool,
+    layout: str,
+) -> Value:
+    """A mean over channels for each displacement, then one over patches of all of them."""
+    dtype = ctx.type(a).dtype
+    work = "float64" if dtype == "float64" else "float32"
+    sides = pads(padding, 2)
+    widths = ctx.ints([0, 0, *sides[:2], 0, 0, *sides[2:]])
+    first, second = (
+        ctx.emit("Pad", widened(ctx, x, work), widths, ctx.const(0, work)) if any(sides)
+        else widened(ctx, x, work)
+        for x in (a, b)
+    )  # fmt: skip
+    reach = max_displacement // stride2
+    steps = [step * stride2 for step in range(-reach, reach + 1)]
+    middle = _shifted(ctx, first, (0, 0), max_displacement)
+    maps = []
+    for shift in product(steps, repeat=2):
+        other = _shifted(ctx, second, shift, max_displacement)
+        if is_multiply:
+            likeness = ctx.emit("Mul", middle, other)
+        else:
+            likeness = ctx.emit("Abs", ctx.emit("Sub", middle, other))
+        maps.append(reduce(ctx, "ReduceMean", likeness, [1], True))
+    result = ctx.emit("Concat", *maps, axis=1) if len(maps) > 1 else maps[0]
+    if kernel_size > 1 or stride1 > 1:
+        result = ctx.emit(
+            "AveragePool",
+            result,
+            kernel_shape=[kernel_size, kernel_size],
+            strides=[stride1, stride1],
+        )
+    return result if work == dtype else cast(ctx, result, dtype)
+
+
+def _shifted(ctx: Ctx, image: Value, shift: Sequence[int], border: int) -> Value:
+    """Return an image without a border, the cut moved down and to the right."""
+    if border == 0:
+        return image
+    end = np.iinfo(np.int64).max
+    starts = ctx.ints(border + each for each in shift)
+    ends = ctx.ints(each - border if each < border else end for each in shift)
+    return ctx.emit("Slice", image, starts, ends, ctx.ints([2, 3]))

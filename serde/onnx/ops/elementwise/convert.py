@@ -1,0 +1,116 @@
+"""Conversion of element types."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+from onnx import helper
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.table import OPS
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
+
+
+def cast(ctx: Ctx, x: Value, dtype: AnyValue) -> Value:
+    """Return `x` in another dtype."""
+    return ctx.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+def working(dtype: str) -> str:
+    """Return a dtype that holds `dtype`, and in which ONNX and its runtimes sum and multiply.
+
+    Integers that overflow there have the same low bits, so that casting them back wraps alike.
+    """
+    if dtype in ("int32", "int64", "float32", "float64"):
+        return dtype
+    return "float32" if is_float(dtype) else "int64"
+
+
+def truth(ctx: Ctx, x: Value) -> Value:
+    """Return whether each element differs from zero."""
+    return x if ctx.type(x).dtype == "bool" else cast(ctx, x, np.bool_)
+
+
+@OPS.exports("cast")
+def export_cast(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    """ONNX says nothing of floats beyond an integer's range, and Relay neither."""
+    return cast(ctx, x, dtype)
+
+
+@OPS.exports("cast_like")
+def export_cast_like(ctx: Ctx, x: Value, like: Value) -> Value:
+    return cast(ctx, x, ctx.type(like).dtype)
+
+
+@OPS.exports("reinterpret")
+def export_reinterpret(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    """BitCast came with 26; among integers of one width a Cast keeps the bits, too."""
+    given = np.dtype(numpy_dtype(ctx.type(x).dtype))
+    if given == dtype:
+        return x
+    if given.kind in "iu" and dtype.kind in "iu":
+        return cast(ctx, x, dtype)
+    if "b" in (given.kind, dtype.kind):
+        raise Unsupported(f"the bits of {given.name} as {dtype.name} have no counterpart")
+    if ctx.version < 26:
+        raise Unsupported(f"the bits of {given.name} as {dtype.name} need version 26")
+    return ctx.emit("BitCast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
+
+
+def comparable(dtype: str) -> str:
+    """Return a dtype that holds `dtype`, and in which ONNX compares and takes the greatest."""
+    return dtype if dtype == "uint64" else working(dtype)
+
+
+CHOSEN = {"bool": "uint8", "int16": "int32", "uint16": "int32", "uint64": "int64"}
+"""Dtypes of which ONNX Runtime has no Where, and one of the same values or bits that it has."""
+
+
+def chosen(ctx: Ctx, condition: Value, x: Value, y: Value, dtype: str) -> Value:
+    """Return `x` where the condition holds, else `y`; both are of `dtype`."""
+    work = CHOSEN.get(dtype)
+    if work is None:
+        return ctx.emit("Where", condition, x, y)
+    return cast(ctx, ctx.emit("Where", condition, cast(ctx, x, work), cast(ctx, y, work)), dtype)
+
+
+def widened(ctx: Ctx, x: Value, dtype: str) -> Value:
+    """Return `x` in `dtype`; itself where it is that already."""
+    return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)
+
+
+@OPS.exports("copy")
+def export_copy(ctx: Ctx, x: Value) -> Value:
+    return x
+
+
+def typed(ctx: Ctx, x: Value, like: Value, dtype: str) -> Value:
+    """Return a value with a Relay type: the shape of `like`, and `dtype`."""
+    return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
+
+
+@OPS.exports("full_like")
+def export_full_like(ctx: Ctx, x: Value, value: Value) -> Value:
+    return ctx.emit("Expand", widened(ctx, value, ctx.type(x).dtype), ctx.emit("Shape", x))
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: Ctx, x: Value) -> Value:
+    return filled(ctx, ctx.emit("Shape", x), 0, ctx.type(x).dtype)
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: Ctx, x: Value) -> Value:
+    return filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
+
+
+def filled(ctx: Ctx, shape: Value, value: float, dtype: str) -> Value:
+    """Return a tensor of the shape held by `shape`, every element `value`."""
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    tensor = helper.make_tensor("value", element, [1], [value])
+    return ctx.emit("ConstantOfShape", shape, value=tensor)

@@ -1,0 +1,7 @@
+"""Resizing and sampling of images."""
+
+from __future__ import annotations
+
+from serde.onnx.ops.image import crop, grid, morphology, resize
+
+__all__ = ["crop", "grid", "morphology", "resize"]

@@ -1,0 +1,69 @@
+"""Boxes cut out of images."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv.windows import fixed
+from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.image.sampling import LINEAR, beyond, length_of, pixels, rounded, sampled
+from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+
+
+@OPS.exports("image.crop_and_resize")
+def export_crop_and_resize(
+    ctx: Ctx,
+    x: Value,
+    boxes: Value,
+    box_indices: Value,
+    *,
+    crop_size: tuple[Dim, ...] | None,
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    out_dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """A Resize of a region of ONNX takes one region for all images, and a number for each box."""
+    source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
+    work = source if method == "nearest_neighbor" or source == "float64" else "float32"
+    shape = [ctx.type(x).shape[layout.index(letter)] for letter in "NCHW"]
+    table = pixels(ctx, arranged(ctx, widened(ctx, x, work), layout, "NCHW"), shape)
+    edges = widened(ctx, boxes, "float64")
+    images = ctx.emit("Reshape", cast(ctx, box_indices, np.float64), ctx.ints([-1, 1, 1]))
+    places, lengths, outside = [], [], []
+    for axis, size in enumerate(fixed(crop_size or (), "crop_size")):
+        length = length_of(ctx, shape[2 + axis])
+        last = ctx.emit("Sub", length, ctx.const([1], np.float64))
+        place = _places(ctx, edges, axis, size, last)
+        outside.append(beyond(ctx, place, last))
+        places.append(rounded(ctx, place) if method == "nearest_neighbor" else place)
+        lengths.append(length)
+    taps = None if method == "nearest_neighbor" else LINEAR
+    values = sampled(ctx, table, images, places, 3, lengths, taps, work)
+    mask = ctx.emit("Reshape", ctx.emit("Or", *outside), ctx.shape([-1, *(crop_size or ()), 1]))
+    filled = ctx.emit("Where", mask, ctx.const(np.float64(extrapolation_value), work), values)
+    result = filled if work == dtype else cast(ctx, filled, dtype)
+    return arranged(ctx, result, "NHWC", layout)
+
+
+def _places(ctx: Ctx, edges: Value, axis: int, size: int, last: Value) -> Value:
+    """Return where the pixels of each box lie along an axis, on that axis of three."""
+    shape = ctx.ints([-1, 1, 1])
+    start, end = (
+        ctx.emit("Reshape", ctx.emit("Gather", edges, ctx.const(each, np.int64), axis=1), shape)
+        for each in (axis, 2 + axis)
+    )
+    if size == 1:
+        both = ctx.emit("Mul", ctx.const([0.5], np.float64), ctx.emit("Add", start, end))
+        return ctx.emit("Mul", both, last)
+    steps = np.arange(size).reshape([-1, 1] if axis == 0 else [1, -1])
+    span = ctx.emit("Mul", ctx.emit("Sub", end, start), last)
+    along = ctx.emit("Mul", ctx.const(steps, np.float64), span)
+    moved = ctx.emit("Div", along, ctx.const([size - 1], np.float64))
+    return ctx.emit("Add", ctx.emit("Mul", start, last), moved)

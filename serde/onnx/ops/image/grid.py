@@ -1,0 +1,147 @@
+"""Images read at given places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.image.sampling import (
+    CUBIC,
+    LINEAR,
+    length_of,
+    limited,
+    numbers,
+    pixels,
+    rounded,
+    sampled,
+)
+from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+
+Fold = Callable[[Value, Value], Value]
+
+MODES = {"bilinear": "linear", "bicubic": "cubic"}
+
+
+@OPS.exports("image.grid_sample")
+def export_grid_sample(
+    ctx: Ctx,
+    x: Value,
+    grid: Value,
+    *,
+    method: str,
+    layout: str,
+    padding_mode: str,
+    align_corners: bool,
+) -> Value:
+    """GridSample keeps coordinates last, takes volumes from 20 on, and rounds halves to even."""
+    rank = ctx.type(x).rank
+    wanted = "NCHW" if rank == 4 else "NCDHW"
+    image = arranged(ctx, x, layout, wanted)
+    turned = ctx.emit("Transpose", grid, perm=[0, *range(2, rank), 1])
+    if method != "nearest" and ctx.version >= (16 if rank == 4 else 20):
+        result = ctx.emit(
+            "GridSample",
+            image,
+            turned,
+            mode=MODES[method] if ctx.version >= 20 else method,
+            padding_mode=padding_mode,
+            align_corners=int(align_corners),
+        )
+        return arranged(ctx, result, wanted, layout)
+    shape = [ctx.type(x).shape[layout.index(letter)] for letter in wanted]
+    dtype = "float64" if ctx.type(x).dtype == "float64" else "float32"
+    table = pixels(ctx, image if ctx.type(x).dtype == dtype else cast(ctx, image, dtype), shape)
+    values = _spelled(ctx, table, turned, shape, (method, padding_mode, align_corners), dtype)
+    result = ctx.emit("Transpose", values, perm=[0, rank - 1, *range(1, rank - 1)])
+    result = result if ctx.type(x).dtype == dtype else cast(ctx, result, ctx.type(x).dtype)
+    return arranged(ctx, result, wanted, layout)
+
+
+def _spelled(
+    ctx: Ctx,
+    table: Value,
+    grid: Value,
+    shape: Sequence[Dim],
+    how: tuple[str, str, bool],
+    dtype: str,
+) -> Value:
+    """Return ``(n, *space, channels)`` of the images in a table of pixels, read at a grid."""
+    method, padding_mode, align_corners = how
+    rank = len(shape)
+    points = cast(ctx, grid, np.float64)
+    lengths = [length_of(ctx, length) for length in shape[2:]]
+    folds: dict[str, Fold] = {
+        "border": partial(limited, ctx),
+        "reflection": partial(_reflected, ctx, align_corners),
+    }
+    fold = folds.get(padding_mode)
+    places = []
+    for axis, length in enumerate(lengths):
+        number = ctx.const(rank - 3 - axis, np.int64)
+        place = _unnormalized(
+            ctx, ctx.emit("Gather", points, number, axis=rank - 1), length, align_corners
+        )
+        if fold is not None and method != "bicubic":
+            place = fold(place, ctx.emit("Sub", length, ctx.const([1], np.float64)))
+        places.append(rounded(ctx, place) if method == "nearest" else place)
+    images = numbers(ctx, shape[0], rank - 1)
+    taps = {"nearest": None, "bilinear": LINEAR, "bicubic": CUBIC}[method]
+    return sampled(
+        ctx, table, images, places, rank - 1, lengths, taps, dtype,
+        fold=fold if method == "bicubic" else None, zeros=padding_mode == "zeros",
+    )  # fmt: skip
+
+
+def _unnormalized(ctx: Ctx, place: Value, length: Value, align_corners: bool) -> Value:
+    """Return coordinates of -1 to 1 as pixels."""
+    one, two = (ctx.const([value], np.float64) for value in (1, 2))
+    moved = ctx.emit("Add", place, one)
+    if align_corners:
+        wide = ctx.emit("Mul", moved, ctx.emit("Sub", length, one))
+    else:
+        wide = ctx.emit("Sub", ctx.emit("Mul", moved, length), one)
+    return ctx.emit("Div", wide, two)
+
+
+def _reflected(ctx: Ctx, align_corners: bool, place: Value, last: Value) -> Value:
+    """Fold places back at the centres or the edges of the end pixels, then limit them.
+
+    An axis of one pixel, which has no length between its centres, is limited alone.
+    """
+    one, two = (ctx.const([value], np.float64) for value in (1, 2))
+    start = ctx.const([0.0 if align_corners else -0.5], np.float64)
+    span = ctx.emit("Max", last if align_corners else ctx.emit("Add", last, one), one)
+    distance = ctx.emit("Abs", ctx.emit("Sub", place, start))
+    turns = ctx.emit("Floor", ctx.emit("Div", distance, span))
+    rest = ctx.emit("Sub", distance, ctx.emit("Mul", turns, span))
+    half = ctx.emit("Floor", ctx.emit("Div", turns, two))
+    even = ctx.emit("Equal", turns, ctx.emit("Mul", half, two))
+    back = ctx.emit("Where", even, rest, ctx.emit("Sub", span, rest))
+    return limited(ctx, ctx.emit("Add", back, start), last)
+
+
+@OPS.exports("image.affine_grid")
+def export_affine_grid(ctx: Ctx, matrix: Value, *, target_shape: tuple[int, ...]) -> Value:
+    """Before 20, each column of the matrices times the coordinates of its axis."""
+    batch = ctx.type(matrix).shape[0]
+    dtype = ctx.type(matrix).dtype
+    if ctx.version >= 20:
+        size = ctx.shape([batch, 1, *target_shape])
+        grid = ctx.emit("AffineGrid", matrix, size, align_corners=1)
+        return ctx.emit("Transpose", grid, perm=[0, 3, 1, 2])
+    if ctx.version >= 13:
+        columns = ctx.emit_tuple("Split", matrix, ctx.ints([1, 1, 1]), outputs=3, axis=2)
+    else:
+        columns = ctx.emit_tuple("Split", matrix, outputs=3, axis=2, split=[1, 1, 1])
+    right, down, shift = (unsqueeze(ctx, column, [3]) for column in columns)
+    y, x = (np.linspace(-1, 1, length) for length in target_shape)
+    along = ctx.emit("Mul", right, ctx.const(x.reshape(1, 1, 1, -1), dtype))
+    across = ctx.emit("Mul", down, ctx.const(y.reshape(1, 1, -1, 1), dtype))
+    return ctx.emit("Add", ctx.emit("Add", along, across), shift)

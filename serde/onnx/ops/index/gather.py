@@ -1,0 +1,151 @@
+"""Elements picked by index."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
+from serde.onnx.ops.table import OPS
+
+
+@OPS.exports("take")
+def export_take(
+    ctx: Ctx,
+    x: Value,
+    indices: Value,
+    *,
+    batch_dims: int,
+    axis: int | None,
+    mode: Literal["clip", "wrap", "fast"],
+) -> Value:
+    """ONNX counts negative indices from the end and refuses those outside."""
+    index_rank = ctx.type(indices).rank
+    length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
+    if axis is None:
+        x = ctx.emit("Reshape", x, ctx.ints([-1]))
+    place = 0 if axis is None else axis % ctx.type(x).rank
+    rank = 1 if axis is None else ctx.type(x).rank
+    if mode != "fast" and not _within(indices, length):
+        indices = _bounded(ctx, indices, length, mode)
+    batched = batch_dims % max(1, index_rank)
+    if not batched:
+        return ctx.emit("Gather", x, indices, axis=place)
+    return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
+
+
+def _batched_take(
+    ctx: Ctx, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
+) -> Value:
+    """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
+    passed = list(range(batched, axis))
+    order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
+    moved = ctx.emit("Transpose", x, perm=order) if passed else x
+    single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
+    found = _gathered(ctx, moved, single, index_rank + 1, batched)
+    if not passed:
+        return found
+    new = range(batched, index_rank)
+    back = [
+        *range(batched),
+        *(len(new) + each for each in passed),
+        *new,
+        *range(index_rank + len(passed), index_rank + rank - 1 - batched),
+    ]
+    return ctx.emit("Transpose", found, perm=back)
+
+
+def _within(indices: Value, length: AnyValue) -> bool:
+    data = indices.data
+    if data is None or not isinstance(length, int):
+        return False
+    return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
+
+
+def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
+    dtype = ctx.type(indices).dtype
+    if dtype not in ("int32", "int64"):
+        indices, dtype = cast(ctx, indices, np.int64), "int64"
+    if isinstance(length, int):
+        count = ctx.const(length, dtype)
+        last = ctx.const(length - 1, dtype)
+    else:
+        vector = ctx.shape([length])
+        single = vector if ctx.type(indices).rank else squeeze(ctx, vector, [0])
+        count = cast(ctx, single, dtype)
+        last = ctx.emit("Sub", count, ctx.const(1, dtype))
+    if mode == "wrap":
+        return ctx.emit("Mod", indices, count)
+    if ctx.version >= 12:
+        return ctx.emit("Min", ctx.emit("Max", indices, ctx.const(0, dtype)), last)
+    zero = ctx.const(0, dtype)
+    low = ctx.emit("Where", ctx.emit("Less", indices, zero), zero, indices)
+    return ctx.emit("Where", ctx.emit("Less", last, low), last, low)
+
+
+@OPS.exports("gather")
+def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
+    return ctx.emit("GatherElements", x, indices, axis=(axis or 0) % ctx.type(x).rank)
+
+
+@OPS.exports("gather_nd")
+def export_gather_nd(
+    ctx: Ctx, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+) -> Value:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    rank = ctx.type(indices).rank
+    wide = integers(ctx, indices)
+    moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
+    return _gathered(ctx, x, moved, rank, batch_dims)
+
+
+def _gathered(ctx: Ctx, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
+    """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
+    if not batch_dims or ctx.version >= 12:
+        return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
+    shape = ctx.emit("Shape", indices)
+    front = ctx.emit("Slice", shape, ctx.ints([0]), ctx.ints([rank - 1]), ctx.ints([0]))
+    single = ctx.emit("Concat", front, ctx.ints([1]), axis=0)
+    parts = []
+    for axis in range(batch_dims):
+        count = ctx.emit("Gather", shape, ctx.ints([axis]), axis=0)
+        steps = along(ctx, counting(ctx, count), axis, rank)
+        parts.append(ctx.emit("Expand", steps, single))
+    return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
+
+
+@OPS.exports("adv_index")
+def export_adv_index(ctx: Ctx, operands: tuple[Value, ...]) -> Value:
+    """The indices broadcast, then stand side by side as rows."""
+    x, indices = operands[0], operands[1:]
+    wide = [integers(ctx, each) for each in indices]
+    if len(wide) == 1:
+        return ctx.emit("Gather", x, wide[0], axis=0)
+    rank = max(ctx.type(each).rank for each in indices)
+    total = wide[0]
+    for each in wide[1:]:
+        total = ctx.emit("Add", total, each)
+    shape = ctx.emit("Shape", total)
+    spread = [unsqueeze(ctx, ctx.emit("Expand", each, shape), [rank]) for each in wide]
+    return ctx.emit("GatherND", x, ctx.emit("Concat", *spread, axis=-1))
+
+
+@OPS.exports("unravel_index")
+def export_unravel_index(ctx: Ctx, x: Value, shape: Value) -> Value:
+    """The last coordinate is the rest by the last length, and so on with the quotient."""
+    (count,) = ctx.static_shape(shape)
+    rest, sizes = integers(ctx, x), integers(ctx, shape)
+    coordinates = []
+    for axis in reversed(range(count)):
+        size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
+        place = ctx.emit("Mod", rest, size, fmod=0)
+        rest = ctx.emit("Div", ctx.emit("Sub", rest, place), size)
+        coordinates.append(unsqueeze(ctx, place, [0]))
+    found = ctx.emit("Concat", *coordinates[::-1], axis=0)
+    dtype = ctx.result_type().dtype
+    return found if dtype == "int64" else cast(ctx, found, dtype)

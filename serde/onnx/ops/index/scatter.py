@@ -1,0 +1,141 @@
+"""Elements placed or accumulated by index.
+
+Where updates meet, Relay keeps the last; ONNX leaves that open and its runtimes do the same.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
+from serde.onnx.ops.index.scan import Scanned, Step, scan
+from serde.onnx.ops.index.slicing import END
+from serde.onnx.ops.shape import integers, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+
+SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
+"""Version of the operator set from which on ScatterElements and ScatterND reduce."""
+
+
+def _meeting(how: str) -> list[Step]:
+    """Return the steps that join what is there with an update."""
+    if how in ("add", "mul"):
+        return [Step("Add" if how == "add" else "Mul", ("there", "update"), "new")]
+    pair = ("there", "update") if how == "max" else ("update", "there")
+    return [
+        Step("Less", pair, "replaces"),
+        Step("Where", ("replaces", "update", "there"), "new"),
+    ]
+
+
+def _elements(
+    ctx: Ctx, x: Value, indices: Value, updates: Value, axis: int, how: str, dtype: str
+) -> Value:
+    """Accumulate along an axis, in `dtype`; before the version that does, one index at a time."""
+    if ctx.version >= SINCE[how]:
+        return ctx.emit("ScatterElements", x, indices, updates, axis=axis, reduction=how)
+    items = [
+        Scanned("index", unsqueeze(ctx, indices, [axis + 1]), "int64", axis),
+        Scanned("update", unsqueeze(ctx, updates, [axis + 1]), dtype, axis),
+    ]
+    steps = [
+        Step("GatherElements", ("before", "index"), "there", {"axis": axis}),
+        *_meeting(how),
+        Step("ScatterElements", ("before", "index", "new"), "after", {"axis": axis}),
+    ]
+    return scan(ctx, Scanned("before", x, dtype), items, steps, after="after")
+
+
+@OPS.exports("scatter_elements")
+def export_scatter_elements(
+    ctx: Ctx,
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    axis: int,
+    reduction: Literal["update", "add", "mul", "mean", "min", "max"],
+) -> Value:
+    """ONNX has no mean: the sum of all, in float64, over how many they are."""
+    type_ = ctx.type(x)
+    place = axis % type_.rank
+    if reduction == "update":
+        return ctx.emit("ScatterElements", x, indices, updates, axis=place)
+    places = integers(ctx, indices)
+    if reduction != "mean":
+        work = (comparable if reduction in ("min", "max") else working)(type_.dtype)
+        operands = widened(ctx, x, work), places, widened(ctx, updates, work)
+        result = _elements(ctx, *operands, place, reduction, work)
+        return result if work == type_.dtype else cast(ctx, result, type_.dtype)
+    real = "float64"
+    operands = widened(ctx, x, real), places, widened(ctx, updates, real)
+    total = _elements(ctx, *operands, place, "add", real)
+    ones = [filled(ctx, ctx.emit("Shape", each), 1, real) for each in (x, updates)]
+    count = _elements(ctx, ones[0], places, ones[1], place, "add", real)
+    return cast(ctx, ctx.emit("Div", total, count), type_.dtype)
+
+
+@OPS.exports("scatter_nd")
+def export_scatter_nd(
+    ctx: Ctx,
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    mode: Literal["update", "add", "mul", "min", "max"],
+) -> Value:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    rank, dtype = ctx.type(indices).rank, ctx.type(x).dtype
+    rows = integers(ctx, indices)
+    if rank > 1:
+        rows = ctx.emit("Transpose", rows, perm=[*range(1, rank), 0])
+    if mode == "update":
+        return ctx.emit("ScatterND", x, rows, updates)
+    work = (comparable if mode in ("min", "max") else working)(dtype)
+    operands = widened(ctx, x, work), rows, widened(ctx, updates, work)
+    if ctx.version >= SINCE[mode]:
+        result = ctx.emit("ScatterND", *operands, reduction=mode)
+    else:
+        depth = ctx.static_lengths(indices, [0])[0]
+        result = _one_by_one(ctx, operands, mode, work, depth)
+    return result if work == dtype else cast(ctx, result, dtype)
+
+
+def _one_by_one(
+    ctx: Ctx, operands: tuple[Value, Value, Value], mode: str, dtype: str, depth: int
+) -> Value:
+    """Accumulate the updates of a ScatterND one after another."""
+    x, rows, updates = operands
+    shape = ctx.emit("Shape", x)
+    tail = ctx.emit("Slice", shape, ctx.ints([depth]), ctx.ints([END]), ctx.ints([0]))
+    single = ctx.emit("Concat", ctx.ints([-1, 1]), tail, axis=0)
+    items = [
+        Scanned("index", ctx.emit("Reshape", rows, ctx.ints([-1, 1, depth])), "int64"),
+        Scanned("update", ctx.emit("Reshape", updates, single), dtype),
+    ]
+    steps = [
+        Step("GatherND", ("before", "index"), "there"),
+        *_meeting(mode),
+        Step("ScatterND", ("before", "index", "new"), "after"),
+    ]
+    return scan(ctx, Scanned("before", x, dtype), items, steps, after="after")
+
+
+@OPS.exports("sparse_to_dense")
+def export_sparse_to_dense(
+    ctx: Ctx, indices: Value, values: Value, default: Value, *, output_shape: tuple[Dim, ...]
+) -> Value:
+    return dense(ctx, indices, values, default, ctx.shape(ctx.result_type().shape))
+
+
+def dense(ctx: Ctx, indices: Value, values: Value, default: Value, shape: Value) -> Value:
+    """Return a tensor of `default` with the values at the indices, one index a row."""
+    rank = ctx.result_type().rank
+    rows = ctx.emit("Reshape", integers(ctx, indices), ctx.ints([-1, rank]))
+    if not ctx.type(values).rank:
+        count = ctx.emit("Gather", ctx.emit("Shape", rows), ctx.ints([0]), axis=0)
+        values = ctx.emit("Expand", values, count)
+    return ctx.emit("ScatterND", ctx.emit("Expand", default, shape), rows, values)

@@ -1,0 +1,140 @@
+"""Elements put in order.
+
+TopK gives equal elements in the order of their places, as Relay does, ascending and
+descending; where NaN goes, neither of the two says.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import lengths, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.shapes import is_float
+
+WIDER = {
+    "bool": "int32",
+    "uint8": "int32",
+    "int8": "int32",
+    "uint16": "int32",
+    "int16": "int32",
+    "uint32": "int64",
+    "float16": "float32",
+    "bfloat16": "float32",
+}
+"""Dtypes that not every version of TopK orders in ONNX Runtime, and one that holds each."""
+
+
+def ordered(ctx: Ctx, x: Value, count: Value, axis: int, ascending: bool) -> tuple[Value, Value]:
+    """Return the first `count` elements along `axis` in order, and their places as int64."""
+    dtype = ctx.type(x).dtype
+    wide = WIDER.get(dtype, dtype)
+    values, places = ctx.emit_tuple(
+        "TopK", widened(ctx, x, wide), count, outputs=2, axis=axis, largest=int(not ascending)
+    )
+    return values if wide == dtype else cast(ctx, values, dtype), places
+
+
+@OPS.exports("sort")
+def export_sort(
+    ctx: Ctx, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    """The attribute dtype has no meaning here."""
+    return ordered(ctx, x, lengths(ctx, x, [axis]), axis, is_ascend)[0]
+
+
+@OPS.exports("argsort")
+def export_argsort(
+    ctx: Ctx, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    places = ordered(ctx, x, lengths(ctx, x, [axis]), axis, is_ascend)[1]
+    return cast(ctx, places, ctx.result_type().dtype)
+
+
+@OPS.exports("topk")
+def export_topk(
+    ctx: Ctx,
+    x: Value,
+    *,
+    k: int | None,
+    axis: int,
+    ret_type: Literal["both", "values", "indices"],
+    is_ascend: bool,
+    dtype: np.dtype[AnyValue] | None,
+) -> Value | tuple[Value, Value]:
+    """A number below 1 means all."""
+    count = ctx.ints([k]) if k is not None and k > 0 else lengths(ctx, x, [axis])
+    values, places = ordered(ctx, x, count, axis, is_ascend)
+    if ret_type == "values":
+        return values
+    found = cast(ctx, places, np.dtype(dtype))
+    return found if ret_type == "indices" else (values, found)
+
+
+@OPS.exports("invert_permutation")
+def export_invert_permutation(ctx: Ctx, x: Value) -> Value:
+    places = ordered(ctx, x, lengths(ctx, x, [0]), 0, ascending=True)[1]
+    return widened_places(ctx, places, ctx.type(x).dtype)
+
+
+def widened_places(ctx: Ctx, places: Value, dtype: str) -> Value:
+    """Return places, which ONNX counts in int64, in `dtype`."""
+    return places if dtype == "int64" else cast(ctx, places, dtype)
+
+
+@OPS.exports("searchsorted")
+def export_searchsorted(
+    ctx: Ctx, sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
+) -> Value:
+    """The number of elements before each value, found by comparing it with all of them.
+
+    NaN comes after all numbers.
+    """
+    rank = ctx.type(values).rank
+    given = ctx.type(values).dtype
+    work = WIDER.get(given, given)
+    keys = unsqueeze(ctx, widened(ctx, values, work), [rank])
+    whole = widened(ctx, sequence, work)
+    own = ctx.type(sequence).rank
+    row = unsqueeze(ctx, whole, [own - 1]) if own > 1 else whole
+    before = ctx.emit("Less", row, keys)
+    if right:
+        before = ctx.emit("Or", before, ctx.emit("Equal", row, keys))
+    if is_float(work):
+        last = ctx.emit("IsNaN", keys)
+        if not right:
+            number = ctx.emit("Not", ctx.emit("IsNaN", row))
+            last = ctx.emit("And", last, number)
+        before = ctx.emit("Or", before, last)
+    count = reduce(ctx, "ReduceSum", cast(ctx, before, np.int64), [rank], keepdims=False)
+    return widened_places(ctx, count, ctx.result_type().dtype)
+
+
+@OPS.exports("unique")
+def export_unique(ctx: Ctx, x: Value, *, sorted: bool, return_counts: bool) -> tuple[Value, ...]:
+    """Relay's results are as long as the data, with zeros behind the last."""
+    dtype = ctx.type(x).dtype
+    wide = "float32" if dtype in ("float16", "bfloat16") else "int64"
+    work = dtype if dtype in ("float32", "float64", "int64", "uint64") else wide
+    found = ctx.emit_tuple("Unique", widened(ctx, x, work), outputs=4, sorted=int(sorted))
+    values, places, inverse, counts = found
+    number = ctx.emit("Shape", values)
+    rest = ctx.emit("Sub", ctx.emit("Shape", x), number)
+    sides = ctx.emit("Concat", ctx.ints([0]), rest, axis=0)
+    full = ctx.emit("Pad", values, sides)
+    result = (
+        full if work == dtype else cast(ctx, full, dtype),
+        cast(ctx, ctx.emit("Pad", places, sides), np.int32),
+        cast(ctx, inverse, np.int32),
+        cast(ctx, number, np.int32),
+    )
+    if not return_counts:
+        return result
+    return (*result, cast(ctx, ctx.emit("Pad", counts, sides), np.int32))

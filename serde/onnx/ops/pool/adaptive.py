@@ -1,0 +1,118 @@
+"""Maximum and mean over as many parts of each axis as the result has places."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv.windows import SPATIAL, fixed
+from serde.onnx.ops.elementwise import cast, comparable, working
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.shapes import is_float
+
+
+def _adaptive(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
+    def export_adaptive_pool(
+        ctx: Ctx, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
+    ) -> Value:
+        """Parts of one size are a pooling; others are read and reduced axis by axis."""
+        wanted_layout = "NC" + SPATIAL[ndim]
+        dtype = ctx.type(x).dtype
+        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
+        result = ctx.result_type().shape
+        wanted = [result[(out_layout or layout).index(letter)] for letter in SPATIAL[ndim]]
+        moved = arranged(ctx, x, layout, wanted_layout)
+        if lengths != wanted:
+            pooled = _pooled(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
+            moved = pooled or _by_parts(ctx, moved, kind, dtype, lengths, wanted)
+        return arranged(ctx, moved, wanted_layout, out_layout or layout)
+
+    return export_adaptive_pool
+
+
+for _ndim in SPATIAL:
+    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_adaptive(_ndim, "Max"))
+    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_adaptive(_ndim, "Average"))
+
+
+def _pooled(
+    ctx: Ctx, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
+) -> Value | None:
+    """Return one pooling, where all parts of an axis have one size."""
+    if all(each == 1 for each in wanted):
+        return ctx.emit(f"Global{kind}Pool", x)
+    window = [
+        length // out
+        for length, out in zip(lengths, wanted, strict=True)
+        if isinstance(length, int) and isinstance(out, int) and length % out == 0
+    ]
+    if len(window) < len(lengths):
+        return None
+    return ctx.emit(f"{kind}Pool", x, kernel_shape=window, strides=window)
+
+
+def _by_parts(
+    ctx: Ctx, x: Value, kind: str, dtype: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
+) -> Value:
+    """Return a reduction of each part of each axis, in a dtype in which it is exact."""
+    sums = working(dtype) if is_float(dtype) else "int64"
+    work = comparable(dtype) if kind == "Max" else sums
+    result = x if work == dtype else cast(ctx, x, work)
+    sizes: list[Value] = []
+    for index, (length, out) in enumerate(zip(lengths, wanted, strict=True)):
+        if length == out:
+            continue
+        places, inside, count = _parts(ctx, length, fixed([out], "output_size")[0])
+        result = ctx.emit("Gather", result, places, axis=2 + index)
+        behind = len(lengths) - 1 - index
+        if kind == "Max":
+            result = reduce(ctx, "ReduceMax", result, [3 + index], False)
+            continue
+        mask = unsqueeze(ctx, inside, range(2, 2 + behind)) if behind else inside
+        result = ctx.emit("Where", mask, result, ctx.const(0, work))
+        result = reduce(ctx, "ReduceSum", result, [3 + index], False)
+        size = cast(ctx, count, work)
+        size = unsqueeze(ctx, size, range(1, 1 + behind)) if behind else size
+        if work == "int64":
+            sizes.append(size)
+        else:
+            result = ctx.emit("Div", result, size)
+    if sizes:
+        result = ctx.emit("Div", result, functools.reduce(partial(ctx.emit, "Mul"), sizes))
+    return result if work == dtype else cast(ctx, result, dtype)
+
+
+def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
+    """Return the places of each part, repeated up to one number, which are its own, and how many.
+
+    They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
+    """
+    if isinstance(length, int):
+        number = np.arange(out)
+        starts = number * length // out
+        stops = -(-(number + 1) * length // out)
+        places = starts[:, None] + np.arange((stops - starts).max())
+        inside = places < stops[:, None]
+        own = np.minimum(places, stops[:, None] - 1)
+        return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)
+    whole, parts = ctx.shape([length]), ctx.ints([out])
+    first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), whole), parts)
+    reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), whole)
+    stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
+    count = ctx.emit("Sub", stop, first)
+    most = reduce(ctx, "ReduceMax", count, [0], False)
+    steps = ctx.emit("Range", ctx.const(0, np.int64), most, ctx.const(1, np.int64))
+    reads = ctx.emit("Add", unsqueeze(ctx, first, [1]), steps)
+    end = unsqueeze(ctx, stop, [1])
+    inside_ = ctx.emit("Less", reads, end)
+    last = ctx.emit("Sub", end, ctx.ints([1]))
+    return ctx.emit("Where", inside_, reads, last), inside_, count

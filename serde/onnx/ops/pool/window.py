@@ -1,0 +1,285 @@
+"""Pooling over sliding windows, and over all places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import add
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
+from serde.onnx.ops.elementwise import cast, comparable, widened, working
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import Windows, along, arranged, lengths
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.expr import Call
+from serde.relay.op.pool.reduction import lowest
+from serde.relay.shapes import is_float, pool_dim
+from serde.weights import Array
+
+
+def _max_pool(ndim: int) -> Callable[..., Value]:
+    def export_max_pool(
+        ctx: Ctx,
+        x: Value,
+        *,
+        pool_size: tuple[Dim, ...],
+        strides: tuple[Dim, ...],
+        dilation: tuple[Dim, ...],
+        padding: tuple[Dim, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+    ) -> Value:
+        dtype = ctx.type(x).dtype
+        if not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8")):
+            window = (pool_size, strides, dilation, padding, ceil_mode)
+            most = _greatest(ctx, x, _sliding(ctx, x, layout, *window))
+            return arranged(ctx, most, layout, out_layout or layout)
+        result = ctx.emit(
+            "MaxPool",
+            arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
+            kernel_shape=fixed(pool_size, "pool_size"),
+            strides=fixed(strides, "strides"),
+            dilations=fixed(dilation, "dilation"),
+            pads=pads(padding, ndim),
+            ceil_mode=int(ceil_mode),
+        )
+        return arranged(ctx, result, "NC" + SPATIAL[ndim], out_layout or layout)
+
+    return export_max_pool
+
+
+def _avg_pool(ndim: int) -> Callable[..., Value]:
+    def export_avg_pool(
+        ctx: Ctx,
+        x: Value,
+        *,
+        pool_size: tuple[Dim, ...],
+        strides: tuple[Dim, ...],
+        dilation: tuple[Dim, ...],
+        padding: tuple[Dim, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool,
+    ) -> Value:
+        """ONNX takes no integers, and dilation from 19 on only: sums are spelled out then.
+
+        Runtimes differ in what a window that reaches past the padding counts. Where
+        lengths are fixed there is none: zeros are put behind the data, and the means
+        scaled to the count that Relay divides by.
+        """
+        dilations = fixed(dilation, "dilation")
+        late = ctx.version < 19 and any(each != 1 for each in dilations)
+        if late or not is_float(ctx.type(x).dtype):
+            spelled = _sliding(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = _mean(ctx, x, spelled, count_include_pad)
+            return arranged(ctx, mean, layout, out_layout or layout)
+        window = _Window(
+            fixed(pool_size, "pool_size"), fixed(strides, "strides"), dilations, pads(padding, ndim)
+        )
+        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
+        past = window.past(lengths) if ceil_mode else [0] * ndim
+        known = [each for each in lengths if isinstance(each, int)]
+        moved = arranged(ctx, x, layout, "NC" + SPATIAL[ndim])
+        around, counts, ceil = window.padding, None, ceil_mode and any(each != 0 for each in past)
+        if ceil and len(known) == ndim:
+            widths = [0, 0, *around[:ndim], 0, 0, *map(add, around[ndim:], past)]
+            moved = ctx.emit("Pad", moved, ctx.ints(widths), ctx.scalar_like(x, 0))
+            counts = None if count_include_pad else window.scale(known)
+            around, ceil, count_include_pad = [0] * (2 * ndim), False, True
+        elif ceil and count_include_pad:
+            spelled = _sliding(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
+            mean = _mean(ctx, x, spelled, True)
+            return arranged(ctx, mean, layout, out_layout or layout)
+        result = ctx.emit(
+            "AveragePool",
+            moved,
+            kernel_shape=window.size,
+            strides=window.strides,
+            dilations=dilations if ctx.version >= 19 else None,
+            pads=around,
+            ceil_mode=int(ceil),
+            count_include_pad=int(count_include_pad),
+        )
+        if counts is not None:
+            result = ctx.emit("Mul", result, ctx.const(counts, ctx.type(x).dtype))
+        return arranged(ctx, result, "NC" + SPATIAL[ndim], out_layout or layout)
+
+    return export_avg_pool
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Geometry of a pooling; `padding` has all before the axes first."""
+
+    size: list[int]
+    strides: list[int]
+    dilations: list[int]
+    padding: list[int]
+
+    def past(self, lengths: Sequence[Dim]) -> list[int | None]:
+        """Return how far the last window reaches past the padding; None where it is not known."""
+        return [self._past(axis, length) for axis, length in enumerate(lengths)]
+
+    def _past(self, axis: int, length: Dim) -> int | None:
+        count = self._count(axis, length)
+        if not isinstance(length, int) or not isinstance(count, int):
+            return None
+        end = (count - 1) * self.strides[axis] + (self.size[axis] - 1) * self.dilations[axis] + 1
+        return max(0, end - length - self._around(axis))
+
+    def _around(self, axis: int) -> int:
+        return self.padding[axis] + self.padding[axis + len(self.size)]
+
+    def _count(self, axis: int, length: Dim) -> Dim:
+        return pool_dim(
+            length,
+            self.size[axis],
+            self.strides[axis],
+            self._around(axis),
+            self.dilations[axis],
+            ceil_mode=True,
+        )
+
+    def scale(self, lengths: Sequence[int]) -> Array:
+        """Return for each window its size over the number of its places that hold data."""
+        result: Array = np.ones((1, 1), np.float64)
+        for axis, length in enumerate(lengths):
+            (count,) = fixed([self._count(axis, length)], "windows")
+            starts = np.arange(count) * self.strides[axis] - self.padding[axis]
+            places = starts[:, None] + np.arange(self.size[axis]) * self.dilations[axis]
+            inside = ((places >= 0) & (places < length)).sum(1)
+            result = result[..., None] * (self.size[axis] / np.maximum(inside, 1))
+        return result
+
+
+def _sliding(
+    ctx: Ctx,
+    x: Value,
+    layout: str,
+    pool_size: tuple[Dim, ...],
+    strides: tuple[Dim, ...],
+    dilation: tuple[Dim, ...],
+    padding: tuple[Dim, ...],
+    ceil_mode: bool,
+) -> Windows:
+    ndim = len(pool_size)
+    return Windows.of(
+        ctx,
+        ctx.type(x).shape,
+        [layout.index(letter) for letter in SPATIAL[ndim]],
+        fixed(pool_size, "pool_size"),
+        strides=fixed(strides, "strides"),
+        dilations=fixed(dilation, "dilation"),
+        pads=pads(padding, ndim),
+        ceil_mode=ceil_mode,
+    )
+
+
+def _over_windows(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
+    """Reduce the places of each window, one axis after another."""
+    found = windows.padded(ctx, x, rank, fill)
+    for axis, places in zip(windows.axes, windows.places, strict=True):
+        found = reduce(ctx, op, ctx.emit("Gather", found, places, axis=axis), [axis + 1], False)
+    return found
+
+
+def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
+    """Return the greatest of each window; padding is the least number of the dtype."""
+    dtype = ctx.type(x).dtype
+    work = comparable(dtype)
+    least = ctx.const(lowest(np.dtype(dtype)), work)
+    found = _over_windows(ctx, "ReduceMax", widened(ctx, x, work), windows, ctx.type(x).rank, least)
+    return found if work == dtype else cast(ctx, found, dtype)
+
+
+def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Value:
+    """Return the sum of each window over its size, or over its places inside the data.
+
+    Integers are summed in int64, and the quotient cut towards zero.
+    """
+    type_ = ctx.type(x)
+    work = working(type_.dtype) if is_float(type_.dtype) else "int64"
+    zero = ctx.const(0, work)
+    total = _over_windows(ctx, "ReduceSum", widened(ctx, x, work), windows, type_.rank, zero)
+    if count_include_pad:
+        divisor = ctx.const(int(np.prod(windows.sizes)), np.int64)
+    else:
+        divisor = _inside(ctx, x, windows)
+    by = divisor if work == "int64" else cast(ctx, divisor, work)
+    mean = ctx.emit("Div", total, by)
+    return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
+
+
+def _inside(ctx: Ctx, x: Value, windows: Windows) -> Value:
+    """Return how many places of each window hold data, at least 1."""
+    zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
+    result = one
+    parts = zip(windows.axes, windows.sides, windows.places, strict=True)
+    for axis, (before, _), places in parts:
+        first = ctx.const(before, np.int64)
+        end = ctx.emit("Add", lengths(ctx, x, [axis]), first)
+        behind = ctx.emit("Not", ctx.emit("Less", places, first))
+        held = ctx.emit("And", behind, ctx.emit("Less", places, end))
+        count = reduce(ctx, "ReduceSum", cast(ctx, held, np.int64), [1], keepdims=False)
+        count = ctx.emit("Where", ctx.emit("Less", zero, count), count, one)
+        result = ctx.emit("Mul", result, along(ctx, count, axis, ctx.type(x).rank))
+    return result
+
+
+for _ndim in SPATIAL:
+    OPS.exports(f"nn.max_pool{_ndim}d")(_max_pool(_ndim))
+    OPS.exports(f"nn.avg_pool{_ndim}d")(_avg_pool(_ndim))
+
+
+def _global(op: str) -> Callable[..., Value]:
+    def export_global(ctx: Ctx, x: Value, *, layout: str, out_layout: str) -> Value:
+        result = ctx.emit(op, arranged(ctx, x, layout, "NCHW"))
+        return arranged(ctx, result, "NCHW", out_layout or layout)
+
+    return export_global
+
+
+OPS.exports("nn.global_max_pool2d")(_global("GlobalMaxPool"))
+OPS.exports("nn.global_avg_pool2d")(_global("GlobalAveragePool"))
+
+
+def _is_plain(node: Call) -> bool:
+    return not node.attrs["ceil_mode"] and all(each == 1 for each in node.attrs["dilation"])
+
+
+@OPS.exports("serde.lp_pool", since=18)
+@OPS.exports("serde.lp_pool", when=_is_plain)
+def export_lp_pool(
+    ctx: Ctx,
+    x: Value,
+    *,
+    p: int,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    ceil_mode: bool,
+    layout: str,
+) -> Value:
+    """``ceil_mode`` and dilation came with 18; before, such a pooling is decomposed."""
+    late = ceil_mode or any(each != 1 for each in dilation)
+    ndim = len(pool_size)
+    steps, gaps = (each * ndim if len(each) == 1 else each for each in (strides, dilation))
+    result = ctx.emit(
+        "LpPool",
+        arranged(ctx, x, layout, "NC" + SPATIAL[ndim]),
+        p=p,
+        kernel_shape=list(pool_size),
+        strides=list(steps),
+        pads=pads(padding, ndim),
+        dilations=list(gaps) if late else None,
+        ceil_mode=int(ceil_mode) if late else None,
+    )
+    return arranged(ctx, result, "NC" + SPATIAL[ndim], layout)

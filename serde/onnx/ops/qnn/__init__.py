@@ -1,0 +1,7 @@
+"""Quantised tensors."""
+
+from __future__ import annotations
+
+from serde.onnx.ops.qnn import conv, linear, product, rescale
+
+__all__ = ["conv", "linear", "product", "rescale"]

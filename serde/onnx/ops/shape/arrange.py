@@ -1,0 +1,58 @@
+"""Elements repeated, or put in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.shape.reshape import integers, reshaped, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.types import TensorType
+
+
+@OPS.exports("tile")
+def export_tile(ctx: Ctx, x: Value, *, reps: tuple[int, ...]) -> Value:
+    rank = ctx.type(x).rank
+    if len(reps) > rank:
+        x = unsqueeze(ctx, x, range(len(reps) - rank))
+    return ctx.emit("Tile", x, ctx.ints([*(1,) * (rank - len(reps)), *reps]))
+
+
+@OPS.exports("repeat")
+def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Value:
+    shape = ctx.type(x).shape
+    if axis is None:
+        x, shape = ctx.emit("Reshape", x, ctx.ints([-1])), (ctx.type(x).size,)
+    place = (axis or 0) % len(shape)
+    counts = [1] * (len(shape) + 1)
+    counts[place + 1] = repeats
+    tiled = ctx.emit("Tile", unsqueeze(ctx, x, [place + 1]), ctx.ints(counts))
+    counted = zip((*shape[: place + 1], 1, *shape[place + 1 :]), counts, strict=True)
+    wide = TensorType([dim * count for dim, count in counted], ctx.result_type().dtype)
+    return reshaped(ctx, Value(tiled.name, wide), ctx.result_type().shape)
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: Ctx, x: Value, *, axis: int | None) -> Value:
+    place = ctx.ints([0 if axis is None else axis])
+    lowest = ctx.ints([np.iinfo(np.int64).min])
+    return ctx.emit("Slice", x, ctx.ints([-1]), lowest, place, ctx.ints([-1]))
+
+
+@OPS.exports("reverse_sequence")
+def export_reverse_sequence(
+    ctx: Ctx, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+) -> Value:
+    """ONNX has the two axes in front; a sequence of length 0 stays, as one of length 1 does."""
+    rank = ctx.type(x).rank
+    time, batch = seq_axis % rank, batch_axis % rank
+    count = integers(ctx, seq_lengths)
+    one = ctx.const(1, np.int64)
+    count = ctx.emit("Where", ctx.emit("Less", count, one), one, count)
+    order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
+    if {batch, time} == {0, 1}:
+        return ctx.emit("ReverseSequence", x, count, batch_axis=batch, time_axis=time)
+    moved = ctx.emit("Transpose", x, perm=order)
+    turned = ctx.emit("ReverseSequence", moved, count, batch_axis=0, time_axis=1)
+    return ctx.emit("Transpose", turned, perm=[order.index(axis) for axis in range(rank)])

@@ -1,0 +1,85 @@
+"""A tensor spread over a larger shape, and summed back to a smaller one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, widened, working
+from serde.onnx.ops.shape.reshape import integers, lengths
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any, Dim
+
+
+@OPS.exports("broadcast_to")
+def export_broadcast_to(
+    ctx: Ctx, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: Ctx, x: Value, like: Value) -> Value:
+    return ctx.emit("Expand", x, ctx.emit("Shape", like))
+
+
+@OPS.exports("collapse_sum_like")
+def export_collapse_sum_like(ctx: Ctx, x: Value, like: Value) -> Value:
+    wanted = ctx.type(like).shape
+    return _collapsed(ctx, x, wanted, lengths(ctx, like, range(len(wanted))))
+
+
+@OPS.exports("collapse_sum_to")
+def export_collapse_sum_to(
+    ctx: Ctx, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    return _collapsed(ctx, x, ctx.result_type().shape, integers(ctx, shape))
+
+
+def _collapsed(ctx: Ctx, x: Value, wanted: Sequence[Dim], shape: Value) -> Value:
+    """Sum over the axes in front of `wanted` and those of length 1 there."""
+    given, dtype = ctx.type(x).shape, ctx.type(x).dtype
+    offset = len(given) - len(wanted)
+    pairs = list(zip(given[offset:], wanted, strict=True))
+    work = working(dtype)
+    numbers = widened(ctx, x, work)
+    if all(isinstance(want, int) or (have == want and have != Any()) for have, want in pairs):
+        short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
+        total = _sum_over(ctx, numbers, [*range(offset), *short])
+    else:
+        total = _sum_at_run_time(ctx, numbers, shape, len(given), offset)
+    found = ctx.emit("Reshape", total, shape)
+    return found if work == dtype else cast(ctx, found, dtype)
+
+
+def _sum_over(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+    """Return the sum over fixed axes, which stay with length 1."""
+    if not axes:
+        return x
+    if ctx.version >= 13:
+        return ctx.emit("ReduceSum", x, ctx.ints(axes), keepdims=1)
+    return ctx.emit("ReduceSum", x, axes=list(axes), keepdims=1)
+
+
+def _sum_at_run_time(ctx: Ctx, x: Value, shape: Value, rank: int, offset: int) -> Value:
+    """Which axes are short shows when the model runs; before 13 the axes are an attribute.
+
+    There, the sum or the data itself is taken along each axis, and as much of it as is wanted.
+    """
+    if ctx.version >= 13:
+        whole = ctx.emit("Concat", ctx.ints([1] * offset), shape, axis=0)
+        short = ctx.emit("NonZero", ctx.emit("Equal", whole, ctx.ints([1])))
+        axes = ctx.emit("Reshape", short, ctx.ints([-1]))
+        return ctx.emit("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
+    x = _sum_over(ctx, x, range(offset))
+    for number in range(rank - offset):
+        axis = offset + number
+        length = ctx.emit("Gather", shape, ctx.ints([number]), axis=0)
+        short = ctx.emit("Equal", length, ctx.ints([1]))
+        x = ctx.emit("Where", short, _sum_over(ctx, x, [axis]), x)
+        x = ctx.emit("Slice", x, ctx.ints([0]), length, ctx.ints([axis]))
+    return x

@@ -1,0 +1,88 @@
+"""Diagonals and triangles of the innermost matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, chosen, widened
+from serde.onnx.ops.shape.reshape import along, counting, integers, lengths
+from serde.onnx.ops.table import OPS
+
+TRIANGLES = ("float32", "float64", "int32", "int64")
+"""Dtypes of which ONNX Runtime has a Trilu of every version; int64 holds the other integers."""
+
+
+def _places(ctx: Ctx, x: Value) -> tuple[Value, Value]:
+    """Return the numbers of rows, as a column, and of columns, as a row."""
+    rows, columns = (counting(ctx, lengths(ctx, x, [axis])) for axis in (-2, -1))
+    return along(ctx, rows, 0, 2), along(ctx, columns, 1, 2)
+
+
+@OPS.exports("trilu", since=14)
+def export_trilu(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
+    dtype = ctx.type(x).dtype
+    work = dtype
+    if dtype not in TRIANGLES:
+        work = "int64" if dtype in ("bool", "uint64") or "int" in dtype else "float32"
+    result = ctx.emit("Trilu", widened(ctx, x, work), integers(ctx, k), upper=int(upper))
+    return result if work == dtype else cast(ctx, result, dtype)
+
+
+@OPS.exports("trilu")
+def export_trilu_v1(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
+    """Before 14, a comparison of the places of columns and rows."""
+    rows, columns = _places(ctx, x)
+    bound = ctx.emit("Add", rows, integers(ctx, k))
+    outside = ctx.emit("Less", *((columns, bound) if upper else (bound, columns)))
+    return chosen(ctx, outside, ctx.scalar_like(x, 0), x, ctx.type(x).dtype)
+
+
+@OPS.exports("matrix_set_diag")
+def export_matrix_set_diag(
+    ctx: Ctx,
+    x: Value,
+    diagonal: Value,
+    *,
+    k1: int,
+    k2: int,
+    super_diag_right_align: bool,
+    sub_diag_right_align: bool,
+) -> Value:
+    """Each place of a matrix looks its number up among those of the diagonals.
+
+    An element lies as far along its diagonal as the smaller of its row and column says.
+    """
+    rows, columns = _places(ctx, x)
+    number = ctx.emit("Sub", columns, rows)
+    step = ctx.emit("Where", ctx.emit("Less", rows, columns), rows, columns)
+    width = lengths(ctx, diagonal, [-1])
+    upper = ctx.emit("Less", ctx.const(-1, np.int64), number)
+    for aligned, side in (
+        (super_diag_right_align, upper),
+        (sub_diag_right_align, ctx.emit("Not", upper)),
+    ):
+        if aligned:
+            skip = ctx.emit("Sub", width, _longest(ctx, x, number))
+            step = ctx.emit("Where", side, ctx.emit("Add", step, skip), step)
+    line = ctx.emit("Sub", ctx.const(k2, np.int64), number)
+    low = ctx.emit("Less", line, ctx.const(0, np.int64))
+    high = ctx.emit("Less", ctx.const(k2 - k1, np.int64), line)
+    outside = ctx.emit("Or", low, high)
+    place = ctx.emit("Add", ctx.emit("Mul", line, width), step)
+    place = ctx.emit("Where", outside, ctx.const(0, np.int64), place)
+    kept = lengths(ctx, x, range(ctx.type(x).rank - 2))
+    flat = ctx.emit("Reshape", diagonal, ctx.emit("Concat", kept, ctx.ints([-1]), axis=0))
+    found = ctx.emit("Gather", flat, place, axis=-1)
+    return chosen(ctx, outside, x, found, ctx.type(x).dtype)
+
+
+def _longest(ctx: Ctx, x: Value, number: Value) -> Value:
+    """Return the length of each diagonal: of its rows or of its columns, whichever are fewer."""
+    zero = ctx.const(0, np.int64)
+    rows, columns = (lengths(ctx, x, [axis]) for axis in (-2, -1))
+    below = ctx.emit("Less", number, zero)
+    tall = ctx.emit("Add", rows, ctx.emit("Where", below, number, zero))
+    wide = ctx.emit("Sub", columns, ctx.emit("Where", below, zero, number))
+    return ctx.emit("Where", ctx.emit("Less", tall, wide), tall, wide)

@@ -1,0 +1,106 @@
+"""Windows that slide over a tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.shape.reshape import along, counting
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.shapes import pool_dim
+from serde.weights import Array
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The places that each window looks up, axis by axis, for what no operator of ONNX says.
+
+    Attributes:
+        axes: The axes that windows slide over.
+        counts: How many windows there are along each.
+        sides: Padding before and after each, so wide that every window ends inside.
+        places: For each axis a table of the places in the padded data, a row for each window.
+        sizes: How many places a window has along each axis.
+    """
+
+    axes: list[int]
+    counts: list[Dim]
+    sides: list[tuple[int, int]]
+    places: list[Value]
+    sizes: list[int]
+
+    @classmethod
+    def of(
+        cls,
+        ctx: Ctx,
+        shape: Sequence[Dim],
+        axes: list[int],
+        sizes: list[int],
+        *,
+        strides: list[int],
+        dilations: list[int],
+        pads: list[int],
+        ceil_mode: bool = False,
+    ) -> Windows:
+        """Return the places of windows over a tensor of `shape`.
+
+        `pads` has all before the axes first, then those behind them.
+        """
+        counts, sides, places = [], [], []
+        for i, (axis, size, stride, gap) in enumerate(
+            zip(axes, sizes, strides, dilations, strict=True)
+        ):
+            before, after = pads[i], pads[len(axes) + i]
+            count = pool_dim(shape[axis], size, stride, before + after, gap, ceil_mode=ceil_mode)
+            counts.append(count)
+            sides.append((before, after + (stride - 1 if ceil_mode else 0)))
+            places.append(_places(ctx, count, stride, np.arange(size) * gap))
+        return cls(axes, counts, sides, places, sizes)
+
+    def padded(self, ctx: Ctx, x: Value, rank: int, fill: Value) -> Value:
+        """Return `x`, of `rank` axes, with `fill` around it."""
+        if not any(side for pair in self.sides for side in pair):
+            return x
+        widths = [0] * (2 * rank)
+        for axis, (before, after) in zip(self.axes, self.sides, strict=True):
+            widths[axis], widths[rank + axis] = before, after
+        return ctx.emit("Pad", x, ctx.ints(widths), fill)
+
+    def taken(self, ctx: Ctx, x: Value) -> Value:
+        """Return padded `x` with two axes for each: the windows, and the places within one."""
+        for axis, places in sorted(zip(self.axes, self.places, strict=True), key=_axis)[::-1]:
+            x = ctx.emit("Gather", x, places, axis=axis)
+        return x
+
+
+def _axis(pair: tuple[int, Value]) -> int:
+    return pair[0]
+
+
+def _places(ctx: Ctx, count: Dim, stride: int, offsets: Array) -> Value:
+    """Return the places of `count` windows, one a row."""
+    starts = ctx.emit("Mul", counting(ctx, ctx.shape([count])), ctx.ints([stride]))
+    return ctx.emit("Add", along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))
+
+
+@OPS.exports("sliding_window")
+def export_sliding_window(
+    ctx: Ctx, x: Value, *, axis: int, window_shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Value:
+    """Each axis becomes two; those within the windows then go to the end."""
+    rank = ctx.type(x).rank
+    first = axis % rank
+    axes = list(range(first, rank))
+    ones, zeros = [1] * len(axes), [0] * (2 * len(axes))
+    windows = Windows.of(
+        ctx, ctx.type(x).shape, axes, list(window_shape), strides=list(strides),
+        dilations=ones, pads=zeros,
+    )  # fmt: skip
+    last = rank + len(axes)
+    order = [*range(first), *range(first, last, 2), *range(first + 1, last, 2)]
+    return ctx.emit("Transpose", windows.taken(ctx, x), perm=order)

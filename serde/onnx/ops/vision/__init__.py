@@ -1,0 +1,7 @@
+"""Detection: anchors, regions of feature maps, and the suppression of overlapping boxes."""
+
+from __future__ import annotations
+
+from serde.onnx.ops.vision import anchors, per_class, proposal, regions, suppression
+
+__all__ = ["anchors", "per_class", "proposal", "regions", "suppression"]

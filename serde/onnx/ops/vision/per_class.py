@@ -1,0 +1,133 @@
+"""Suppression of overlapping boxes of each class on its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.onnx.ops.vision.suppression import kept_boxes, steps, strictly, within
+from serde.relay.dims import Dim
+
+
+@OPS.exports("vision.all_class_non_max_suppression")
+def export_all_class_non_max_suppression(
+    ctx: Ctx,
+    boxes: Value,
+    scores: Value,
+    limit: Value,
+    iou: Value,
+    threshold: Value,
+    *,
+    output_format: str,
+) -> tuple[Value, ...]:
+    """Relay drops a box at the threshold of overlap, ONNX above it: it gets the number before.
+
+    From a threshold that is not positive on, every box overlaps with the first, which alone stays.
+    """
+    batch, number = ctx.type(scores).shape[0], ctx.type(scores).shape[2]
+    rows = ctx.type(scores).shape[1] * number
+    bound = widened(ctx, iou, "float32")
+    count = ctx.emit("Reshape", widened(ctx, limit, "int64"), ctx.ints([1]))
+    unlimited = ctx.emit("Less", count, ctx.ints([1]))
+    count = ctx.emit("Where", unlimited, ctx.shape([number]), count)
+    some = ctx.emit("Greater", bound, ctx.const(0, np.float32))
+    corners, marks = widened(ctx, boxes, "float32"), widened(ctx, scores, "float32")
+    given = (
+        corners,
+        marks,
+        ctx.emit("Where", some, count, ctx.ints([1])),
+        within(ctx, strictly(ctx, bound)),
+        unsqueeze(ctx, widened(ctx, threshold, "float32"), [0]),
+    )
+    if output_format == "tensorflow":
+        return _in_one_order(ctx, kept_boxes(ctx, *given), marks, number, rows)
+    selected = ctx.emit("NonMaxSuppression", *given)
+    found = ctx.emit("Gather", ctx.emit("Shape", selected), ctx.ints([0]), axis=0)
+    missing = ctx.emit("Sub", ctx.shape([batch * rows]), found)
+    widths = ctx.emit("Concat", ctx.ints([0, 0]), missing, ctx.ints([0]), axis=0)
+    return ctx.emit("Pad", selected, widths, ctx.const(0, np.int64)), found
+
+
+def _in_one_order(
+    ctx: Ctx, kept: Value, marks: Value, number: Dim, rows: Dim
+) -> tuple[Value, Value, Value]:
+    """Return (class, box) of what stays in order of its scores, the scores, and how many."""
+    best, order, total = _ranked(ctx, kept, marks, ctx.shape([rows]))
+    valid = ctx.emit("Less", steps(ctx, squeeze(ctx, ctx.shape([rows]), [0])), total)
+    class_, box = _apart(ctx, order, number)
+    pairs = ctx.emit("Concat", unsqueeze(ctx, class_, [2]), unsqueeze(ctx, box, [2]), axis=2)
+    places = ctx.emit("Where", unsqueeze(ctx, valid, [2]), pairs, ctx.const(0, np.int64))
+    scores = ctx.emit("Where", valid, best, ctx.const(0, np.float32))
+    return places, scores, squeeze(ctx, total, [1])
+
+
+def _ranked(ctx: Ctx, kept: Value, marks: Value, most: Value) -> tuple[Value, Value, Value]:
+    """Return the best scores of what stays, their places class by class, and how many stay.
+
+    Of equal scores the first is the better one. Behind the last there is one of no meaning.
+    """
+    stays = ctx.emit("Greater", kept, ctx.const(0, np.int64))
+    keys = ctx.emit("Where", stays, marks, ctx.const(-np.inf, np.float32))
+    flat = ctx.emit("Reshape", keys, ctx.ints([0, -1]))
+    widths = ctx.emit("Concat", ctx.ints([0, 0, 0]), most, axis=0)
+    whole = ctx.emit("Pad", flat, widths, ctx.const(-np.inf, np.float32))
+    best, order = ctx.emit_tuple("TopK", whole, most, outputs=2, axis=1)
+    return (
+        best,
+        order,
+        reduce(ctx, "ReduceSum", reduce(ctx, "ReduceSum", kept, [2], False), [1], True),
+    )
+
+
+def _apart(ctx: Ctx, place: Value, number: Dim) -> tuple[Value, Value]:
+    """Return the class and the box of places counted class by class."""
+    count = ctx.shape([number])
+    return ctx.emit("Div", place, count), ctx.emit("Mod", place, count, fmod=0)
+
+
+@OPS.exports("vision.regular_non_max_suppression")
+def export_regular_non_max_suppression(
+    ctx: Ctx,
+    boxes: Value,
+    scores: Value,
+    *,
+    max_detections_per_class: int,
+    max_detections: int,
+    num_classes: int,
+    iou_threshold: float,
+    score_threshold: float,
+) -> tuple[Value, Value, Value, Value]:
+    """A score at the threshold counts, in ONNX one above it: it gets the number before."""
+    dtypes = {ctx.type(each).dtype for each in (boxes, scores)}
+    if dtypes != {"float32"}:
+        raise Unsupported(f"boxes of {sorted(dtypes)}; ONNX suppresses those of float32")
+    least = np.nextafter(np.float32(score_threshold), np.float32(-np.inf))
+    marks = ctx.emit("Transpose", scores, perm=[0, 2, 1])
+    kept = kept_boxes(
+        ctx,
+        boxes,
+        marks,
+        ctx.ints([max_detections_per_class if iou_threshold >= 0 else 1]),
+        ctx.const([min(max(iou_threshold, 0), 1)], np.float32),
+        ctx.const([least]),
+    )
+    most = ctx.ints([max_detections])
+    best, order, total = _ranked(ctx, kept, marks, most)
+    valid = ctx.emit("Less", ctx.ints(range(max_detections)), total)
+    class_, box = _apart(ctx, order, ctx.type(scores).shape[1])
+    index = ctx.emit("Expand", unsqueeze(ctx, box, [2]), ctx.ints([1, 1, 4]))
+    corners = ctx.emit("GatherElements", boxes, index, axis=1)
+    zero = ctx.const(0, np.float32)
+    found = [
+        ctx.emit("Where", unsqueeze(ctx, valid, [2]), corners, zero),
+        ctx.emit("Where", valid, cast(ctx, class_, np.float32), zero),
+        ctx.emit("Where", valid, best, zero),
+    ]
+    count = ctx.emit("Where", ctx.emit("Less", total, most), total, most)
+    return found[0], found[1], found[2], cast(ctx, squeeze(ctx, count, [1]), np.float32)

@@ -1,0 +1,172 @@
+"""Regions of feature maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.conv.windows import fixed
+from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.image.sampling import LINEAR, length_of, limited, pixels, sampled
+from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.shape import along, arranged, counting, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.types import TensorType
+
+
+@OPS.exports("vision.roi_align")
+def export_roi_align(
+    ctx: Ctx,
+    x: Value,
+    rois: Value,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    layout: str,
+    mode: str,
+) -> Value:
+    """ONNX has the images of the regions apart; from 16 on, the first centre is at one half.
+
+    Its greatest is that of weighted neighbours, not of samples, which are then spelled out.
+    """
+    if mode != "avg":
+        return _greatest(ctx, x, rois, pooled_size, spatial_scale, sample_ratio, layout)
+    height, width = fixed(pooled_size, "pooled_size")
+    image = ctx.emit("Gather", rois, ctx.const(0, np.int64), axis=1)
+    corners = ctx.emit("Slice", rois, ctx.ints([1]), ctx.ints([5]), ctx.ints([1]))
+    found = ctx.emit(
+        "RoiAlign",
+        arranged(ctx, x, layout, "NCHW"),
+        corners,
+        cast(ctx, image, np.int64),
+        coordinate_transformation_mode="output_half_pixel" if ctx.version >= 16 else None,
+        mode="avg",
+        output_height=height,
+        output_width=width,
+        sampling_ratio=max(sample_ratio, 0),
+        spatial_scale=spatial_scale,
+    )
+    return arranged(ctx, found, "NCHW", layout)
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Samples along an axis of all regions, on five axes: region, and twice bin and sample.
+
+    Attributes:
+        place: Where they are, within the image, as float64.
+        near: Whether they are no more than one pixel outside.
+        real: Whether the bin has as many.
+    """
+
+    place: Value
+    near: Value
+    real: Value
+
+    @classmethod
+    def of(
+        cls, ctx: Ctx, edges: tuple[Value, Value], bins: int, ratio: int, length: Dim, axis: int
+    ) -> _Samples:
+        """Return the samples between edges, float32 or float64 of shape (regions, 1, 1, 1, 1)."""
+        start, end = edges
+        dtype = ctx.type(start).dtype
+        one, half = ctx.const(1, dtype), ctx.const(0.5, dtype)
+        span = ctx.emit("Max", ctx.emit("Sub", end, start), one)
+        number = ctx.const(bins, dtype)
+        if ratio > 0:
+            count, most = ctx.const(ratio, dtype), ctx.ints([ratio])
+        else:
+            count = ctx.emit("Ceil", ctx.emit("Div", span, number))
+            every = ctx.emit("Concat", ctx.emit("Reshape", count, ctx.ints([-1])),
+                             ctx.const([1], dtype), axis=0)  # fmt: skip
+            most = cast(ctx, reduce(ctx, "ReduceMax", every, [0], True), np.int64)
+        size = ctx.emit("Div", span, number)
+        steps = along(ctx, cast(ctx, counting(ctx, most), dtype), axis + 1, 5)
+        within = ctx.emit("Mul", ctx.emit("Add", steps, half), size)
+        within = ctx.emit("Div", within, count)
+        parts = along(ctx, ctx.const(np.arange(bins), dtype), axis, 5)
+        at = ctx.emit("Add", ctx.emit("Add", start, ctx.emit("Mul", parts, size)), within)
+        place = cast(ctx, at, np.float64)
+        whole = length_of(ctx, length)
+        far = ctx.emit("Less", place, ctx.const([-1], np.float64))
+        near = ctx.emit("Not", ctx.emit("Or", far, ctx.emit("Less", whole, place)))
+        last = ctx.emit("Sub", whole, ctx.const([1], np.float64))
+        return cls(limited(ctx, place, last), near, ctx.emit("Less", steps, count))
+
+
+def _greatest(
+    ctx: Ctx,
+    x: Value,
+    rois: Value,
+    pooled_size: tuple[Dim, ...],
+    scale: float,
+    ratio: int,
+    layout: str,
+) -> Value:
+    """Return the greatest of the samples in each bin."""
+    type_ = ctx.type(x)
+    rows, columns = fixed(pooled_size, "pooled_size")
+    shape = [type_.shape[layout.index(letter)] for letter in "NCHW"]
+    work = "float64" if type_.dtype == "float64" else "float32"
+    wide = widened(ctx, rois, work)
+    parts = [
+        along(ctx, ctx.emit("Gather", wide, ctx.const(i, np.int64), axis=1), 0, 5) for i in range(5)
+    ]
+    scaled = [ctx.emit("Mul", each, ctx.const(scale, work)) for each in parts[1:]]
+    left, top, right, bottom = (
+        replace(each, type=TensorType((*ctx.type(rois).shape[:1], 1, 1, 1, 1), work))
+        for each in scaled
+    )
+    down = _Samples.of(ctx, (top, bottom), rows, ratio, shape[2], 1)
+    across = _Samples.of(ctx, (left, right), columns, ratio, shape[3], 3)
+    image = arranged(ctx, widened(ctx, x, work), layout, "NCHW")
+    found = sampled(
+        ctx,
+        pixels(ctx, image, shape),
+        cast(ctx, parts[0], np.float64),
+        [down.place, across.place],
+        5,
+        [length_of(ctx, length) for length in shape[2:]],
+        LINEAR,
+        work,
+    )
+    near = unsqueeze(ctx, ctx.emit("And", down.near, across.near), [5])
+    real = unsqueeze(ctx, ctx.emit("And", down.real, across.real), [5])
+    found = ctx.emit("Where", near, found, ctx.const(0, work))
+    found = ctx.emit("Where", real, found, ctx.const(-np.inf, work))
+    most = arranged(ctx, reduce(ctx, "ReduceMax", found, [2, 4], False), "NHWC", layout)
+    return most if work == type_.dtype else cast(ctx, most, type_.dtype)
+
+
+@OPS.exports("vision.roi_pool")
+def export_roi_pool(
+    ctx: Ctx,
+    x: Value,
+    rois: Value,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    layout: str,
+) -> Value:
+    found = ctx.emit(
+        "MaxRoiPool",
+        arranged(ctx, x, layout, "NCHW"),
+        rois,
+        pooled_shape=fixed(pooled_size, "pooled_size"),
+        spatial_scale=spatial_scale,
+    )
+    return arranged(ctx, found, "NCHW", layout)
+
+
+@OPS.exports("vision.yolo_reorg")
+def export_yolo_reorg(ctx: Ctx, x: Value, *, stride: int) -> Value:
+    batch, channels, height, width = ctx.type(x).shape
+    fewer = channels // (stride * stride)
+    parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
+    moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
+    return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))

@@ -1,0 +1,190 @@
+"""Convolutions, poolings and images in another layout, and what lies between them with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar
+
+from serde.errors import RelayError, TypeInferenceError, Unsupported
+from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
+from serde.relay.registry import OpDef, call, get
+from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.layout_rules import (
+    LAYOUT_ATTRIBUTE,
+    RULES,
+    Laid,
+    Order,
+    convert_anchor,
+    transposed,
+)
+from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.visit import children, post_order, rebuild
+
+__all__ = ["ConvertLayout", "channels_first"]
+
+
+@dataclass(frozen=True)
+class ConvertLayout(FunctionPass):
+    """Give operators that have a layout another one, as TVM's pass of this name does.
+
+    Values keep the new order of axes through operators that can follow it (elementwise ones,
+    norms, softmax, concatenation, splits, reductions, pads, slices, and operators with a layout
+    that are not named): a transpose stands only where something needs the old order, at most one
+    for each value and order. The transposes of weights become part of the weights in
+    :func:`fold_weights`. Sums over several axes may round differently in another order.
+
+    Args:
+        desired_layouts: For each operator the layout of data and, where there is a weight, that
+            of the weight, as in ``{"nn.conv2d": ["NCHW", "default"]}``. ``"default"`` for data
+            keeps the layout that comes in; for weights it, like nothing, is the one usual with
+            the layout of data (``OIHW`` for ``NCHW``, ``HWIO`` for ``NHWC``).
+
+    Raises:
+        RelayError: An operator has no layout, or its layouts have other axes.
+        Unsupported: A layout splits an axis into blocks, such as ``NCHW16c``.
+    """
+
+    name: ClassVar[str] = "ConvertLayout"
+
+    desired_layouts: Mapping[str, tuple[str, ...]] = field(hash=False)
+
+    def __init__(self, desired_layouts: Mapping[str, Iterable[str]]) -> None:
+        wanted = {name: tuple(layouts) for name, layouts in desired_layouts.items()}
+        for name, layouts in wanted.items():
+            _check(name, layouts)
+        object.__setattr__(self, "desired_layouts", MappingProxyType(wanted))
+
+    def transform(self, function: Function) -> Function:
+        """Convert children first."""
+        result = _Converter(self.desired_layouts).run(function)
+        return result if isinstance(result, Function) else function
+
+
+def channels_first() -> ConvertLayout:
+    """Return the pass that gives every operator its usual layout, channels after the batch."""
+    return ConvertLayout(
+        {name: (get(name).attributes[key].default,) for name, key in LAYOUT_ATTRIBUTE.items()}
+    )
+
+
+def _check(name: str, layouts: tuple[str, ...]) -> None:
+    if name not in LAYOUT_ATTRIBUTE:
+        raise RelayError(f"ConvertLayout: {name} has no layout to convert")
+    attribute = LAYOUT_ATTRIBUTE[name]
+    most = 2 if attribute == "data_layout" else 1
+    if not 1 <= len(layouts) <= most:
+        raise RelayError(f"ConvertLayout: {name}: expected 1 to {most} layouts, found {layouts}")
+    for key, layout in zip((attribute, "kernel_layout"), layouts, strict=False):
+        if layout == "default":
+            continue
+        if not layout.isalpha() or not layout.isupper():
+            raise Unsupported(
+                f"ConvertLayout: {name}: {layout} splits an axis into blocks",
+                hint="operators here compute on whole axes",
+            )
+        axes = get(name).attributes[key].default
+        if sorted(layout) != sorted(axes):
+            raise RelayError(f"ConvertLayout: {name}: expected the axes {axes}, found {layout}")
+
+
+class _Converter:
+    """Knows in which order the axes of each converted value are."""
+
+    def __init__(self, desired: Mapping[str, tuple[str, ...]]) -> None:
+        self._desired = desired
+        self._values: dict[Expr, Laid] = {}
+        self._orders: dict[tuple[Expr, Order], Expr] = {}
+
+    def run(self, root: Expr) -> Expr:
+        """Return what `root` has become."""
+        for node in post_order(root):
+            self._values[node] = self._convert(node)
+        return self.plain(root)
+
+    def order(self, node: Expr) -> Order | None:
+        """Return the order of the axes of a tensor if it is not the old one, else None."""
+        order = self._values[node].order
+        return order if isinstance(order, tuple) and order != tuple(range(len(order))) else None
+
+    def plain(self, node: Expr) -> Expr:
+        """Return what a node has become, its axes in the old order."""
+        laid = self._values[node]
+        if laid.fields is not None:
+            key = (node, ())
+            if key not in self._orders:
+                fields = [TupleGetItem(laid.expr, index) for index in range(len(laid.fields))]
+                restored = [
+                    item if order is None else transposed(item, _inverse(order))
+                    for item, order in zip(fields, laid.fields, strict=True)
+                ]
+                self._orders[key] = Tuple(restored)
+            return self._orders[key]
+        if laid.order is None:
+            return laid.expr
+        return self.at(node, tuple(range(len(laid.order))))
+
+    def at(self, node: Expr, order: Order) -> Expr:
+        """Return a tensor with its old axes in this order; one transpose for each order."""
+        laid = self._values[node]
+        if laid.order is None or laid.order == order:
+            return laid.expr if laid.order == order else transposed(self.plain(node), order)
+        key = (node, order)
+        if key not in self._orders:
+            axes = tuple(laid.order.index(axis) for axis in order)
+            self._orders[key] = transposed(laid.expr, axes)
+        return self._orders[key]
+
+    def _convert(self, node: Expr) -> Laid:
+        if isinstance(node, TupleGetItem):
+            laid = self._values[node.tuple_value]
+            if laid.fields is not None:
+                item = TupleGetItem(laid.expr, node.index, node.span)
+                return Laid(item, laid.fields[node.index] or _identity(item.type))
+        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.type is not None:
+            laid_call = self._convert_call(node, node.op.name)
+            if laid_call is not None:
+                return laid_call
+        below = children(node)
+        new = rebuild(node, [self.plain(child) for child in below]) if below else node
+        return Laid(new, _identity(new.type))
+
+    def _convert_call(self, node: Call, name: str) -> Laid | None:
+        """Return the call in another order of axes, or None where it stays in the old one."""
+        try:
+            if name in LAYOUT_ATTRIBUTE:
+                laid = convert_anchor(self, node, name, self._desired.get(name, ("default",)))
+            elif name in RULES:
+                laid = RULES[name](self, node)
+            else:
+                return None
+        except TypeInferenceError:
+            return None
+        if laid is None or not _fits(node.type, laid):
+            return None
+        return laid
+
+    def build(self, node: Call, args: Iterable[Expr], **attrs: object) -> Expr:
+        """Return `node` with other operands and some attributes changed."""
+        name = node.op.name if isinstance(node.op, OpDef) else ""
+        return call(name, *args, span=node.span, **{**node.attrs, **attrs})
+
+
+def _identity(type_: Type | None) -> Order | None:
+    return tuple(range(type_.rank)) if isinstance(type_, TensorType) else None
+
+
+def _inverse(order: Order) -> Order:
+    return tuple(order.index(axis) for axis in range(len(order)))
+
+
+def _fits(old: Type | None, laid: Laid) -> bool:
+    """Whether what a rule built has the old type, axes in the new order."""
+    new = laid.expr.type
+    if isinstance(old, TensorType) and isinstance(new, TensorType) and laid.order is not None:
+        if old.rank != new.rank or old.dtype != new.dtype:
+            return False
+        pairs = zip(laid.order, new.shape, strict=True)
+        return all(type(dim) is not int or old.shape[axis] == dim for axis, dim in pairs)
+    return isinstance(old, TupleType) and isinstance(new, TupleType) and laid.fields is not None

@@ -1,0 +1,94 @@
+"""Adaptive poolings written as ONNX, against windows cut out in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from support.onnx_calls import OPSETS, run_exported
+
+import serde.relay as relay
+
+
+def by_windows(
+    x: np.ndarray, sizes: tuple[int, ...], reduce: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Reduce each window over the last axes, from the floor of its start to the ceiling."""
+    out = np.empty((*x.shape[:2], *sizes), x.dtype)
+    lengths = x.shape[2:]
+    for place in product(*map(range, sizes)):
+        spans = [
+            slice(int(np.floor(i * n / m)), int(np.ceil((i + 1) * n / m)))
+            for i, n, m in zip(place, lengths, sizes, strict=True)
+        ]
+        out[(slice(None), slice(None), *place)] = reduce(x[(slice(None), slice(None), *spans)])
+    return out
+
+
+def mean(part: np.ndarray) -> np.ndarray:
+    axes = tuple(range(2, part.ndim))
+    if part.dtype.kind == "f":
+        return part.mean(axes)
+    return np.trunc(part.mean(axes)).astype(part.dtype)
+
+
+def greatest(part: np.ndarray) -> np.ndarray:
+    return part.max(tuple(range(2, part.ndim)))
+
+
+CASES = [
+    ((1, 2, 7), (3,)),
+    ((2, 3, 12), (4,)),
+    ((1, 2, 7, 10), (3, 5)),
+    ((1, 2, 3, 4), (5, 6)),
+    ((1, 2, 8, 5), (1, 1)),
+    ((1, 2, 4, 5, 7), (2, 5, 3)),
+]
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("symbolic", [False, True], ids=["fixed", "symbolic"])
+@pytest.mark.parametrize(("shape", "sizes"), CASES)
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pooling(
+    kind: str, shape: tuple[int, ...], sizes: tuple[int, ...], symbolic: bool, opset: int
+) -> None:
+    x = np.random.default_rng(3).normal(size=shape).astype(np.float32)
+    build = getattr(relay.nn, f"adaptive_{kind}_pool{len(sizes)}d")
+    unknown = [(0, axis) for axis in (0, *range(2, len(shape)))] if symbolic else []
+    (found,) = run_exported(
+        lambda data: build(data, output_size=sizes), x, opset=opset, symbolic=unknown
+    )
+    expected = by_windows(x, sizes, mean if kind == "avg" else greatest)
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_adaptive_pooling_of_integers(kind: str, dtype: str, opset: int) -> None:
+    x = np.random.default_rng(4).integers(0, 100, (1, 2, 7, 6))
+    x = (x if dtype == "uint8" else x - 50).astype(dtype)
+    build = getattr(relay.nn, f"adaptive_{kind}_pool2d")
+    (found,) = run_exported(lambda data: build(data, output_size=(3, 2)), x, opset=opset)
+    np.testing.assert_array_equal(found, by_windows(x, (3, 2), mean if kind == "avg" else greatest))
+
+
+def test_infinity_stays_in_its_windows() -> None:
+    x = np.array([[[1, 2, 3, 4, np.inf]]], np.float32)
+    (found,) = run_exported(lambda data: relay.nn.adaptive_avg_pool1d(data, 3), x, opset=17)
+    assert found.tolist() == [[[1.5, 3.0, np.inf]]]
+
+
+@pytest.mark.parametrize("opset", OPSETS)
+def test_only_one_axis_is_pooled(opset: int) -> None:
+    x = np.random.default_rng(5).normal(size=(1, 5, 4, 2)).astype(np.float32)
+    (found,) = run_exported(
+        lambda data: relay.nn.adaptive_max_pool2d(data, (3, 4), layout="NHWC", out_layout="NCHW"),
+        x,
+        opset=opset,
+        symbolic=[(0, 1)],
+    )
+    np.testing.assert_array_equal(found, by_windows(x.transpose(0, 3, 1, 2), (3, 4), greatest))

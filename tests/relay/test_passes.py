@@ -1,0 +1,258 @@
+"""Every pass on many modules: the numbers stay, the result verifies, and a change is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.programs import build_program, programs
+from support.runtime import run_onnx
+from support.samples import as_arrays, build
+
+import serde.relay as relay
+from serde.errors import RelayError
+from serde.onnx.lower import from_relay
+from serde.relay.expr import Call, Expr, Function, Var
+from serde.relay.interpreter import run
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef, Sample, all_ops
+from serde.relay.transform import (
+    CanonicalizeCast,
+    CanonicalizeOps,
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+    DeadCodeElimination,
+    DefuseOps,
+    DynamicToStatic,
+    EliminateCommonSubexpr,
+    FastMath,
+    FlattenAtrousConv,
+    FoldConstant,
+    FoldScaleAxis,
+    FuseOps,
+    InferType,
+    Inline,
+    LambdaLift,
+    Pass,
+    RemoveUnusedFunctions,
+    Sequential,
+    SimplifyExpr,
+    SimplifyInference,
+    ToANormalForm,
+    ToGraphNormalForm,
+    channels_first,
+)
+from serde.relay.transform.layout_rules import LAYOUT_ATTRIBUTE, RULES
+from serde.relay.transform.purity import is_random
+from serde.relay.types import FuncType, TensorType
+from serde.relay.verify import verify
+from serde.report import Report
+
+PASSES: dict[str, Pass] = {
+    each.name: each
+    for each in (
+        CanonicalizeCast(), CanonicalizeOps(), CombineParallelBatchMatmul(2),
+        CombineParallelConv2D(2), CombineParallelDense(2), DeadCodeElimination(), DefuseOps(),
+        DynamicToStatic(), EliminateCommonSubexpr(), FastMath(), FlattenAtrousConv(),
+        FoldConstant(), FoldScaleAxis(), FuseOps(), Inline(opaque=True), LambdaLift(),
+        RemoveUnusedFunctions(), SimplifyExpr(), SimplifyInference(), ToANormalForm(),
+        ToGraphNormalForm(), channels_first(),
+    )
+}  # fmt: skip
+
+TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-14}
+"""Sums may be taken in another order; all else must be the same to the bit."""
+
+EVERYWHERE = ("FuseOps", "ToANormalForm")
+
+
+def _samples() -> list[Any]:
+    found = []
+    for name, definition in all_ops().items():
+        drawn = any(is_random(build(definition, given).call) for given in definition.samples)
+        wanted = [] if drawn else list(EVERYWHERE)
+        if name in LAYOUT_ATTRIBUTE or name in RULES:
+            wanted.append("ConvertLayout")
+        if name.startswith("dyn."):
+            wanted.append("DynamicToStatic")
+        if name in ("exp", "erf", "tanh", "nn.softmax"):
+            wanted.append("FastMath")
+        if name == "nn.bias_add":
+            wanted.append("CanonicalizeOps")
+        found += [
+            pytest.param(PASSES[each], definition, given, id=f"{each}-{name}-{index}")
+            for each in wanted
+            for index, given in enumerate(definition.samples)
+        ]
+    return found
+
+
+def _changed(each: Pass, mod: IRModule) -> IRModule:
+    """Return what a pass makes of a module, having checked what it says about it."""
+    after, changed = each.run(mod)
+    verify(after)
+    assert changed == (after is not mod)
+    return after
+
+
+def _agree(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, tuple):
+        assert len(found) == len(wanted)
+        for ours, theirs in zip(found, wanted, strict=True):
+            _agree(ours, theirs)
+        return
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    if wanted.dtype.name not in TOLERANCE:
+        assert found.tobytes() == wanted.tobytes()
+        return
+    tolerance = TOLERANCE[wanted.dtype.name]
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("each", "definition", "given"), _samples())
+def test_samples_keep_their_numbers(each: Pass, definition: OpDef, given: Sample) -> None:
+    built = build(definition, given)
+    mod = InferType()(IRModule({"main": built.function}))
+    after = _changed(each, mod)
+    _agree(as_arrays(run(after["main"], built.arrays)), built.run())
+
+
+VALUES = [
+    name
+    for name in sorted(set(programs()) - {"same_names"})
+    if all(isinstance(param.type, TensorType) for param in build_program(name)["main"].params)
+]
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("each", PASSES)
+def test_programs_of_tvm_keep_their_numbers(each: str, name: str) -> None:
+    mod = InferType()(build_program(name))
+    after = _changed(PASSES[each], mod)
+    rng = np.random.default_rng(len(name))
+    inputs = [_random(rng, param) for param in mod["main"].params]
+    if isinstance(mod["main"].checked_type.ret_type, FuncType):
+        pytest.skip("the result is a function")
+    _agree(_values(after, inputs), _values(mod, inputs))
+
+
+def _values(mod: IRModule, inputs: list[np.ndarray]) -> Any:
+    return relay.create_executor("graph", mod=mod).evaluate()(*inputs)
+
+
+def _random(rng: np.random.Generator, param: Var) -> np.ndarray:
+    type_ = param.type
+    assert isinstance(type_, TensorType)
+    shape = [dim if isinstance(dim, int) else 2 for dim in type_.shape]
+    return rng.uniform(0.5, 2, shape).astype(type_.dtype)
+
+
+def _classifier() -> Function:
+    """Channels last, parallel branches, a split, casts, dropout, norms and a softmax."""
+    x = relay.var("x", shape=(1, 8, 8, 3))
+    weights: list[Var] = []
+
+    def weight(*shape: int) -> Var:
+        weights.append(relay.var(f"w{len(weights)}", shape=shape))
+        return weights[-1]
+
+    def conv(data: Expr, filters: int) -> Expr:
+        kernel = weight(3, 3, int(data.checked_type.shape[-1]), filters)
+        layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+        return relay.nn.conv2d(data, kernel, padding=(1, 1), **layouts)
+
+    stem = relay.nn.batch_norm(conv(x, 6), *[weight(6) for _ in range(4)], axis=3)[0]
+    stem = relay.nn.relu(stem)
+    branches = [relay.nn.relu(relay.nn.bias_add(conv(stem, n), weight(n), 3)) for n in (4, 5)]
+    left, right = relay.split(relay.concatenate([*branches, stem], axis=3), (6,), axis=3)
+    narrow = relay.cast(relay.clip(right, 0.0, 1.0), "float16")
+    wide = relay.cast(narrow, "float32")
+    pooled = relay.nn.max_pool2d(left, (2, 2), (2, 2), layout="NHWC")
+    flat = relay.nn.batch_flatten(relay.nn.dropout(pooled, 0.3))
+    heads = [relay.nn.dense(flat, weight(4, 96)) for _ in range(2)]
+    scores = relay.nn.softmax(relay.add(relay.tanh(heads[0]), relay.exp(heads[1])))
+    extra = relay.mean(relay.multiply(wide, relay.add(wide, relay.const(1.0))), axis=(1, 2, 3))
+    return Function([x, *weights], relay.Tuple([scores, extra]))
+
+
+def _detector(*, branches: bool = False) -> Function:
+    """Channels first, shared values, a let and, where asked for, an if."""
+    x = relay.var("x", shape=(1, 4, 6, 6))
+    w = relay.var("w", shape=(4, 4, 1, 1))
+    y = relay.nn.conv2d(x, w)
+    up = relay.nn.upsampling(y, 2, 2, layout="NCHW")
+    down = relay.nn.avg_pool2d(up, (2, 2), (2, 2))
+    v = relay.var("v")
+    above = relay.greater(relay.sum(down), relay.const(0.0))
+    ends = relay.add(v, down), relay.subtract(v, y)
+    chosen = relay.If(above, *ends) if branches else relay.where(above, *ends)
+    body = relay.Let(v, relay.sigmoid(relay.add(down, y)), chosen)
+    return Function([x, w], body)
+
+
+NETS = {
+    "classifier": _classifier,
+    "detector": _detector,
+    "branches": lambda: _detector(branches=True),
+}
+
+
+def _net(name: str) -> tuple[IRModule, list[np.ndarray]]:
+    mod = InferType()(IRModule({"main": NETS[name]()}))
+    rng = np.random.default_rng(7)
+    return mod, [_random(rng, param) for param in mod["main"].params]
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("each", PASSES)
+def test_nets_keep_their_numbers(each: str, net: str) -> None:
+    mod, inputs = _net(net)
+    after = _changed(PASSES[each], mod)
+    found, wanted = (as_arrays(run(m["main"], inputs)) for m in (after, mod))
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("net", ["classifier", "detector"])
+@pytest.mark.parametrize("each", PASSES)
+def test_nets_export_the_same_numbers(each: str, net: str) -> None:
+    mod, inputs = _net(net)
+    wanted = as_arrays(run(mod["main"], inputs))
+    plain = Sequential([PASSES[each], Inline(opaque=True), ToGraphNormalForm(), SimplifyExpr()])(
+        mod
+    )
+    names = tuple(param.name_hint for param in plain["main"].params)
+    model = RelayModel(plain, {}, ModelMeta(names, tuple(f"y{i}" for i in range(len(wanted)))))
+    proto = from_relay(model, 17, False, Report()).complete()
+    _, found = run_onnx(proto.SerializeToString(), dict(zip(names, inputs, strict=True)))
+    for ours, theirs in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("each", PASSES)
+def test_a_long_chain_is_walked_without_recursion(each: str) -> None:
+    y: Expr = relay.var("x", shape=(2,))
+    for _ in range(10_000):
+        y = relay.tanh(relay.negative(y))
+    _changed(PASSES[each], InferType()(IRModule.from_expr(y)))
+
+
+def test_functions_that_no_entry_reaches_are_removed() -> None:
+    x = relay.var("x", shape=(2,))
+    names = [relay.GlobalVar(name) for name in ("main", "used", "other")]
+    y, z = (relay.var(name, shape=(2,)) for name in "yz")
+    functions = {
+        names[0]: Function([x], Call(names[1], [x])),
+        names[1]: Function([y], relay.exp(y)),
+        names[2]: Function([z], relay.abs(z)),
+    }
+    mod = InferType()(IRModule(functions))
+    after, changed = RemoveUnusedFunctions().run(mod)
+    assert changed
+    assert [v.name_hint for v in after.functions] == ["main", "used"]
+    assert RemoveUnusedFunctions(("main", "other")).run(mod) == (mod, False)
+    with pytest.raises(RelayError, match="no function is called"):
+        RemoveUnusedFunctions(("absent",))(mod)

@@ -1,0 +1,122 @@
+"""Random shapes, dtypes and attributes for the elementwise, reduce, shape and index operators.
+
+The examples are derived from the name of each test alone, so every run draws the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support.samples import Symbols, as_tensor_types, build
+from support.strategies import strategy_of
+
+import serde.relay as relay
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any as AnyDim
+from serde.relay.interpreter import run
+from serde.relay.registry import OpDef, all_ops
+from serde.relay.types import substitute_type
+
+FAMILIES = ("elementwise", "reduce", "shape", "index")
+DRAWN_IN_GRAPHS = "its operands fit each other in ways that the random graphs draw"
+BY_SAMPLES = "its operands fit each other in ways that its samples show"
+DYNAMIC = "the form by value; its samples show what the static form does not"
+
+
+def family(definition: OpDef) -> str:
+    return definition.kernel.__module__.removeprefix("serde.relay.op.").split(".")[0]
+
+
+def members() -> list[OpDef]:
+    return [op for op in all_ops().values() if family(op) in FAMILIES]
+
+
+UNDRAWN: dict[str, str] = {
+    **dict.fromkeys(
+        ["broadcast_to_like", "full", "gather_nd", "nn.pad", "one_hot", "ones", "slice_like",
+         "split", "variance", "zeros"], DRAWN_IN_GRAPHS),
+    **{op.name: DYNAMIC for op in members() if op.name.startswith("dyn.")},
+}  # fmt: skip
+
+
+SAMPLES_ONLY = [
+    "adv_index",
+    "arange",
+    "argsort",
+    "argwhere",
+    "cast_like",
+    "collapse_sum_like",
+    "collapse_sum_to",
+    "contrib_reverse_reshape",
+    "cumprod",
+    "fixed_point_multiply",
+    "fixed_point_multiply_per_axis",
+    "full_like",
+    "invert_permutation",
+    "layout_transform",
+    "matrix_set_diag",
+    "meshgrid",
+    "nn.dilate",
+    "nn.fifo_buffer",
+    "nn.mirror_pad",
+    "nn.nll_loss",
+    "reinterpret",
+    "reshape_like",
+    "reverse_sequence",
+    "scatter_elements",
+    "scatter_nd",
+    "searchsorted",
+    "sequence_mask",
+    "sliding_window",
+    "sort",
+    "sparse_to_dense",
+    "strided_set",
+    "topk",
+    "trilu",
+    "unique",
+    "unravel_index",
+]
+"""Operators of the families that have samples but no strategy."""
+
+DRAWN = [pytest.param(op, id=op.name) for op in members() if strategy_of(op) is not None]
+
+
+def test_every_operator_is_drawn_or_listed() -> None:
+    listed = {**UNDRAWN, **dict.fromkeys(SAMPLES_ONLY, BY_SAMPLES)}
+    missing = [op.name for op in members() if strategy_of(op) is None and op.name not in listed]
+    needless = [name for name in listed if strategy_of(all_ops()[name]) is not None]
+    assert (missing, needless) == ([], [])
+
+
+@pytest.mark.parametrize("definition", DRAWN)
+def test_types_are_those_of_the_kernel(definition: OpDef) -> None:
+    """Inference, inference with a symbol for each length, the interpreter and the text."""
+
+    @settings(max_examples=12, derandomize=True, deadline=None, database=None,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    @given(st.data())
+    def check(data: Any) -> None:
+        drawn = data.draw(strategy_of(definition))
+        built = build(definition, drawn)
+        types, results = as_tensor_types(built.call.type), built.run()
+        assert [t.dtype for t in types] == [r.dtype.name for r in results]
+        assert [t.concrete_shape for t in types] == [r.shape for r in results]
+        found = run(built.function, built.arrays)
+        np.testing.assert_array_equal(found, results[0])
+        mod = relay.IRModule.from_expr(built.function)
+        relay.assert_structural_equal(relay.fromtext(mod.astext()), mod)
+        symbols = Symbols(shared=True)
+        try:
+            symbolic = as_tensor_types(build(definition, drawn, symbols).call.type)
+        except TypeInferenceError:  # a length decides: whether an axis may go, or be chosen from
+            return
+        for type_, result in zip(symbolic, results, strict=True):
+            back = substitute_type(type_, symbols.values)
+            pairs = zip(back.shape, result.shape, strict=True)
+            assert all(isinstance(dim, AnyDim) or dim == length for dim, length in pairs), back
+
+    check()
