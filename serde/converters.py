@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import TypeVar
 
-from serde.errors import ConverterBug, RelayError, TypeInferenceError, Unsupported
+from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceError, Unsupported
 from serde.relay.expr import Call, Constant, Expr, Span, TupleWrapper
 from serde.relay.registry import OpDef
 from serde.relay.schema import REQUIRED, Array, attribute_converter
@@ -26,7 +26,7 @@ from serde.relay.types import TensorType, Type
 from serde.relay.visit import children
 from serde.report import Report
 
-__all__ = ["Converter", "ConverterTable", "Hole", "ImportContext", "name_sources"]
+__all__ = ["Converter", "ConverterTable", "Hole", "ImportContext", "Incomplete", "name_sources"]
 
 F = TypeVar("F", bound=Callable[..., AnyValue])
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
@@ -49,6 +49,13 @@ class Hole(Expr):
         return "Hole"
 
 
+class Incomplete(Unsupported):
+    """A part of a node, such as a branch, has gaps; they are recorded already."""
+
+    def __init__(self) -> None:
+        super().__init__("a part of it cannot be converted")
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """An attribute that a converter takes."""
@@ -69,6 +76,8 @@ class Converter:
         since: Version from which on it holds.
         required: Least number of tensors.
         accepted: Greatest number of tensors, or None without limit.
+        omissible: For each tensor whether it may be left out before others; the last entry
+            holds for all that follow.
         attributes: Attributes by name.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
@@ -79,6 +88,7 @@ class Converter:
     since: int
     required: int
     accepted: int | None
+    omissible: tuple[bool, ...]
     attributes: Mapping[str, Parameter]
     ignored: frozenset[str]
     uses: int | None
@@ -314,6 +324,7 @@ class ConverterTable:
 
         Raises:
             ConverterBug: The converter failed in a way that it must not.
+            FormatError: A part of the node, such as a subgraph, is not sound.
         """
         holes: list[Expr] = [Hole() for _ in range(ctx.outputs)]
         converter = self.importer(op, ctx.version)
@@ -325,7 +336,7 @@ class ConverterTable:
             return holes
         used = inputs if converter.uses is None else inputs[: converter.uses]
         bound, faults = converter.bind(attrs, self._decode)
-        faults += _arity_faults(converter, len(used))
+        faults += _arity_faults(converter, used)
         for fault in faults:
             report.add(op, ctx.node, fault)
         if faults or any(isinstance(x, Hole) for x in used):
@@ -347,12 +358,16 @@ class ConverterTable:
     ) -> list[Expr] | None:
         try:
             result = converter.function(ctx, *inputs, **bound)
+        except Incomplete:
+            return None
         except Unsupported as error:
             report.add(op, ctx.node, error.reason, error.hint)
             return None
         except TypeInferenceError as error:
             report.add(op, ctx.node, str(error))
             return None
+        except (ConverterBug, FormatError):
+            raise
         except Exception as error:
             raise ConverterBug(
                 f"{self.format_name}: {ctx.node} ({op}-{ctx.version}): "
@@ -405,11 +420,13 @@ def _read(
             parameter.name, hint, convert, parameter.default, text
         )
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
     return Converter(
         function=function,
         since=since,
         required=sum(p.default is REQUIRED for p in positional),
         accepted=None if variadic else len(positional),
+        omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors),
         attributes=attributes,
         ignored=frozenset(ignored),
         uses=uses,
@@ -420,12 +437,22 @@ def _as_it_is(value: AnyValue) -> AnyValue:
     return value
 
 
-def _arity_faults(converter: Converter, count: int) -> list[str]:
+def _takes_none(hint: AnyValue) -> bool:
+    return type(None) in typing.get_args(hint)
+
+
+def _arity_faults(converter: Converter, inputs: Sequence[Expr | None]) -> list[str]:
+    count = len(inputs)
     if count < converter.required:
         return [f"expected at least {converter.required} inputs, found {count}"]
     if converter.accepted is not None and count > converter.accepted:
         return [f"expected at most {converter.accepted} inputs, found {count}"]
-    return []
+    last = len(converter.omissible) - 1
+    return [
+        f"input {index} is left out"
+        for index, x in enumerate(inputs)
+        if x is None and not converter.omissible[min(index, last)]
+    ]
 
 
 def _as_list(result: AnyValue) -> list[Expr]:
@@ -439,7 +466,7 @@ def _as_list(result: AnyValue) -> list[Expr]:
 def name_sources(results: Iterable[Expr], inputs: Iterable[Expr | None], span: Span) -> None:
     """Note `span` on every node between `inputs` and `results` that has none yet."""
     stop = {id(x) for x in inputs if x is not None}
-    pending = list(results)
+    pending = [result for result in results if result is not None]
     while pending:
         node = pending.pop()
         if id(node) in stop or node.span is not None or isinstance(node, OpDef):

@@ -9,6 +9,7 @@ back and run by the Relay interpreter.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
@@ -70,6 +71,8 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
         CheckError: The framework is there but refuses the model.
     """
     narrow = any(weight.dtype == "float16" for weight in model.params.values())
+    if format_name == "onnx":
+        return _onnx_engine(native)
     if format_name == "mxnet" and not narrow:
         try:
             mxnet = require("mxnet")
@@ -97,6 +100,18 @@ def engine_for_path(format_name: str, path: Path) -> Engine:
     native = bridge.load(path, None, options)
     model = bridge.to_relay(native, options, report=Report(f"{format_name} -> relay"))
     return engine_for_source(format_name, native, model)
+
+
+def _onnx_engine(native: AnyValue) -> Engine:
+    """Return what runs a loaded ONNX model: it is written for that, and then removed."""
+    from serde.onnx import codec
+
+    with tempfile.TemporaryDirectory() as directory:
+        path = codec.save(native, Path(directory) / "source.onnx")
+        try:
+            return engine_for_path("onnx", path)
+        except CheckError:
+            return OnnxReferenceEngine(path)
 
 
 class RelayEngine:

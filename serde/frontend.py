@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any as AnyValue
 
 from serde.api import to_relay
+from serde.bridge import get_bridge
+from serde.errors import OptionError
 from serde.relay.dims import DimLike
+from serde.relay.expr import Constant, Expr, Function
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
+from serde.relay.visit import rewrite
 from serde.weights import Array
 
-__all__ = ["from_mxnet"]
+__all__ = ["from_mxnet", "from_onnx"]
 
 Shapes = Mapping[str, Sequence[DimLike]] | None
 
@@ -43,6 +48,72 @@ def from_mxnet(
         params = (arg_params or {}, aux_params or {})
     model = to_relay(symbol, params, format="mxnet", input_shapes=shapes, input_dtypes=dtypes)
     return model.mod, _arrays(model)
+
+
+def from_onnx(
+    model: AnyValue,
+    shape: Shapes = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Mapping[str, AnyValue] | None = None,
+    export_node_renamed_model_path: str | None = None,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return an ONNX model as a Relay module and its parameters.
+
+    Args:
+        model: A ``ModelProto``, or a path or bytes as :func:`serde.to_relay` takes them.
+        shape: Shapes of inputs by name, where they are not what the model declares.
+        dtype: dtype by name of inputs whose type the model does not declare; the dtype of
+            inputs that it declares holds, as in TVM.
+        opset: Version of ONNX's operator set to take instead of what the model names.
+        freeze_params: Put the parameters into the module as constants; those returned are
+            then none.
+        convert_config: Must be empty: how products are spelled is not an option here.
+        export_node_renamed_model_path: Where to write the model with a name for every node.
+
+    Raises:
+        FormatError: The model is not sound.
+        OptionError: An option names no input, or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted.
+    """
+    if convert_config:
+        raise OptionError(f"convert_config has no {next(iter(convert_config))!r}")
+    dtypes = {} if isinstance(dtype, str) else dict(dtype)
+    if export_node_renamed_model_path is not None:
+        bridge = get_bridge("onnx")
+        native = bridge.load(model, None, bridge.bind_import({}))
+        _name_nodes(native.proto.graph)
+        bridge.save(native, Path(export_node_renamed_model_path), bridge.bind_export({}))
+        model = export_node_renamed_model_path
+    found = to_relay(
+        model,
+        format="onnx",
+        input_shapes=dict(shape or {}),
+        input_dtypes=dtypes,
+        source_opset=opset,
+    )
+    if not freeze_params:
+        return found.mod, _arrays(found)
+    return _frozen(found), {}
+
+
+def _name_nodes(graph: AnyValue) -> None:
+    """Give each node without a name its operator and its place."""
+    for place, node in enumerate(graph.node):
+        node.name = node.name or f"{node.op_type}_{place}"
+
+
+def _frozen(model: RelayModel) -> IRModule:
+    """Return the module with the weights as constants."""
+    constants: dict[Expr, Expr] = {
+        param: Constant(model.params[param.name_hint].array(), param.span)
+        for param in model.main.params
+        if param.name_hint in model.params
+    }
+    body = rewrite(model.main.body, lambda _node, new: new, constants)
+    main = Function(model.inputs(), body)
+    return model.mod.with_functions({model.mod.get_global_var("main"): main})
 
 
 def _arrays(model: RelayModel) -> dict[str, Array]:

@@ -38,6 +38,12 @@ MAX_OPERATOR_CHARS: Final = 1000
 MAX_NESTING: Final = 200
 """Deepest nesting of lists, objects and subgraphs in a file's text."""
 
+MAX_SUBGRAPH_DEPTH: Final = 32
+"""Deepest nesting of subgraphs and of calls of a model's own functions."""
+
+MAX_EXPANDED_NODES: Final = 2_000_000
+"""Most nodes that a model may have once its own functions are expanded."""
+
 MAX_ATTRIBUTE_CHARS: Final = 1_000_000
 """Longest textual value of one attribute."""
 

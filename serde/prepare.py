@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from serde.relay import transform
+from serde.relay.collection import without_collection
 from serde.relay.model import RelayModel
 from serde.report import Issue, Report
 
@@ -35,6 +36,7 @@ class PrepareOptions:
     allow: frozenset[str] = frozenset()
 
 
+@without_collection()
 def prepare(
     model: RelayModel, options: PrepareOptions, *, keep_globals: bool = False, report: Report
 ) -> RelayModel:

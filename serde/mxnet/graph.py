@@ -13,6 +13,7 @@ from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
 from serde.relay.model import ModelMeta, RelayModel
@@ -43,6 +44,7 @@ WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnect
 SPARSE = "sparse-as-dense"
 
 
+@without_collection()
 def to_relay(model: MxnetModel, options: ImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal
 
-from serde.bridge import Bridge, ExportOptions
+from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.errors import OptionError
 from serde.relay.model import RelayModel
 from serde.report import Report
 
-__all__ = ["OnnxBridge", "OnnxExportOptions"]
+__all__ = ["OnnxBridge", "OnnxExportOptions", "OnnxImportOptions"]
+
+
+PLAIN = ("", "ai.onnx", "serde")
+"""Domains that go without saying: ONNX's own, and that of a model's functions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +62,33 @@ class OnnxExportOptions(ExportOptions):
         return self.local_functions
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnnxImportOptions(ImportOptions):
+    """Options of reading ONNX models.
+
+    Attributes:
+        source_opset: Version of the default operator set to take instead of what the model
+            names.
+        keep_initializers_as_inputs: Let inputs that have an initializer stay inputs, without
+            its value; otherwise they are weights.
+    """
+
+    source_opset: int | None = field(
+        default=None,
+        metadata={"help": "Version of the source's default operator set, if it names a wrong one."},
+    )
+    keep_initializers_as_inputs: bool = field(
+        default=False, metadata={"help": "Let inputs that have an initializer stay inputs."}
+    )
+
+
 class OnnxBridge(Bridge):
-    """Writes ONNX models."""
+    """Reads and writes ONNX models."""
 
     name = "onnx"
     title = "ONNX"
     suffixes = (".onnx",)
+    import_options = OnnxImportOptions
     export_options = OnnxExportOptions
 
     def detect(self, path: Path) -> bool:
@@ -70,6 +96,36 @@ class OnnxBridge(Bridge):
         from serde.onnx import codec
 
         return codec.detect(path)
+
+    def accepts(self, source: object) -> bool:
+        """Whether `source` is a ``ModelProto``, or bytes of one."""
+        if isinstance(source, (bytes, bytearray, memoryview)):
+            from serde.onnx.reader import detect_bytes
+
+            return detect_bytes(source)
+        kind = type(source)
+        return kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0] == "onnx"
+
+    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+        """Return the model of a path, bytes or a ``ModelProto``; weights stay where they are."""
+        from serde.onnx import codec
+
+        if params is not None:
+            raise OptionError("an ONNX model holds its weights; none can be given beside it")
+        return codec.load(source)
+
+    def files(self, model: AnyValue) -> Sequence[Path]:
+        """Return the files that hold weights."""
+        from serde.onnx import codec
+
+        return [Path(name) for name in sorted(codec.source_paths(model))]
+
+    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+        """Return the model as Relay."""
+        from serde.onnx.importer import to_relay
+
+        own = options if isinstance(options, OnnxImportOptions) else OnnxImportOptions()
+        return to_relay(model, own, report)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as ONNX."""
@@ -113,11 +169,15 @@ class OnnxBridge(Bridge):
         return model.complete()
 
     def coverage(self) -> list[tuple[str, str]]:
-        """Return the Relay operators that are written, each with the lowest version for it."""
-        from serde.onnx.ops import TABLE
+        """Return the operators that are read, and the Relay operators that are written."""
+        from serde.onnx.ops import TABLE, TABLES
         from serde.onnx.versions import LOWEST_TARGET
         from serde.relay.registry import all_ops
 
+        read: dict[str, list[str]] = {}
+        for domain, table in TABLES.items():
+            for op, version in table.imported():
+                read.setdefault(f"{domain}.{op}" if domain else op, []).append(str(version))
         lowest = {
             name: LOWEST_TARGET
             for name, definition in all_ops().items()
@@ -127,11 +187,43 @@ class OnnxBridge(Bridge):
             name: LOWEST_TARGET if name in lowest else max(since, LOWEST_TARGET)
             for name, since in TABLE.exported().items()
         }
-        return [(name, f"from version {since}") for name, since in sorted(lowest.items())]
+        rows = [(op, f"read, versions {', '.join(known)}") for op, known in sorted(read.items())]
+        return rows + [(op, f"written from version {v}") for op, v in sorted(lowest.items())]
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node of the graph, its subgraphs and functions."""
         from serde.onnx.builder import walk_nodes
 
         graphs = (model.proto.graph, *model.proto.functions)
-        return [node.op_type for graph in graphs for node in walk_nodes(graph.node)]
+        nodes = (node for graph in graphs for node in walk_nodes(graph.node))
+        return [
+            f"{node.domain}.{node.op_type}" if node.domain not in PLAIN else node.op_type
+            for node in nodes
+        ]
+
+    def summary(self, model: AnyValue) -> ModelSummary:
+        """Return the operator sets, the types of inputs and outputs, and the weights."""
+        proto = model.proto
+        names = {tensor.name for tensor in proto.graph.initializer} | set(model.weights)
+        weights = [model.weight(tensor) for tensor in proto.graph.initializer]
+        opsets = {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+        facts = {"ir version": proto.ir_version, "producer": proto.producer_name}
+        return ModelSummary(
+            version=", ".join(f"{domain} {version}" for domain, version in opsets.items()),
+            inputs=tuple(_tensor(each) for each in proto.graph.input if each.name not in names),
+            outputs=tuple(_tensor(each) for each in proto.graph.output),
+            parameters=sum(weight.size for weight in weights),
+            parameter_bytes=sum(weight.nbytes for weight in weights),
+            facts={name: value for name, value in facts.items() if value},
+        )
+
+
+def _tensor(value: AnyValue) -> TensorSummary:
+    """Return the declared shape and dtype of an input or output."""
+    from serde.onnx.elements import ELEMENTS
+    from serde.onnx.interface import declared_shape
+
+    shape = declared_shape(value.type)
+    element = ELEMENTS.get(value.type.tensor_type.elem_type)
+    named = None if shape is None else tuple(d if isinstance(d, int) else str(d) for d in shape)
+    return TensorSummary(value.name, named, None if element is None else element.dtype)

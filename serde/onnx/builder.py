@@ -199,6 +199,7 @@ class GraphBuilder:
         main: The main graph.
         scope: Where nodes are added.
         functions: Local functions, callees first.
+        makers: Operator of the node that gives a value, by the value's name.
     """
 
     def __init__(self, version: int, *, intermediate_shapes: bool = False) -> None:
@@ -208,6 +209,7 @@ class GraphBuilder:
         self.initializers: dict[str, onnx.TensorProto] = {}
         self.weights: dict[str, Weight] = {}
         self.functions: list[onnx.FunctionProto] = []
+        self.makers: dict[str, str] = {}
         self._names: set[str] = set()
         self._held: set[str] = set()
         self._next: Counter[str] = Counter()
@@ -299,6 +301,7 @@ class GraphBuilder:
             op, ["" if x is None else x.name for x in inputs], names, name=name, **given
         )
         self.scope.nodes.append(node)
+        self.makers.update(dict.fromkeys(names, op))
         return tuple(Value(each) for each in names)
 
     def own_outputs(self, scope: Scope, values: Iterable[Value], base: str) -> list[str]:

@@ -27,7 +27,7 @@ from serde.onnx.reader import detect, load
 from serde.onnx.wire import Cut, Piece, Span, field_header, splice, total_length
 from serde.weights import FileRange, Weight
 
-__all__ = ["OnnxModel", "detect", "load", "save"]
+__all__ = ["OnnxModel", "detect", "load", "save", "source_paths"]
 
 EMBEDDED_BYTES = 1024
 """Tensors below this length stay in the model when the others become external."""
@@ -125,7 +125,7 @@ def save(
         if before_commit is not None:
             before_commit(staged[-1])
 
-    known = [*sources, *_source_paths(model)]
+    known = [*sources, *source_paths(model)]
     with atomic_group(targets, sources=known, before_commit=check) as staged:
         if layout.data:
             with _Writer.open(staged[0]) as writer:
@@ -154,7 +154,8 @@ def _data_name(target: Path) -> str:
     return name
 
 
-def _source_paths(model: OnnxModel) -> set[str]:
+def source_paths(model: OnnxModel) -> set[str]:
+    """Return the files that weights of a model lie in."""
     ranges = (_source(weight) for weight in (*model.weights.values(), *model.nested.values()))
     return {range_.path for range_ in ranges if range_ is not None and range_.handle is None}
 

@@ -22,6 +22,7 @@ from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.onnx.walk import export_function
 from serde.relay import transform
 from serde.relay.bodies import all_nodes
+from serde.relay.collection import without_collection
 from serde.relay.expr import Call, Expr, Function, If, Let
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
@@ -47,6 +48,7 @@ AS_QDQ = "quantised-as-qdq"
 """Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 
+@without_collection()
 def from_relay(
     model: RelayModel,
     opset: int,

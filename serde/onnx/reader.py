@@ -21,7 +21,7 @@ from serde.onnx.model import MARKER, OnnxModel, inline_fault, tensors
 from serde.onnx.wire import LENGTH, VARINT, Cut, Piece, Scanner, Span, splice, total_length
 from serde.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
-__all__ = ["detect", "load"]
+__all__ = ["detect", "detect_bytes", "load"]
 
 INLINE_BYTES = 1024
 """Data of at least this length stays where it is and becomes a weight."""
@@ -108,14 +108,27 @@ def detect(path: str | os.PathLike[str]) -> bool:
         return False
     if file.suffix == ".onnx":
         return True
-    seen = set()
     try:
         with OpenFile.open(file) as opened:
-            for item in Scanner(_FileSource(opened)).fields(0, opened.size):
-                known = {VARINT: _NUMBERS, LENGTH: _LENGTHS}.get(item.wire, frozenset())
-                if item.number not in known:
-                    return False
-                seen.add(item.number)
+            return _has_fields(_FileSource(opened))
+    except FormatError:
+        return False
+
+
+def detect_bytes(data: bytes | bytearray | memoryview) -> bool:
+    """Whether bytes hold an ONNX model, judged as :func:`detect` does."""
+    return _has_fields(_MemorySource(memoryview(data).cast("B")))
+
+
+def _has_fields(source: _FileSource | _MemorySource) -> bool:
+    """Whether the fields of a message are those of a model."""
+    seen = set()
+    try:
+        for item in Scanner(source).fields(0, source.size):
+            known = {VARINT: _NUMBERS, LENGTH: _LENGTHS}.get(item.wire, frozenset())
+            if item.number not in known:
+                return False
+            seen.add(item.number)
     except FormatError:
         return False
     return {1, 7} <= seen

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.onnx_suite_gaps import SUITE_GAPS
 
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
 _MULTINOMIAL = "ONNX Runtime has no Multinomial of version 22, nor has the reference"
-_FROM_12 = "the operator of ONNX has this attribute from version 12 on"
 
 _IN_ALL = {
     "erf-1": _FLOAT32_ERF,
@@ -43,9 +43,9 @@ _NOT_IN_ONNX = {
 }
 
 GAPS: dict[tuple[str, str], str] = {
-    ("onnx-sample", "serde.gather_nd-1-11"): _FROM_12,
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
+    **SUITE_GAPS,
     **{
         ("onnx-sample", f"serde.dft-{index}-{opset}"): "ONNX has a DFT from version 17 on"
         for index in range(6)

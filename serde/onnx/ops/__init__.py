@@ -6,8 +6,9 @@ import importlib
 import pkgutil
 
 from serde.onnx.ops.table import OPS as TABLE
+from serde.onnx.ops.table import TABLES
 
-__all__ = ["TABLE"]
+__all__ = ["TABLE", "TABLES"]
 
 for _module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
     importlib.import_module(f"{__name__}.{_module}")

@@ -7,11 +7,16 @@ from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call
+from serde.relay.dims import Any, product
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
 
@@ -88,6 +93,8 @@ def export_celu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
 
 
 OPS.exports("serde.celu", since=28)(export_celu)
+
+
 OPS.exports("serde.celu", since=12, when=of_float32)(export_celu)
 
 
@@ -109,10 +116,20 @@ def _plain(target: str) -> Callable[..., Value]:
 
 
 OPS.exports("serde.silu", since=24)(_plain("Swish"))
+
+
 OPS.exports("serde.round_even")(_plain("Round"))
+
+
 OPS.exports("serde.softplus")(_plain("Softplus"))
+
+
 OPS.exports("serde.softsign")(_plain("Softsign"))
+
+
 OPS.exports("serde.hard_swish", since=14)(_plain("HardSwish"))
+
+
 OPS.exports("serde.mish", since=18)(_plain("Mish"))
 
 
@@ -158,3 +175,159 @@ def _softmax_of_rows(ctx: Ctx, op: str, x: Value, axis: int) -> Value:
     order[axis], order[-1] = order[-1], order[axis]
     swapped = ctx.emit("Transpose", x, perm=order)
     return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)
+
+
+@OPS.imports("Relu", since=(1, 6, 13, 14), ignored=("consumed_inputs",))
+def import_relu(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.nn.relu(x)
+
+
+@OPS.imports("LeakyRelu", since=(1, 6, 16), ignored=("consumed_inputs",))
+def import_leaky_relu(ctx: ImportCtx, x: Expr, *, alpha: float = 0.01) -> Expr:
+    return relay.nn.leaky_relu(x, alpha=alpha)
+
+
+@OPS.imports("PRelu", since=(7, 9, 16))
+def import_prelu(ctx: ImportCtx, x: Expr, slope: Expr) -> Expr:
+    """One slope a channel has axes of 1 behind it; other slopes broadcast to the tensor."""
+    type_, slopes = ctx.type(x), ctx.type(slope)
+    channels, ones = slopes.shape[:1], (1,) * (type_.rank - 2)
+    if type_.rank > 1 and slopes.shape == (*type_.shape[1:2], *ones) and channels != (1,):
+        return relay.nn.prelu(x, relay.reshape(slope, channels), axis=1)
+    negative = relay.less(x, scalar_like(ctx, x, 0))
+    return relay.where(negative, relay.multiply(x, slope), x)
+
+
+@OPS.imports("PRelu", since=(1, 6), ignored=("consumed_inputs",))
+def import_prelu_v1(ctx: ImportCtx, x: Expr, slope: Expr) -> Expr:
+    """Before 7, a vector of slopes is one a channel."""
+    type_ = ctx.type(slope)
+    if type_.rank == 1 and ctx.type(x).rank > 1 and type_.shape[0] != 1:
+        return relay.nn.prelu(x, slope, axis=1)
+    return import_prelu(ctx, x, slope)
+
+
+@OPS.imports("Elu", since=(1, 6, 22), ignored=("consumed_inputs",))
+def import_elu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+    return call("serde.elu", x, alpha=alpha)
+
+
+@OPS.imports("Celu", since=(12, 28))
+def import_celu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+    scale = scalar_like(ctx, x, alpha)
+    return relay.multiply(call("serde.elu", relay.divide(x, scale), alpha=1.0), scale)
+
+
+SELU = (1.67326319217681884765625, 1.05070102214813232421875)
+"""Defaults of version 6: the factor of the exponential, and that of all."""
+
+
+@OPS.imports("Selu", since=(6, 22))
+def import_selu(ctx: ImportCtx, x: Expr, *, alpha: float = SELU[0], gamma: float = SELU[1]) -> Expr:
+    return call("serde.selu", x, alpha=alpha, gamma=gamma)
+
+
+@OPS.imports("Selu", since=1, ignored=("consumed_inputs",))
+def import_selu_v1(
+    ctx: ImportCtx, x: Expr, *, alpha: float = 1.6732, gamma: float = 1.0507
+) -> Expr:
+    return call("serde.selu", x, alpha=alpha, gamma=gamma)
+
+
+@OPS.imports("HardSigmoid", since=(1, 6, 22), ignored=("consumed_inputs",))
+def import_hard_sigmoid(ctx: ImportCtx, x: Expr, *, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+    return call("serde.hard_sigmoid", x, alpha=alpha, beta=beta)
+
+
+@OPS.imports("Gelu", since=20)
+def import_gelu(ctx: ImportCtx, x: Expr, *, approximate: Literal["none", "tanh"] = "none") -> Expr:
+    return call("serde.gelu", x, approximate=approximate)
+
+
+def _simple(target: str) -> Callable[..., Expr]:
+    def import_simple(ctx: ImportCtx, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_simple
+
+
+OPS.imports("Softplus", since=(1, 22))(_simple("serde.softplus"))
+
+
+OPS.imports("Softsign", since=(1, 22))(_simple("serde.softsign"))
+
+
+OPS.imports("HardSwish", since=(14, 22))(_simple("serde.hard_swish"))
+
+
+OPS.imports("Mish", since=(18, 22))(_simple("serde.mish"))
+
+
+@OPS.imports("Swish", since=24)
+def import_swish(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+    if alpha == 1.0:
+        return call("serde.silu", x)
+    return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
+
+
+@OPS.imports("ThresholdedRelu", since=(10, 22))
+def import_thresholded_relu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+    above = relay.greater(x, scalar_like(ctx, x, alpha))
+    return relay.where(above, x, scalar_like(ctx, x, 0))
+
+
+@OPS.imports("Shrink", since=9)
+def import_shrink(ctx: ImportCtx, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
+    offset = scalar_like(ctx, x, bias)
+    below = relay.less(x, scalar_like(ctx, x, -lambd))
+    above = relay.greater(x, scalar_like(ctx, x, lambd))
+    inside = relay.where(above, relay.subtract(x, offset), scalar_like(ctx, x, 0))
+    return relay.where(below, relay.add(x, offset), inside)
+
+
+@OPS.imports("Softmax", since=13)
+def import_softmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
+    return relay.nn.softmax(x, axis=axis)
+
+
+@OPS.imports("LogSoftmax", since=13)
+def import_log_softmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
+    return relay.nn.log_softmax(x, axis=axis)
+
+
+@OPS.imports("Hardmax", since=13)
+def import_hardmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
+    """The first of equal maxima is 1."""
+    type_ = ctx.type(x)
+    (length,) = ctx.static_lengths(x, [axis])
+    on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
+    first = relay.argmax(x, axis=(axis,), keepdims=False)
+    return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)
+
+
+@OPS.imports("Softmax", since=(1, 11))
+def import_softmax_v1(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+    return of_rows(ctx, x, axis, relay.nn.softmax)
+
+
+@OPS.imports("LogSoftmax", since=(1, 11))
+def import_log_softmax_v1(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+    return of_rows(ctx, x, axis, relay.nn.log_softmax)
+
+
+@OPS.imports("Hardmax", since=(1, 11))
+def import_hardmax_v1(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+    return of_rows(ctx, x, axis, lambda rows, axis: import_hardmax(ctx, rows, axis=axis))
+
+
+def of_rows(ctx: ImportCtx, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
+    """Return a function of rows; before 13, all dimensions from `axis` on form one row."""
+    shape = ctx.type(x).shape
+    first = axis % max(len(shape), 1)
+    longer = [place for place in range(first, len(shape)) if shape[place] != 1]
+    if len(longer) <= 1 and shape:
+        return build(x, axis=longer[0] if longer else first)
+    rows, row = product(shape[:first]), product(shape[first:])
+    if isinstance(row, Any) or any(isinstance(dim, Any) for dim in shape):
+        raise Unsupported(f"rows of several axes, some without a length or a name: {shape}")
+    return relay.reshape(build(relay.reshape(x, [rows, row]), axis=1), shape)

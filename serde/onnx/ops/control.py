@@ -1,13 +1,22 @@
-"""Loops."""
+"""Conditionals and loops."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import onnx
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.interface import declared_shape
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Function
+from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.op.control.body import join, results
+from serde.relay.registry import call
+from serde.relay.transform.infer_type import infer_if
 from serde.relay.types import TensorType, TupleType
 
 
@@ -99,3 +108,148 @@ def _without(type_: TensorType, axis: int) -> TensorType:
     shape = list(type_.shape)
     del shape[axis]
     return TensorType(shape, type_.dtype)
+
+
+@OPS.imports("If", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
+def import_if(
+    ctx: ImportCtx,
+    cond: Expr,
+    *,
+    then_branch: onnx.GraphProto,
+    else_branch: onnx.GraphProto,
+) -> list[Expr]:
+    """A condition that is known leaves its branch only; one of one element counts as a scalar."""
+    known = ctx.known(cond)
+    if known is not None and known.size == 1:
+        taken = then_branch if known.item() else else_branch
+        return ctx.subgraph(taken, label="then" if known.item() else "else")
+    scalar = relay.reshape(cond, newshape=()) if ctx.type(cond).rank else cond
+    branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
+    single = all(len(branch) == 1 for branch in branches)
+    yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
+    node = If(scalar, yes, no)
+    node.type = infer_if(node)
+    return [node] if single else [TupleGetItem(node, index) for index in range(len(branches[0]))]
+
+
+def _scalar(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
+
+
+@OPS.imports("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
+def import_loop(
+    ctx: ImportCtx,
+    m: Expr | None = None,
+    cond: Expr | None = None,
+    *v_initial: Expr,
+    body: onnx.GraphProto,
+) -> list[Expr]:
+    """An iteration only begins where its condition holds: inside, that is true."""
+    count = len(v_initial)
+    if len(body.input) != 2 + count or len(body.output) < 1 + count:
+        raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
+    types = [ctx.type(each) for each in v_initial]
+    limit = None if m is None else ctx.fold(_scalar(ctx, m))
+    going = None if cond is None else ctx.fold(_scalar(ctx, cond))
+    while True:
+        number = Var(body.input[0].name, TensorType((), "int64"))
+        names = [each.name for each in body.input[2:]]
+        state = [Var(name, type_) for name, type_ in zip(names, types, strict=True)]
+        function, captures = ctx.closure(body, [number, *state], [
+            _as_declared(body.input[0], number),
+            _as_declared(body.input[1], relay.const(True, "bool")),
+            *state,
+        ], label="body")  # fmt: skip
+        function = _with_scalar_first(ctx, function)
+        later = results(function)[1 : 1 + count]
+        joined = [join(a, b) for a, b in zip(types, later, strict=True)]
+        if joined == types:
+            break
+        types = joined
+    found = call("serde.loop", limit, going, v_initial, tuple(captures), body=function)
+    return [TupleGetItem(found, index) for index in range(len(body.output) - 1)]
+
+
+def _as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
+    """Return a scalar as its subgraph declares it: some have one axis of length 1."""
+    shape = declared_shape(value.type)
+    return relay.reshape(x, newshape=(1,)) if shape is not None and len(shape) == 1 else x
+
+
+def _with_scalar_first(ctx: ImportCtx, function: Function) -> Function:
+    fields = function.body.fields if isinstance(function.body, Tuple) else ()
+    going = ctx.fold(_scalar(ctx, fields[0]))
+    return Function(function.params, Tuple([going, *fields[1:]]))
+
+
+@OPS.imports("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
+def import_scan(
+    ctx: ImportCtx,
+    *inputs: Expr,
+    body: onnx.GraphProto,
+    num_scan_inputs: int,
+    scan_input_axes: tuple[int, ...] = (),
+    scan_input_directions: tuple[int, ...] = (),
+    scan_output_axes: tuple[int, ...] = (),
+    scan_output_directions: tuple[int, ...] = (),
+) -> list[Expr]:
+    count = len(inputs) - num_scan_inputs
+    outputs = len(body.output) - count
+    if count < 0 or len(body.input) != len(inputs) or outputs < 0:
+        raise Unsupported(f"a body of {len(body.input)} inputs for {len(inputs)} inputs")
+    state, scanned = inputs[:count], inputs[count:]
+    axes = scan_input_axes or (0,) * num_scan_inputs
+    rows = [_row(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
+    types = [ctx.type(each) for each in state]
+    while True:
+        names = [each.name for each in body.input]
+        params = [Var(n, type_) for n, type_ in zip(names, [*types, *rows], strict=True)]
+        function, captures = ctx.closure(body, params, label="body")
+        joined = [join(a, b) for a, b in zip(types, results(function)[:count], strict=True)]
+        if joined == types:
+            break
+        types = joined
+    found = call(
+        "serde.scan",
+        state,
+        scanned,
+        tuple(captures),
+        body=function,
+        axes=axes,
+        reverse=tuple(map(bool, scan_input_directions)) or (False,) * num_scan_inputs,
+        out_axes=scan_output_axes or (0,) * outputs,
+        out_reverse=tuple(map(bool, scan_output_directions)) or (False,) * outputs,
+    )
+    return [TupleGetItem(found, index) for index in range(len(body.output))]
+
+
+def _row(type_: TensorType, axis: int) -> TensorType:
+    """Return the type of one entry of an axis."""
+    place = axis % type_.rank
+    return TensorType([*type_.shape[:place], *type_.shape[place + 1 :]], type_.dtype)
+
+
+@OPS.imports("Scan", since=8)
+def import_scan_v8(
+    ctx: ImportCtx,
+    sequence_lens: Expr | None = None,
+    *inputs: Expr,
+    body: onnx.GraphProto,
+    num_scan_inputs: int,
+    directions: tuple[int, ...] = (),
+) -> list[Expr]:
+    """The first version has a batch axis in front of everything, and scans each sample."""
+    if sequence_lens is not None:
+        raise Unsupported("sequences of lengths of their own")
+    (samples,) = ctx.static_lengths(inputs[0], [0])
+    found = [
+        import_scan(
+            ctx,
+            *[relay.take(x, relay.const(sample), axis=0, mode="fast") for x in inputs],
+            body=body,
+            num_scan_inputs=num_scan_inputs,
+            scan_input_directions=directions,
+        )
+        for sample in range(samples)
+    ]
+    return [relay.stack(each, axis=0) for each in zip(*found, strict=True)]

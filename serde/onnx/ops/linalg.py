@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled, widened
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call
+from serde.relay.dims import Any, Dim, product
+from serde.relay.expr import Call, Expr
 from serde.relay.op.linalg.sparse import resolved_shape
-from serde.relay.shapes import is_float
+from serde.relay.registry import call
+from serde.relay.shapes import broadcast, is_float
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -321,6 +326,103 @@ def export_sparse_reshape(
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
     return [int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
+
+
+@OPS.imports("MatMul", since=(1, 9, 13))
+def import_matmul(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
+    return product_of(ctx, a, b)
+
+
+def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
+    """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
+    left, right = ctx.type(a).rank, ctx.type(b).rank
+    if right == 2:
+        return call("nn.matmul", a, b, units=None, transpose_b=False)
+    if right == 1:
+        column = relay.expand_dims(b, axis=1)
+        found = call("nn.matmul", a, column, units=None, transpose_b=False)
+        return relay.squeeze(found, axis=[left - 1])
+    if left == 1:
+        row = product_of(ctx, relay.expand_dims(a, axis=0), b)
+        return relay.squeeze(row, axis=[right - 2])
+    if left == right == 3:
+        return relay.nn.batch_matmul(a, b, transpose_b=False)
+    batch = broadcast(ctx.type(a).shape[:-2], ctx.type(b).shape[:-2])
+    rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
+    found = relay.nn.batch_matmul(
+        _one_batch(ctx, a, batch), _one_batch(ctx, b, batch), transpose_b=False
+    )
+    return relay.reshape(found, _lengths([*batch, rows, columns]))
+
+
+def _one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
+    """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
+    shape = ctx.type(x).shape
+    own, matrix = shape[:-2], shape[-2:]
+    if all(dim == 1 for dim in own):
+        return relay.reshape(x, _lengths([1, *matrix]))
+    if tuple(own) != tuple(batch):
+        if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
+            raise Unsupported(f"batches of {shape}, some without a length or a name")
+        x = relay.broadcast_to(x, [*batch, *matrix])
+    return relay.reshape(x, _lengths([product(batch), *matrix]))
+
+
+def _lengths(dims: Sequence[Dim]) -> list[Dim]:
+    """Return dimensions as an attribute: at most one of them may be what remains.
+
+    Raises:
+        Unsupported: More than one is without a length or a name.
+    """
+    if sum(isinstance(dim, Any) for dim in dims) > 1:
+        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
+    return [-1 if isinstance(dim, Any) else dim for dim in dims]
+
+
+@OPS.imports("Gemm", since=(7, 9, 11, 13))
+def import_gemm(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Expr:
+    left = relay.transpose(a, axes=[1, 0]) if transA else a
+    found: Expr
+    if transB:
+        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
+    else:
+        found = call("nn.matmul", left, b, units=None, transpose_b=False)
+    if alpha != 1.0:
+        found = relay.multiply(found, scalar_like(ctx, found, alpha))
+    if c is None:
+        return found
+    if beta != 1.0:
+        c = relay.multiply(c, scalar_like(ctx, c, beta))
+    type_ = ctx.type(c)
+    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
+        return relay.nn.bias_add(found, c, axis=1)
+    return relay.add(found, c)
+
+
+@OPS.imports("Gemm", since=(1, 6))
+def import_gemm_v1(
+    ctx: ImportCtx,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    broadcast: bool = False,
+    transA: bool = False,  # noqa: N803
+    transB: bool = False,  # noqa: N803
+) -> Expr:
+    return import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
 
 
 def _is_behind_first(node: Call) -> bool:

@@ -7,13 +7,17 @@ from typing import Any as AnyValue
 import numpy as np
 from onnx import helper
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.activation import exact, of_float32
 from serde.onnx.ops.elementwise import filled
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr
 from serde.weights import dtype_name
 
 
@@ -200,6 +204,110 @@ def export_l2_normalize(ctx: Ctx, x: Value, *, eps: float, axis: tuple[int, ...]
     axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
     total = reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
     return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))
+
+
+def normalized(
+    ctx: ImportCtx, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
+) -> Expr:
+    """Return `x` normalised by statistics of each channel."""
+    return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
+
+
+@OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
+def import_batch_norm_v1(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    b: Expr,
+    mean: Expr,
+    var: Expr,
+    *,
+    epsilon: float = 1e-5,
+    is_test: bool = False,
+    spatial: bool = True,
+) -> Expr:
+    """Before 9 statistics may belong to every element of a sample (``spatial`` 0)."""
+    if (not is_test and ctx.version < 7) or ctx.wants(1):
+        raise Unsupported("a batch normalisation that trains", hint="set is_test=1")
+    if spatial:
+        return normalized(ctx, x, scale, b, mean, var, epsilon)
+    factor = relay.rsqrt(relay.add(var, scalar_like(ctx, var, epsilon)))
+    centered = relay.multiply(relay.subtract(x, mean), relay.multiply(factor, scale))
+    return relay.add(centered, b)
+
+
+@OPS.imports("BatchNormalization", since=9, ignored=("momentum",))
+def import_batch_norm_v9(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    b: Expr,
+    mean: Expr,
+    var: Expr,
+    *,
+    epsilon: float = 1e-5,
+) -> Expr:
+    if ctx.wants(1):
+        raise Unsupported("a batch normalisation that trains")
+    return normalized(ctx, x, scale, b, mean, var, epsilon)
+
+
+@OPS.imports("BatchNormalization", since=(14, 15))
+def import_batch_norm(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    b: Expr,
+    mean: Expr,
+    var: Expr,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: bool = False,
+) -> list[Expr]:
+    """Training normalises by the batch's own statistics and moves the recorded ones to them."""
+    if not training_mode:
+        return [normalized(ctx, x, scale, b, mean, var, epsilon)]
+    axes = tuple(axis for axis in range(ctx.type(x).rank) if axis != 1)
+    own = relay.mean(x, axis=axes)
+    spread = relay.variance(x, axis=axes)
+    moved = [
+        relay.add(
+            relay.multiply(old, scalar_like(ctx, old, momentum)),
+            relay.multiply(
+                relay.cast(new, ctx.type(old).dtype), scalar_like(ctx, old, 1 - momentum)
+            ),
+        )
+        for old, new in ((mean, own), (var, spread))
+    ]
+    return [normalized(ctx, x, scale, b, own, spread, epsilon), *moved]
+
+
+def _kept(ctx: ImportCtx, x: Expr, dtype: str) -> list[Expr]:
+    """Return `x` and a mask that keeps all of it."""
+    return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]
+
+
+@OPS.imports("Dropout", since=(1, 6), ignored=("consumed_inputs", "ratio"))
+def import_dropout_v1(ctx: ImportCtx, x: Expr, *, is_test: bool = False) -> list[Expr]:
+    if not is_test:
+        raise Unsupported("a dropout that trains", hint="set is_test=1")
+    return _kept(ctx, x, ctx.type(x).dtype)
+
+
+@OPS.imports("Dropout", since=(7, 10), ignored=("ratio",))
+def import_dropout_v7(ctx: ImportCtx, x: Expr) -> list[Expr]:
+    return _kept(ctx, x, ctx.type(x).dtype if ctx.version < 10 else "bool")
+
+
+@OPS.imports("Dropout", since=(12, 13, 22), ignored=("seed",))
+def import_dropout(
+    ctx: ImportCtx, x: Expr, ratio: Expr | None = None, training_mode: Expr | None = None
+) -> list[Expr]:
+    trains = training_mode is not None and bool(ctx.constant(training_mode).item())
+    if trains and (ratio is None or float(ctx.constant(ratio).item())):
+        raise Unsupported("a dropout that trains", hint="set training_mode to false")
+    return _kept(ctx, x, "bool")
 
 
 def _stashes(node: Call) -> bool:

@@ -6,15 +6,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise import cast, widened, working
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim, product
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr, If
+from serde.relay.registry import call
 from serde.relay.shapes import is_float
+from serde.relay.transform.infer_type import infer_if
 from serde.relay.types import TensorType
 
 Axes = tuple[int, ...] | None
@@ -32,6 +37,9 @@ def reduce(ctx: Ctx, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> 
     """Return `x` reduced over `axes`; over none, `x` itself."""
     if not axes:
         return x
+    if x.type is not None and not ctx.takes(op, x.type.dtype):
+        dtype = x.type.dtype
+        return cast(ctx, reduce(ctx, op, cast(ctx, x, working(dtype)), axes, keepdims), dtype)
     if ctx.version >= (13 if op == "ReduceSum" else 18):
         return ctx.emit(op, x, ctx.ints(axes), keepdims=int(keepdims))
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
@@ -84,6 +92,8 @@ def _of_truth(op: str) -> Callable[..., Value]:
 
 
 OPS.exports("all")(_of_truth("ReduceMin"))
+
+
 OPS.exports("any")(_of_truth("ReduceMax"))
 
 
@@ -155,12 +165,14 @@ def _last(ctx: Ctx, op: str, x: Value, axis: int, keepdims: int) -> Value:
 def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
     """Return `x` with `axes` behind the others and joined into one."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
-    moved = ctx.emit("Transpose", x, perm=[*kept, *axes])
+    moved = ctx.emit("Transpose", x, perm=[*kept, *axes]) if kept else x
     length = product(shape[axis] for axis in axes)
     return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
 
 
 OPS.exports("argmax")(_arg("ArgMax"))
+
+
 OPS.exports("argmin")(_arg("ArgMin"))
 
 
@@ -181,6 +193,160 @@ def export_nll_loss(
         ignore_index=ignore_index,
     )
     return squeeze(ctx, found, [0]) if single and reduction == "none" else found
+
+
+def _log_sum_exp(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
+    """The greatest is taken out first, and counts as 0 where it is infinite."""
+    top = relay.max(x, axis=tuple(axes), keepdims=True)
+    top = relay.where(relay.isfinite(top), top, relay.zeros_like(top))
+    total = relay.sum(relay.exp(relay.subtract(x, top)), axis=tuple(axes), keepdims=True)
+    return relay.add(relay.log(total), top)
+
+
+def _with_identity(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+    """Return `x` with one element on each empty axis that is reduced, which changes nothing."""
+    type_ = ctx.type(x)
+    if is_float(type_.dtype):
+        value = np.inf if op == "min" else -np.inf
+    elif type_.dtype == "bool":
+        value = op == "min"
+    else:
+        limits = np.iinfo(type_.dtype)
+        value = limits.max if op == "min" else limits.min
+    widths = [(0, int(a in axes and n == 0)) for a, n in enumerate(type_.shape)]
+    return relay.nn.pad(x, widths, relay.const(np.array(value, type_.dtype)))
+
+
+def _fold(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+    """Return one of the reductions that can be done axis by axis; the axes stay, of length 1."""
+    shape = ctx.type(x).shape
+    if op in ("max", "min", "logsumexp") and any(shape[axis] == 0 for axis in axes):
+        x = _with_identity(ctx, op, x, axes)
+    if op == "logsumexp":
+        return _log_sum_exp(ctx, x, axes)
+    name = {"max": "any", "min": "all"}.get(op, op) if ctx.type(x).dtype == "bool" else op
+    return call(name, x, axis=tuple(axes), keepdims=True, exclude=False)
+
+
+STEPS: dict[str, tuple[Callable[[Expr], Expr] | None, str, Callable[[Expr], Expr] | None]] = {
+    "ReduceL1": (relay.abs, "sum", None),
+    "ReduceL2": (lambda x: relay.multiply(x, x), "sum", relay.sqrt),
+    "ReduceLogSum": (None, "sum", relay.log),
+    "ReduceLogSumExp": (None, "logsumexp", None),
+    "ReduceMax": (None, "max", None),
+    "ReduceMean": (None, "mean", None),
+    "ReduceMin": (None, "min", None),
+    "ReduceProd": (None, "prod", None),
+    "ReduceSum": (None, "sum", None),
+    "ReduceSumSquare": (lambda x: relay.multiply(x, x), "sum", None),
+}
+"""For each operator what is done before, the reduction, and what is done after it."""
+
+
+BY_ATTRIBUTE = {
+    "ReduceMax": (1, 11, 12, 13),
+    "ReduceMin": (1, 11, 12, 13),
+    "ReduceSum": (1, 11),
+}
+
+
+BY_INPUT = {
+    "ReduceLogSum": (18, 28),
+    "ReduceLogSumExp": (18, 28),
+    "ReduceMax": (18, 20),
+    "ReduceMin": (18, 20),
+    "ReduceSum": (13,),
+}
+
+
+def reduction(
+    ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int], keepdims: bool, *, noop: bool = False
+) -> Expr:
+    """Return an ONNX reduction over `axes`; over none, over all unless it is to do nothing."""
+    before, fold, after = STEPS[op]
+    rank = ctx.type(x).rank
+    along = sorted({axis % rank for axis in axes}) or ([] if noop else list(range(rank)))
+    found = x if before is None else before(x)
+    if along:
+        found = _fold(ctx, fold, found, along)
+    found = found if after is None else after(found)
+    return found if keepdims or not along else relay.squeeze(found, axis=along)
+
+
+def _reduction_v1(op: str) -> Callable[..., Expr]:
+    def import_reduction_v1(
+        ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] = (), keepdims: bool = True
+    ) -> Expr:
+        return reduction(ctx, op, x, axes, keepdims)
+
+    return import_reduction_v1
+
+
+def _reduction_v18(op: str) -> Callable[..., Expr]:
+    def import_reduction(
+        ctx: ImportCtx,
+        x: Expr,
+        axes: Expr | None = None,
+        *,
+        keepdims: bool = True,
+        noop_with_empty_axes: bool = False,
+    ) -> Expr:
+        if axes is None or ctx.type(axes).shape == (0,):
+            return reduction(ctx, op, x, (), keepdims, noop=noop_with_empty_axes)
+        if ctx.is_constant(axes):
+            return reduction(ctx, op, x, ctx.ints(axes), keepdims, noop=noop_with_empty_axes)
+        return _dynamic(ctx, op, x, axes, keepdims)
+
+    return import_reduction
+
+
+def _dynamic(ctx: ImportCtx, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
+    """Axes that are computed are asked for one after the other."""
+    before, fold, after = STEPS[op]
+    (count,) = ctx.static_shape(axes)
+    rank = ctx.type(x).rank
+    wanted = relay.where(
+        relay.less(axes, scalar_like(ctx, axes, 0)),
+        relay.add(axes, scalar_like(ctx, axes, rank)),
+        axes,
+    )
+    found = x if before is None else before(x)
+    for axis in range(rank):
+        asked = relay.any(relay.equal(wanted, scalar_like(ctx, axes, axis)))
+        node = If(asked, _fold(ctx, fold, found, [axis]), found)
+        node.type = infer_if(node)
+        found = node
+    found = found if after is None else after(found)
+    return found if keepdims or not count else call("dyn.squeeze", found, wanted)
+
+
+for _name in STEPS:
+    OPS.imports(_name, since=BY_ATTRIBUTE.get(_name, (1, 11, 13)))(_reduction_v1(_name))
+    OPS.imports(_name, since=BY_INPUT.get(_name, (18,)))(_reduction_v18(_name))
+
+
+def _arg_import(target: str) -> Callable[..., Expr]:
+    def import_arg(
+        ctx: ImportCtx,
+        x: Expr,
+        *,
+        axis: int = 0,
+        keepdims: bool = True,
+        select_last_index: bool = False,
+    ) -> Expr:
+        """ONNX counts in int64, Relay in int32."""
+        found = call(
+            target, x, axis=(axis,), keepdims=keepdims, select_last_index=select_last_index
+        )
+        return relay.cast(found, "int64")
+
+    return import_arg
+
+
+OPS.imports("ArgMax", since=(1, 11, 12, 13))(_arg_import("argmax"))
+
+
+OPS.imports("ArgMin", since=(1, 11, 12, 13))(_arg_import("argmin"))
 
 
 @OPS.exports("serde.softmax_cross_entropy_loss", since=12)

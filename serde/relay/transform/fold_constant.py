@@ -40,10 +40,11 @@ class FoldConstant(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Evaluate bottom-up."""
-        result = rewrite(function, lambda _node, new: self._fold(new))
+        result = rewrite(function, lambda _node, new: self.fold(new))
         return result if isinstance(result, Function) else function
 
-    def _fold(self, node: Expr) -> Expr:
+    def fold(self, node: Expr) -> Expr:
+        """Return what stands for a node whose children are folded."""
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):

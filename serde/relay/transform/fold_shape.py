@@ -26,7 +26,7 @@ from serde.relay.types import TensorType, TupleType, Type, accepts
 from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
 
-__all__ = ["MAX_VALUES", "DynamicToStatic", "FoldShape", "shape_value"]
+__all__ = ["MAX_VALUES", "DynamicToStatic", "FoldShape", "ShapeFolder", "shape_value"]
 
 MAX_VALUES = 1024
 """A tensor of more elements is not taken for shape arithmetic."""
@@ -94,18 +94,8 @@ class FoldShape(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Follow shapes bottom-up."""
-        values: Values = {}
-
-        def replace(_node: Expr, new: Expr) -> Expr:
-            new = _static(new, values)
-            known = _value(new, values)
-            if known is None:
-                return new
-            constant = _as_constant(new, known)
-            values[new] = values[constant] = known
-            return constant
-
-        result = rewrite(function, replace)
+        folder = ShapeFolder()
+        result = rewrite(function, lambda _node, new: folder.fold(new))
         if not isinstance(result, Function) or result is function:
             return function
         if result.body.type in (None, result.ret_type) or result.ret_type is None:
@@ -118,6 +108,31 @@ class DynamicToStatic(FoldShape):
     """:class:`FoldShape` under the name of TVM's pass, which knows shapes of integers only."""
 
     name: ClassVar[str] = "DynamicToStatic"
+
+
+class ShapeFolder:
+    """Follows shape arithmetic node by node, children first."""
+
+    def __init__(self) -> None:
+        self._values: Values = {}
+
+    def fold(self, node: Expr) -> Expr:
+        """Return what stands for a node whose children are folded."""
+        new = _static(node, self._values)
+        known = _value(new, self._values)
+        if known is None:
+            return new
+        constant = _as_constant(new, known)
+        self._values[new] = self._values[constant] = known
+        return constant
+
+    def value(self, node: Expr) -> DimArray | None:
+        """Return the dimensions that an integer tensor holds; None where they are not known."""
+        return _known(node, self._values)
+
+    def note(self, node: Expr, data: AnyValue) -> None:
+        """Let an integer tensor, such as a weight, be known to hold `data`."""
+        self._values[node] = _objects(data)
 
 
 def shape_value(expr: Expr) -> tuple[Dim, ...] | None:
@@ -162,9 +177,16 @@ def _value(node: Expr, values: Values) -> DimArray | None:
         return None
     if result is None or not isinstance(node.type, TensorType):
         return None
-    limits = np.iinfo(numpy_dtype(node.type.dtype))
+    low, high = _limits(node.type.dtype)
     whole = [item for item in result.flat if type(item) is int]
-    return result if all(limits.min <= item <= limits.max for item in whole) else None
+    return result if all(low <= item <= high for item in whole) else None
+
+
+def _limits(dtype: str) -> tuple[int, int]:
+    if dtype == "bool":
+        return 0, 1
+    limits = np.iinfo(numpy_dtype(dtype))
+    return int(limits.min), int(limits.max)
 
 
 def _known(node: Expr, values: Values) -> DimArray | None:
@@ -175,7 +197,9 @@ def _known(node: Expr, values: Values) -> DimArray | None:
 
 
 def _is_small_integer(type_: Type | None) -> bool:
-    if not isinstance(type_, TensorType) or not type_.dtype.startswith(("int", "uint")):
+    if not isinstance(type_, TensorType):
+        return False
+    if not type_.dtype.startswith(("int", "uint", "bool")):
         return False
     return type_.concrete_shape is not None and type(type_.size) is int and type_.size <= MAX_VALUES
 
@@ -201,7 +225,11 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
     if len(known) != len(operands) or not known:
         return None
     if name == "cast":
-        return known[0]
+        return known[0] if _keeps_values(node) else None
+    if name == "equal":
+        return _equal(known[0], known[1])
+    if name == "where":
+        return _chosen(*known)
     if name in ("add", "subtract", "multiply"):
         ufunc = getattr(np, name)
         return _array(ufunc(known[0], known[1]))
@@ -209,11 +237,48 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
         return _quotient(known[0], known[1], floor=name == "floor_divide")
     if name in _FIXED and all(type(item) is int for value in known for item in value.flat):
         return _array(np.frompyfunc(_FIXED[name], 2, 1)(known[0], known[1]))
-    if name in ("prod", "sum") and node.attrs["axis"] is None and not node.attrs["exclude"]:
+    if name in ("prod", "sum") and _reduces_all(node, known[0].ndim):
         fold = operator.mul if name == "prod" else operator.add
         total = reduce(fold, known[0].reshape(-1), int(name == "prod"))
         return _dims([total]).reshape((1,) * known[0].ndim if node.attrs["keepdims"] else ())
     return None
+
+
+def _keeps_values(node: Call) -> bool:
+    """Whether a cast is between integers; as a truth value, what is not zero becomes 1."""
+    return isinstance(node.type, TensorType) and node.type.dtype != "bool"
+
+
+def _reduces_all(node: Call, rank: int) -> bool:
+    axes = node.attrs["axis"]
+    if node.attrs["exclude"]:
+        return False
+    return axes is None or {axis % rank for axis in axes} == set(range(rank))
+
+
+def _equal(left: DimArray, right: DimArray) -> DimArray | None:
+    """Return 1 and 0; None where a symbol decides. No length is negative."""
+    pairs = np.broadcast(left, right)
+    found = [_same(a, b) for a, b in pairs]
+    known = [int(same) for same in found if same is not None]
+    return _dims(known).reshape(pairs.shape) if len(known) == len(found) else None
+
+
+def _same(a: Dim, b: Dim) -> bool | None:
+    if isinstance(a, Any) or isinstance(b, Any):
+        return None
+    difference = a - b
+    if not isinstance(difference, SymDim):
+        return difference == 0
+    for symbolic, other in ((a, b), (b, a)):
+        if type(other) is int and other < 0 and not _may_be_negative(symbolic):
+            return False
+    return None
+
+
+def _chosen(condition: DimArray, left: DimArray, right: DimArray) -> DimArray:
+    items = [b if which else c for which, b, c in np.broadcast(condition, left, right)]
+    return _dims(items).reshape(np.broadcast_shapes(condition.shape, left.shape, right.shape))
 
 
 def _dims(items: Sequence[Dim]) -> DimArray:

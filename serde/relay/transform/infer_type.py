@@ -15,7 +15,7 @@ from serde.relay.transform.base import Pass
 from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts
 from serde.relay.visit import post_order
 
-__all__ = ["InferType", "infer_function"]
+__all__ = ["InferType", "infer_function", "infer_if"]
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _infer(node: Expr) -> Type | None:
     if isinstance(node, Let):
         return _known(node.body)
     if isinstance(node, If):
-        return _infer_if(node)
+        return infer_if(node)
     return node.type
 
 
@@ -157,7 +157,12 @@ def _infer_field(node: TupleGetItem) -> Type:
     return type_.fields[node.index]
 
 
-def _infer_if(node: If) -> Type:
+def infer_if(node: If) -> Type:
+    """Return the type of an ``If`` whose parts are typed.
+
+    Raises:
+        TypeInferenceError: The branches differ in rank or dtype.
+    """
     if node.cond.type != TensorType((), "bool"):
         raise TypeInferenceError(f"a condition must be a scalar bool, found {node.cond.type!r}")
     left, right = _known(node.true_branch), _known(node.false_branch)

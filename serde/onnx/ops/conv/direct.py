@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
+from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import (
@@ -22,6 +26,7 @@ from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
 from serde.relay.shapes import is_float
 
 
@@ -73,3 +78,87 @@ def _convolution(ndim: int) -> Callable[..., Value]:
 
 for _ndim in SPATIAL:
     OPS.exports(f"nn.conv{_ndim}d")(_convolution(_ndim))
+
+
+AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
+
+
+def per_axis(values: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
+    """Return one number a spatial axis; 1 each where none are given.
+
+    Raises:
+        Unsupported: There are not as many as axes.
+    """
+    if values and len(values) != ndim:
+        raise Unsupported(f"{name}: expected {ndim} numbers, found {len(values)}")
+    return tuple(values) or (1,) * ndim
+
+
+def padding_of(
+    ctx: ImportCtx,
+    x: Expr,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    auto_pad: AutoPad,
+) -> tuple[int, ...]:
+    """Return explicit pads, all before the axes first, of a window over the spatial axes.
+
+    Raises:
+        Unsupported: They depend on a length that is not known.
+    """
+    ndim = len(kernel)
+    if auto_pad == "VALID":
+        return (0,) * (2 * ndim)
+    if auto_pad == "NOTSET":
+        if pads and len(pads) != 2 * ndim:
+            raise Unsupported(f"pads: expected {2 * ndim} numbers, found {len(pads)}")
+        return tuple(pads) or (0,) * (2 * ndim)
+    totals = []
+    for axis, (size, stride, gap) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        reach = (size - 1) * gap + 1
+        if stride == 1:
+            totals.append(reach - 1)
+            continue
+        (length,) = ctx.static_lengths(x, [2 + axis])
+        totals.append(max(0, (-(-length // stride) - 1) * stride + reach - length))
+    small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return tuple(small + large if auto_pad == "SAME_UPPER" else large + small)
+
+
+@OPS.imports("Conv", since=(1, 11, 22))
+def import_conv(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    b: Expr | None = None,
+    *,
+    auto_pad: AutoPad = "NOTSET",
+    dilations: tuple[int, ...] = (),
+    group: int = 1,
+    kernel_shape: tuple[int, ...] = (),
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    ndim = ctx.type(w).rank - 2
+    if ndim not in SPATIAL:
+        raise Unsupported(f"a convolution over {ndim} axes")
+    kernel = kernel_shape or ctx.static_lengths(w, range(2, ndim + 2))
+    if kernel != ctx.static_lengths(w, range(2, ndim + 2)):
+        raise Unsupported(f"kernel_shape {list(kernel)} with a weight of {ctx.type(w)!r}")
+    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+    build = getattr(relay.nn, f"conv{ndim}d")
+    result = build(
+        x,
+        w,
+        strides=steps,
+        padding=padding_of(ctx, x, kernel, steps, gaps, pads, auto_pad),
+        dilation=gaps,
+        groups=group,
+        channels=ctx.type(w).shape[0],
+        kernel_size=kernel,
+        data_layout="NC" + SPATIAL[ndim],
+        kernel_layout="OI" + SPATIAL[ndim],
+    )
+    return result if b is None else relay.nn.bias_add(result, b, axis=1)

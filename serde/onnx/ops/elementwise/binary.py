@@ -3,24 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise.convert import cast, chosen, truth
+from serde.onnx.ops.elementwise.convert import (
+    cast,
+    chosen,
+    computed,
+    scalar_like,
+    truth,
+    typed,
+    working,
+)
 from serde.onnx.ops.elementwise.unary import same
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 from serde.relay.shapes import is_float
+
+OPS.exports("equal")(same("Equal"))
+
+
+def _arithmetic(target: str) -> Callable[..., Value]:
+    def export_arithmetic(ctx: Ctx, x: Value, y: Value) -> Value:
+        return computed(ctx, target, x, y)
+
+    return export_arithmetic
+
 
 for _name, _target in {
     "add": "Add",
     "divide": "Div",
-    "equal": "Equal",
     "multiply": "Mul",
     "subtract": "Sub",
 }.items():
-    OPS.exports(_name)(same(_target))
+    OPS.exports(_name)(_arithmetic(_target))
 
 
 def _comparison(target: str) -> Callable[..., Value]:
@@ -36,6 +60,8 @@ def _ordered(ctx: Ctx, x: Value) -> Value:
 
 
 OPS.exports("greater")(_comparison("Greater"))
+
+
 OPS.exports("less")(_comparison("Less"))
 
 
@@ -56,22 +82,6 @@ for _name, _target in {
     "logical_xor": "Xor",
 }.items():
     OPS.exports(_name)(_logical(_target))
-
-
-def _bitwise(target: str, logical: str) -> Callable[..., Value]:
-    def export_bitwise(ctx: Ctx, *operands: Value) -> Value:
-        return ctx.emit(logical if ctx.type(operands[0]).dtype == "bool" else target, *operands)
-
-    return export_bitwise
-
-
-for _name, (_target, _truth) in {
-    "bitwise_and": ("BitwiseAnd", "And"),
-    "bitwise_not": ("BitwiseNot", "Not"),
-    "bitwise_or": ("BitwiseOr", "Or"),
-    "bitwise_xor": ("BitwiseXor", "Xor"),
-}.items():
-    OPS.exports(_name, since=18)(_bitwise(_target, _truth))
 
 
 @OPS.exports("where")
@@ -151,8 +161,18 @@ def export_floor_mod(ctx: Ctx, x: Value, y: Value) -> Value:
     return ctx.emit("Sub", x, ctx.emit("Mul", whole, y))
 
 
+def _widely(ctx: Ctx, export: Callable[[Ctx, Value, Value], Value], x: Value, y: Value) -> Value:
+    """Return what a converter makes of operands in a wider dtype, in their own."""
+    dtype = ctx.type(x).dtype
+    work = working(dtype)
+    wide = (typed(ctx, cast(ctx, each, work), each, work) for each in (x, y))
+    return cast(ctx, export(ctx, *wide), dtype)
+
+
 @OPS.exports("floor_divide")
 def export_floor_divide(ctx: Ctx, x: Value, y: Value) -> Value:
+    if not ctx.takes("Div", ctx.type(x).dtype):
+        return _widely(ctx, export_floor_divide, x, y)
     if is_float(ctx.type(x).dtype):
         return ctx.emit("Floor", ctx.emit("Div", x, y))
     rest = ctx.emit("Mod", x, y, fmod=0)
@@ -161,10 +181,140 @@ def export_floor_divide(ctx: Ctx, x: Value, y: Value) -> Value:
 
 @OPS.exports("trunc_divide")
 def export_trunc_divide(ctx: Ctx, x: Value, y: Value) -> Value:
+    if not ctx.takes("Div", ctx.type(x).dtype):
+        return _widely(ctx, export_trunc_divide, x, y)
     quotient = ctx.emit("Div", x, y)
     if not is_float(ctx.type(x).dtype):
         return quotient
     return ctx.emit("Mul", ctx.emit("Sign", quotient), ctx.emit("Floor", ctx.emit("Abs", quotient)))
+
+
+def aligned(ctx: ImportCtx, x: Expr, y: Expr, axis: int | None, broadcast: bool) -> Expr:
+    """Return `y` with axes of 1 behind, so that its first one stands at `axis` of `x`.
+
+    Before version 7, ONNX broadcasts where asked only, and names the axis.
+    """
+    if not broadcast or axis is None:
+        return y
+    rank, own = ctx.type(x).rank, ctx.type(y).rank
+    following = rank - axis % max(rank, 1) - own
+    if following < 0:
+        raise Unsupported(f"axis {axis} leaves no place for {own} axes in {rank}")
+    return relay.expand_dims(y, axis=own, num_newaxis=following) if following else y
+
+
+BINARY = {
+    "Add": ("add", (7, 13, 14)),
+    "And": ("logical_and", (7,)),
+    "BitwiseAnd": ("bitwise_and", (18,)),
+    "BitwiseOr": ("bitwise_or", (18,)),
+    "BitwiseXor": ("bitwise_xor", (18,)),
+    "Div": ("divide", (7, 13, 14)),
+    "Equal": ("equal", (7, 11, 13, 19)),
+    "Greater": ("greater", (7, 9, 13)),
+    "GreaterOrEqual": ("greater_equal", (12, 16)),
+    "Less": ("less", (7, 9, 13)),
+    "LessOrEqual": ("less_equal", (12, 16)),
+    "Mul": ("multiply", (7, 13, 14)),
+    "Or": ("logical_or", (7,)),
+    "Sub": ("subtract", (7, 13, 14)),
+    "Xor": ("logical_xor", (7,)),
+}
+"""The operator of ONNX: Relay's, and the versions that broadcast as NumPy does."""
+
+
+LEGACY = {
+    "Add": ("add", (1, 6)),
+    "And": ("logical_and", (1,)),
+    "Div": ("divide", (1, 6)),
+    "Equal": ("equal", (1,)),
+    "Greater": ("greater", (1,)),
+    "Less": ("less", (1,)),
+    "Mul": ("multiply", (1, 6)),
+    "Or": ("logical_or", (1,)),
+    "Pow": ("power", (1,)),
+    "Sub": ("subtract", (1, 6)),
+    "Xor": ("logical_xor", (1,)),
+}
+"""The same with the versions that broadcast along a named axis."""
+
+
+def _binary(target: str) -> Callable[..., Expr]:
+    def import_binary(ctx: ImportCtx, x: Expr, y: Expr) -> Expr:
+        return call(target, x, y)
+
+    return import_binary
+
+
+def _legacy(target: str) -> Callable[..., Expr]:
+    def import_legacy(
+        ctx: ImportCtx, x: Expr, y: Expr, *, axis: int | None = None, broadcast: bool = False
+    ) -> Expr:
+        return call(target, x, aligned(ctx, x, y, axis, broadcast))
+
+    return import_legacy
+
+
+for _name, (_target, _versions) in BINARY.items():
+    OPS.imports(_name, since=_versions)(_binary(_target))
+
+
+for _name, (_target, _versions) in LEGACY.items():
+    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_legacy(_target))
+
+
+@OPS.imports("Pow", since=(7, 12, 13, 15))
+def import_pow(ctx: ImportCtx, x: Expr, y: Expr) -> Expr:
+    """The exponent may have a dtype of its own; an integer to a float's power is truncated."""
+    dtype, exponent = ctx.type(x).dtype, ctx.type(y).dtype
+    if dtype == exponent:
+        return relay.power(x, y)
+    if is_float(dtype) or not is_float(exponent):
+        return relay.power(x, relay.cast(y, dtype))
+    return relay.cast(relay.power(relay.cast(x, "float64"), relay.cast(y, "float64")), dtype)
+
+
+@OPS.imports("Mod", since=(10, 13, 28))
+def import_mod(ctx: ImportCtx, x: Expr, y: Expr, *, fmod: bool = False) -> Expr:
+    if fmod:
+        return relay.mod(x, y)
+    if is_float(ctx.type(x).dtype) and ctx.version < 28:
+        raise Unsupported("fmod=0 is for integers only", hint="set fmod=1")
+    return relay.floor_mod(x, y)
+
+
+@OPS.imports("BitShift", since=(11, 28))
+def import_bit_shift(
+    ctx: ImportCtx, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
+) -> Expr:
+    return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
+
+
+@OPS.imports("Where", since=(9, 16))
+def import_where(ctx: ImportCtx, condition: Expr, x: Expr, y: Expr) -> Expr:
+    return relay.where(condition, x, y)
+
+
+def _variadic(target: str) -> Callable[..., Expr]:
+    def import_variadic(ctx: ImportCtx, first: Expr, *others: Expr) -> Expr:
+        return reduce(lambda x, y: call(target, x, y), others, first)
+
+    return import_variadic
+
+
+OPS.imports("Sum", since=(1, 6, 8, 13), ignored=("consumed_inputs",))(_variadic("add"))
+
+
+OPS.imports("Max", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(_variadic("maximum"))
+
+
+OPS.imports("Min", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(_variadic("minimum"))
+
+
+@OPS.imports("Mean", since=(1, 6, 8, 13), ignored=("consumed_inputs",))
+def import_mean(ctx: ImportCtx, first: Expr, *others: Expr) -> Expr:
+    total = reduce(relay.add, others, first)
+    return relay.divide(total, scalar_like(ctx, first, 1 + len(others)))
 
 
 @OPS.exports("left_shift")

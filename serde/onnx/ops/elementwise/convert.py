@@ -5,20 +5,34 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import numpy as np
+import onnx
 from onnx import helper
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
 from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
+FLOAT8 = {
+    "float8_e4m3fn": 448.0,
+    "float8_e4m3fnuz": 240.0,
+    "float8_e5m2": 57344.0,
+    "float8_e5m2fnuz": 57344.0,
+}
+"""Types to which a cast saturates unless told otherwise, with their greatest values."""
+
 
 def cast(ctx: Ctx, x: Value, dtype: AnyValue) -> Value:
-    """Return `x` in another dtype."""
-    return ctx.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    """Return `x` in another dtype; Relay's float8 do not saturate, ONNX's do unless told."""
+    wanted = np.dtype(dtype)
+    saturate = 0 if wanted.name in FLOAT8 else None
+    return ctx.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(wanted), saturate=saturate)
 
 
 def working(dtype: str) -> str:
@@ -29,6 +43,15 @@ def working(dtype: str) -> str:
     if dtype in ("int32", "int64", "float32", "float64"):
         return dtype
     return "float32" if is_float(dtype) else "int64"
+
+
+def computed(ctx: Ctx, op: str, *operands: Value, **attrs: AnyValue) -> Value:
+    """Return what an operator gives, in a wider dtype where it does not take the operands'."""
+    dtype = ctx.type(operands[0]).dtype
+    if ctx.takes(op, dtype):
+        return ctx.emit(op, *operands, **attrs)
+    work = working(dtype)
+    return cast(ctx, ctx.emit(op, *[cast(ctx, x, work) for x in operands], **attrs), dtype)
 
 
 def truth(ctx: Ctx, x: Value) -> Value:
@@ -114,3 +137,50 @@ def filled(ctx: Ctx, shape: Value, value: float, dtype: str) -> Value:
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
     return ctx.emit("ConstantOfShape", shape, value=tensor)
+
+
+def scalar_like(ctx: ImportCtx, x: Expr, value: float) -> Expr:
+    """Return a scalar constant of the dtype of `x`."""
+    return relay.const(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
+
+
+def converted(ctx: ImportCtx, x: Expr, dtype: str, saturate: bool) -> Expr:
+    """Return `x` in another dtype; beyond the range of a float8, its greatest value if asked."""
+    if saturate and dtype in FLOAT8 and is_float(ctx.type(x).dtype):
+        limit = FLOAT8[dtype]
+        x = relay.clip(x, -limit, limit)
+    return relay.cast(x, dtype)
+
+
+@OPS.imports("Cast", since=(6, 9, 13, 19, 21, 23, 24, 25, 28))
+def import_cast(
+    ctx: ImportCtx, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
+) -> Expr:
+    dtype = ctx.dtype(to)
+    if dtype == "float8_e8m0fnu" and round_mode != "nearest":
+        raise Unsupported(f"a cast to float8_e8m0fnu with round_mode={round_mode!r}")
+    return converted(ctx, x, dtype, saturate)
+
+
+@OPS.imports("Cast", since=1)
+def import_cast_v1(ctx: ImportCtx, x: Expr, *, to: str) -> Expr:
+    """The first version names the type."""
+    names = dict(onnx.TensorProto.DataType.items())
+    if to.upper() not in names:
+        raise Unsupported(f"element type {to!r} is unknown")
+    return relay.cast(x, ctx.dtype(names[to.upper()]))
+
+
+@OPS.imports("CastLike", since=(15, 19, 21, 23, 24, 25))
+def import_cast_like(
+    ctx: ImportCtx, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
+) -> Expr:
+    dtype = ctx.type(target).dtype
+    if dtype == "float8_e8m0fnu" and round_mode != "nearest":
+        raise Unsupported(f"a cast to float8_e8m0fnu with round_mode={round_mode!r}")
+    return converted(ctx, x, dtype, saturate)
+
+
+@OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
+def import_identity(ctx: ImportCtx, x: Expr) -> Expr:
+    return x

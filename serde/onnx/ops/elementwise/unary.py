@@ -7,10 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise.convert import cast, filled
+from serde.onnx.ops.elementwise.convert import cast, computed, filled, scalar_like
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 from serde.relay.shapes import is_float
 
 SAME = {
@@ -47,8 +51,15 @@ def same(target: str) -> Callable[..., Value]:
     return export_same
 
 
+def _function(target: str) -> Callable[..., Value]:
+    def export_function(ctx: Ctx, x: Value) -> Value:
+        return computed(ctx, target, x)
+
+    return export_function
+
+
 for _name, _target in SAME.items():
-    OPS.exports(_name)(same(_target))
+    OPS.exports(_name)(_function(_target))
 
 
 def _of_floats(target: str) -> Callable[..., Value]:
@@ -60,6 +71,8 @@ def _of_floats(target: str) -> Callable[..., Value]:
 
 
 OPS.exports("ceil")(_of_floats("Ceil"))
+
+
 OPS.exports("floor")(_of_floats("Floor"))
 
 
@@ -144,6 +157,112 @@ def export_clip(ctx: Ctx, x: Value, *, a_min: float, a_max: float) -> Value:
         return ctx.emit("Clip", x, low, high)
     above = ctx.emit("Where", ctx.emit("Less", x, low), low, x)
     return ctx.emit("Where", ctx.emit("Less", high, above), high, above)
+
+
+UNARY = {
+    "Abs": ("abs", (1, 6, 13)),
+    "Acos": ("acos", (7, 22)),
+    "Acosh": ("acosh", (9, 22)),
+    "Asin": ("asin", (7, 22)),
+    "Asinh": ("asinh", (9, 22)),
+    "Atan": ("atan", (7, 22)),
+    "Atanh": ("atanh", (9, 22)),
+    "Ceil": ("ceil", (1, 6, 13)),
+    "Cos": ("cos", (7, 22)),
+    "Cosh": ("cosh", (9, 22)),
+    "Erf": ("erf", (9, 13)),
+    "Exp": ("exp", (1, 6, 13)),
+    "Floor": ("floor", (1, 6, 13)),
+    "IsNaN": ("isnan", (9, 13, 20)),
+    "Log": ("log", (1, 6, 13)),
+    "Neg": ("negative", (1, 6, 13)),
+    "Sigmoid": ("sigmoid", (1, 6, 13)),
+    "Sign": ("sign", (9, 13)),
+    "Sin": ("sin", (7, 22)),
+    "Sinh": ("sinh", (9, 22)),
+    "Sqrt": ("sqrt", (1, 6, 13)),
+    "Tan": ("tan", (7, 22)),
+    "Tanh": ("tanh", (1, 6, 13)),
+}
+"""The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
+
+
+def _unary(target: str) -> Callable[..., Expr]:
+    def import_unary(ctx: ImportCtx, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_unary
+
+
+for _name, (_target, _versions) in UNARY.items():
+    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_unary(_target))
+
+
+@OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
+def import_reciprocal(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, x, 1), x)
+
+
+@OPS.imports("Round", since=(11, 22))
+def import_round(ctx: ImportCtx, x: Expr) -> Expr:
+    """ONNX rounds a half to even, Relay away from zero: there, it is corrected to even."""
+    whole = relay.floor(x)
+    rest = relay.subtract(x, whole)
+    half = scalar_like(ctx, x, 0.5)
+    is_odd = relay.not_equal(
+        whole, relay.multiply(relay.floor(relay.multiply(whole, half)), scalar_like(ctx, x, 2))
+    )
+    up = relay.logical_or(
+        relay.greater(rest, half), relay.logical_and(relay.equal(rest, half), is_odd)
+    )
+    rounded = relay.add(whole, relay.cast(up, ctx.type(x).dtype))
+    return relay.where(relay.isfinite(x), rounded, x)
+
+
+@OPS.imports("IsInf", since=(10, 20))
+def import_isinf(
+    ctx: ImportCtx, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
+) -> Expr:
+    found = relay.isinf(x)
+    zero = scalar_like(ctx, x, 0)
+    if not detect_negative:
+        found = relay.logical_and(found, relay.greater(x, zero))
+    if not detect_positive:
+        found = relay.logical_and(found, relay.less(x, zero))
+    return found
+
+
+@OPS.imports("Not")
+def import_not(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.logical_not(x)
+
+
+@OPS.imports("BitwiseNot", since=18)
+def import_bitwise_not(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.bitwise_not(x)
+
+
+@OPS.imports("Clip", since=(1, 6), ignored=("consumed_inputs",))
+def import_clip_v1(
+    ctx: ImportCtx, x: Expr, *, min: float | None = None, max: float | None = None
+) -> Expr:
+    low = None if min is None else scalar_like(ctx, x, min)
+    high = None if max is None else scalar_like(ctx, x, max)
+    return import_clip(ctx, x, low, high)
+
+
+@OPS.imports("Clip", since=(11, 12, 13))
+def import_clip(ctx: ImportCtx, x: Expr, min: Expr | None = None, max: Expr | None = None) -> Expr:
+    """Bounds that are not constant, or cross, are a maximum and then a minimum."""
+    low, high = (None if bound is None else ctx.known(bound) for bound in (min, max))
+    is_fixed = (min is None or low is not None) and (max is None or high is not None)
+    if is_fixed and is_float(ctx.type(x).dtype):
+        a_min = -math.inf if low is None else float(low.item())
+        a_max = math.inf if high is None else float(high.item())
+        if a_min <= a_max:
+            return relay.clip(x, a_min, a_max)
+    result = x if min is None else relay.maximum(x, min)
+    return result if max is None else relay.minimum(result, max)
 
 
 @OPS.exports("sign")

@@ -7,11 +7,15 @@ from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
 
 
 @OPS.exports("take")
@@ -102,6 +106,91 @@ def export_gather_nd(
     wide = integers(ctx, indices)
     moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
     return _gathered(ctx, x, moved, rank, batch_dims)
+
+
+@OPS.imports("Slice", since=1)
+def import_slice_v1(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+) -> Expr:
+    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
+
+
+@OPS.imports("Slice", since=(10, 11, 13))
+def import_slice(
+    ctx: ImportCtx,
+    x: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """An end that is the length of its axis is every end behind it."""
+    (count,) = ctx.static_shape(starts)
+    if axes is not None and not ctx.is_constant(axes):
+        return _sliced_at(ctx, x, starts, ends, axes, steps)
+    places = tuple(range(count)) if axes is None else ctx.ints(axes)
+    lengths = [ctx.type(x).shape[place] for place in places]
+    bounds = []
+    for bound in (starts, ends):
+        found = ctx.dims(bound)
+        if found is not None and bound is ends:
+            pairs = zip(found, lengths, strict=True)
+            found = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
+        known = found is not None and all(isinstance(each, int) for each in found)
+        bounds.append(found if known else bound)
+    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
+    return relay.strided_slice(x, *bounds, step, axes=places)
+
+
+def _sliced_at(
+    ctx: ImportCtx, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
+) -> Expr:
+    """Slice axes that are computed: all of them, those that are not named whole."""
+    rank = ctx.type(x).rank
+    places = relay.floor_mod(relay.cast(axes, "int64"), relay.const(np.array(rank, np.int64)))
+    rows = relay.equal(relay.expand_dims(places, axis=0), relay.const(np.arange(rank)[:, None]))
+    named = relay.any(rows, axis=(1,))
+    ones = relay.ones_like(axes) if steps is None else steps
+    bounds = []
+    for bound, default in ((starts, 0), (ends, FAR), (ones, 1)):
+        wide = relay.where(rows, relay.cast(bound, "int64"), relay.const(np.int64(0)))
+        given = relay.sum(wide, axis=(1,))
+        bounds.append(relay.where(named, given, relay.const(np.int64(default))))
+    return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
+
+
+FAR = 2**62
+"""An end behind every axis."""
+
+
+@OPS.imports("Gather", since=(1, 11, 13))
+def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """ONNX counts negative indices from the end, which is to wrap around once."""
+    length = ctx.type(x).shape[axis]
+    known = ctx.known(indices)
+    if known is not None and isinstance(length, int):
+        if known.size and not -length <= known.min() <= known.max() < length:
+            raise Unsupported(f"an index outside a length of {length}")
+        return relay.take(x, relay.const(known % max(length, 1)), axis=axis, mode="fast")
+    return relay.take(x, indices, axis=axis, mode="wrap")
+
+
+@OPS.imports("GatherElements", since=(11, 13))
+def import_gather_elements(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return relay.gather(x, axis, indices)
+
+
+@OPS.imports("GatherND", since=(11, 12, 13))
+def import_gather_nd(ctx: ImportCtx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    rank = ctx.type(indices).rank
+    moved = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
+    return relay.gather_nd(x, moved, batch_dims=batch_dims)
 
 
 def _gathered(ctx: Ctx, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:

@@ -9,6 +9,8 @@ from typing import Literal
 
 import numpy as np
 
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
@@ -96,6 +98,9 @@ def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
     """
+    whole = length if isinstance(length, int) else out
+    if 8 * out * (-(-whole // out) + 1) > MAX_INLINE_BYTES:
+        raise Unsupported(f"{out} parts of an axis of {length} are too large to write")
     if isinstance(length, int):
         number = np.arange(out)
         starts = number * length // out
@@ -104,9 +109,9 @@ def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
         inside = places < stops[:, None]
         own = np.minimum(places, stops[:, None] - 1)
         return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)
-    whole, parts = ctx.shape([length]), ctx.ints([out])
-    first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), whole), parts)
-    reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), whole)
+    total, parts = ctx.shape([length]), ctx.ints([out])
+    first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), total), parts)
+    reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), total)
     stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
     count = ctx.emit("Sub", stop, first)
     most = reduce(ctx, "ReduceMax", count, [0], False)

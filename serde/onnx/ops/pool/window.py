@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import add
+from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.conv.direct import AutoPad, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast, comparable, widened, working
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr
 from serde.relay.op.pool.reduction import lowest
 from serde.relay.shapes import is_float, pool_dim
 from serde.weights import Array
@@ -247,6 +253,8 @@ def _global(op: str) -> Callable[..., Value]:
 
 
 OPS.exports("nn.global_max_pool2d")(_global("GlobalMaxPool"))
+
+
 OPS.exports("nn.global_avg_pool2d")(_global("GlobalAveragePool"))
 
 
@@ -283,3 +291,118 @@ def export_lp_pool(
         ceil_mode=int(ceil_mode) if late else None,
     )
     return arranged(ctx, result, "NC" + SPATIAL[ndim], layout)
+
+
+def windowed(
+    ctx: ImportCtx,
+    x: Expr,
+    kernel: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+    auto_pad: AutoPad,
+    ceil_mode: bool,
+) -> tuple[dict[str, AnyValue], tuple[int, ...]]:
+    """Return a pooling's attributes, and how far its windows reach past the padding.
+
+    ONNX leaves out a window that would start behind the data, which Relay's ``ceil_mode``
+    does not; where that matters there is none, and the windows reach past the padding.
+    """
+    ndim = ctx.type(x).rank - 2
+    if ndim not in SPATIAL or len(kernel) != ndim:
+        raise Unsupported(f"a window of {list(kernel)} over {ndim} axes")
+    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+    padding = padding_of(ctx, x, kernel, steps, gaps, pads, auto_pad)
+    attrs: dict[str, AnyValue] = {
+        "pool_size": kernel,
+        "strides": steps,
+        "dilation": gaps,
+        "padding": padding,
+        "layout": "NC" + SPATIAL[ndim],
+        "ceil_mode": ceil_mode and auto_pad in ("NOTSET", "VALID"),
+    }
+    past = [0] * ndim
+    drops = False
+    for axis, (length, step) in enumerate(zip(ctx.type(x).shape[2:], steps, strict=True)):
+        before, after = padding[axis], padding[ndim + axis]
+        reach = (kernel[axis] - 1) * gaps[axis] + 1
+        if not attrs["ceil_mode"] or (not after and step <= reach - before):
+            continue
+        if not isinstance(length, int):
+            raise Unsupported("ceil_mode beside padding needs fixed lengths")
+        count = -(-(length + before + after - reach) // step) + 1
+        fewer = (count - 1) * step >= length + before
+        drops = drops or fewer
+        past[axis] = max(0, (count - 1 - fewer) * step + reach - length - before - after)
+    if not drops:
+        return attrs, (0,) * ndim
+    return {**attrs, "ceil_mode": False}, tuple(past)
+
+
+def beyond(padding: Sequence[int], past: Sequence[int]) -> tuple[int, ...]:
+    """Return pads with `past` added behind the axes."""
+    ndim = len(past)
+    return (*padding[:ndim], *map(add, padding[ndim:], past))
+
+
+@OPS.imports("MaxPool", since=(1, 8, 10, 11, 12, 22))
+def import_max_pool(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    kernel_shape: tuple[int, ...],
+    auto_pad: AutoPad = "NOTSET",
+    ceil_mode: bool = False,
+    dilations: tuple[int, ...] = (),
+    pads: tuple[int, ...] = (),
+    storage_order: bool = False,
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    if ctx.wants(1):
+        raise Unsupported("the places of the greatest values")
+    attrs, past = windowed(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    build = getattr(relay.nn, f"max_pool{len(kernel_shape)}d")
+    return build(x, **{**attrs, "padding": beyond(attrs["padding"], past)})
+
+
+@OPS.imports("AveragePool", since=(1, 7, 10, 11, 19, 22))
+def import_average_pool(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    kernel_shape: tuple[int, ...],
+    auto_pad: AutoPad = "NOTSET",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+    dilations: tuple[int, ...] = (),
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    """What lies past the padding is never counted: with padding that is, it becomes data."""
+    attrs, past = windowed(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    build = getattr(relay.nn, f"avg_pool{len(kernel_shape)}d")
+    if count_include_pad and (attrs["ceil_mode"] or any(past)):
+        ndim, padding = len(kernel_shape), attrs["padding"]
+        around = [(0, 0), (0, 0), *zip(padding[:ndim], padding[ndim:], strict=True)]
+        x = relay.nn.pad(x, around, scalar_like(ctx, x, 0))
+        attrs["padding"] = (0,) * (2 * ndim)
+        count_include_pad = False
+    attrs["padding"] = beyond(attrs["padding"], past)
+    return build(x, **attrs, count_include_pad=count_include_pad)
+
+
+def _global_import(name: str, fold: Callable[..., Expr]) -> Callable[..., Expr]:
+    def import_global(ctx: ImportCtx, x: Expr) -> Expr:
+        """Over other than two axes it is a reduction."""
+        rank = ctx.type(x).rank
+        if rank == 4:
+            return getattr(relay.nn, name)(x)
+        return fold(x, axis=tuple(range(2, rank)), keepdims=True)
+
+    return import_global
+
+
+OPS.imports("GlobalMaxPool", since=(1, 22))(_global_import("global_max_pool2d", relay.max))
+
+
+OPS.imports("GlobalAveragePool", since=(1, 22))(_global_import("global_avg_pool2d", relay.mean))

@@ -5,12 +5,18 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import numpy as np
+import onnx
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled, widened, working
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 
 
 @OPS.exports("shape_of")
@@ -53,6 +59,80 @@ def export_full(
     if value.data is not None:
         return filled(ctx, ctx.shape(result.shape), value.data.item(), result.dtype)
     return ctx.emit("Expand", cast(ctx, value, result.dtype), ctx.shape(result.shape))
+
+
+@OPS.imports("Constant", since=(1, 9))
+def import_constant_v1(ctx: ImportCtx, *, value: onnx.TensorProto) -> Expr:
+    return ctx.tensor(value)
+
+
+@OPS.imports("Constant", since=(11, 12, 13, 19, 21, 23, 24, 25))
+def import_constant(
+    ctx: ImportCtx,
+    *,
+    value: onnx.TensorProto | None = None,
+    sparse_value: onnx.SparseTensorProto | None = None,
+    value_float: float | None = None,
+    value_floats: tuple[float, ...] | None = None,
+    value_int: int | None = None,
+    value_ints: tuple[int, ...] | None = None,
+    value_string: str | None = None,
+    value_strings: tuple[str, ...] | None = None,
+) -> Expr:
+    if value is not None:
+        return ctx.tensor(value)
+    if sparse_value is not None:
+        return ctx.sparse_tensor(sparse_value)
+    if value_string is not None or value_strings is not None:
+        raise Unsupported("a tensor of strings has no counterpart in Relay")
+    for number, dtype in (
+        (value_float, "float32"),
+        (value_floats, "float32"),
+        (value_int, "int64"),
+        (value_ints, "int64"),
+    ):
+        if number is not None:
+            return relay.const(np.array(number, dtype))
+    raise Unsupported("a constant without a value")
+
+
+@OPS.imports("ConstantOfShape", since=(9, 20, 21, 23, 24, 25))
+def import_constant_of_shape(
+    ctx: ImportCtx, shape: Expr, *, value: onnx.TensorProto | None = None
+) -> Expr:
+    filler = relay.const(np.zeros((), np.float32))
+    if value is not None:
+        filler = relay.reshape(ctx.tensor(value), newshape=())
+    return filled_with(ctx, ctx.fold(filler), shape)
+
+
+def filled_with(ctx: ImportCtx, value: Expr, shape: Expr) -> Expr:
+    """Return a tensor whose shape a tensor holds and whose elements are a scalar."""
+    dims = ctx.dims(shape)
+    if dims is not None:
+        return relay.full(value, dims, ctx.type(value).dtype)
+    return call("dyn.full", value, shape, dtype=ctx.type(value).dtype)
+
+
+@OPS.imports("Shape", since=(1, 13))
+def import_shape_v1(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.shape_of(x, dtype="int64")
+
+
+@OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
+def import_shape(ctx: ImportCtx, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+    """ONNX clamps both ends to the axes there are."""
+    rank = ctx.type(x).rank
+    first, last = (max(0, e + rank if e < 0 else e) for e in (start, rank if end is None else end))
+    shape = relay.shape_of(x, dtype="int64")
+    if (first, last) == (0, rank):
+        return shape
+    return relay.strided_slice(shape, [min(first, rank)], [max(min(last, rank), first)])
+
+
+@OPS.imports("Size", since=(1, 13, 19, 21, 23, 24, 25))
+def import_size(ctx: ImportCtx, x: Expr) -> Expr:
+    return relay.ndarray_size(x, dtype="int64")
 
 
 @OPS.exports("arange")

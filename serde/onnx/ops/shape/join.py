@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.shape.reshape import along, lengths, unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
 from serde.relay.types import TupleType
 
 
@@ -54,6 +59,101 @@ def export_split(
     if ctx.version >= 13:
         return ctx.emit_tuple("Split", x, ctx.shape(lengths), outputs=parts, axis=place)
     raise Unsupported("a split of a dynamic axis at given places needs version 13")
+
+
+@OPS.imports("Concat", since=1)
+def import_concat_v1(ctx: ImportCtx, first: Expr, *others: Expr, axis: int = 1) -> Expr:
+    return import_concat(ctx, first, *others, axis=axis)
+
+
+@OPS.imports("Concat", since=(4, 11, 13))
+def import_concat(ctx: ImportCtx, first: Expr, *others: Expr, axis: int) -> Expr:
+    return relay.concatenate((first, *others), axis) if others else first
+
+
+@OPS.imports("Split", since=1)
+def import_split_v1(
+    ctx: ImportCtx,
+    x: Expr,
+    lengths: Expr | None = None,
+    *,
+    axis: int = 0,
+    split: tuple[int, ...] = (),
+) -> list[Expr]:
+    return parts(ctx, x, axis, ctx.ints(lengths) if lengths is not None else split)
+
+
+@OPS.imports("Split", since=(2, 11))
+def import_split_v2(
+    ctx: ImportCtx, x: Expr, *, axis: int = 0, split: tuple[int, ...] = ()
+) -> list[Expr]:
+    return parts(ctx, x, axis, split)
+
+
+@OPS.imports("Split", since=13)
+def import_split_v13(
+    ctx: ImportCtx, x: Expr, split: Expr | None = None, *, axis: int = 0
+) -> list[Expr]:
+    return import_split(ctx, x, split, axis=axis)
+
+
+@OPS.imports("Split", since=18)
+def import_split(
+    ctx: ImportCtx,
+    x: Expr,
+    split: Expr | None = None,
+    *,
+    axis: int = 0,
+    num_outputs: int | None = None,
+) -> list[Expr]:
+    """Of a length that has no equal parts, the last is the shorter one."""
+    if split is not None:
+        if not ctx.is_constant(split):
+            return _dynamic_parts(ctx, x, axis, split)
+        return parts(ctx, x, axis, ctx.ints(split))
+    length, count = ctx.type(x).shape[axis], num_outputs or ctx.declared
+    if not isinstance(length, int) or length % count == 0:
+        return parts(ctx, x, axis, (), count)
+    each = -(-length // count)
+    return parts(ctx, x, axis, [each] * (count - 1) + [length - each * (count - 1)])
+
+
+def parts(
+    ctx: ImportCtx, x: Expr, axis: int, lengths: Sequence[int], count: int | None = None
+) -> list[Expr]:
+    """Return consecutive parts of `x`, of these lengths or all alike."""
+    if not lengths:
+        return list(relay.split(x, count or ctx.declared, axis))
+    if len(lengths) == 1:
+        return [x]
+    return list(relay.split(x, list(accumulate(lengths))[:-1], axis))
+
+
+def _dynamic_parts(ctx: ImportCtx, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
+    """Lengths that are computed cut one part after the other."""
+    (count,) = ctx.static_shape(lengths)
+    place = axis % ctx.type(x).rank
+    start = relay.const(np.zeros(1, ctx.type(lengths).dtype))
+    found = []
+    for index in range(count):
+        stop = relay.add(start, relay.strided_slice(lengths, [index], [index + 1]))
+        found.append(relay.strided_slice(x, start, stop, axes=[place]))
+        start = stop
+    return found
+
+
+@OPS.imports("Tile", since=(6, 13))
+def import_tile(ctx: ImportCtx, x: Expr, repeats: Expr) -> Expr:
+    return relay.tile(x, ctx.ints(repeats) if ctx.is_constant(repeats) else repeats)
+
+
+@OPS.imports("Tile", since=1)
+def import_tile_v1(ctx: ImportCtx, x: Expr, tiles: Expr, axis: Expr) -> Expr:
+    """The first version repeats one axis."""
+    place, count = (int(ctx.constant(each).item()) for each in (axis, tiles))
+    reps = [1] * ctx.type(x).rank
+    reps[place] = count
+    return relay.tile(x, reps)
 
 
 @OPS.exports("meshgrid")

@@ -6,15 +6,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim, product
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 
 
 def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
+    if not axes:
+        return x
     if ctx.version >= 13:
         return ctx.emit("Unsqueeze", x, ctx.ints(axes))
     return ctx.emit("Unsqueeze", x, axes=list(axes))
@@ -22,6 +30,8 @@ def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
 
 def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Drop axes of length 1; their places are an attribute before 13."""
+    if not axes:
+        return x
     if ctx.version >= 13:
         return ctx.emit("Squeeze", x, ctx.ints(axes))
     return ctx.emit("Squeeze", x, axes=list(axes))
@@ -48,6 +58,16 @@ def along(ctx: Ctx, x: Value, axis: int, rank: int) -> Value:
     return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
 
 
+def require_short(count: int, what: str) -> None:
+    """Refuse a table of `count` int64 that is too large to stand in the graph.
+
+    Raises:
+        Unsupported: It is; the message names it as `what`.
+    """
+    if count * 8 > MAX_INLINE_BYTES:
+        raise Unsupported(f"{what}, whose table of {count} places is too large to write")
+
+
 def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible.
 
@@ -61,6 +81,77 @@ def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
     if codes is not None:
         return ctx.emit("Reshape", x, ctx.ints(codes))
     return ctx.emit("Reshape", x, ctx.shape(dims))
+
+
+@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+def import_flatten(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+    shape = ctx.type(x).shape
+    place = axis + len(shape) if axis < 0 else axis
+    if place == 1 and len(shape) > 1:
+        return relay.nn.batch_flatten(x)
+    parts = [product(shape[:place]), product(shape[place:])]
+    if all(isinstance(part, Any) for part in parts):
+        raise Unsupported(f"both parts of {shape} are without a length or a name")
+    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
+
+
+@OPS.imports("Unsqueeze", since=(1, 11))
+def import_unsqueeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...]) -> Expr:
+    return unsqueezed(ctx, x, axes)
+
+
+@OPS.imports("Unsqueeze", since=(13, 21, 23, 24, 25))
+def import_unsqueeze(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
+    if ctx.is_constant(axes):
+        return unsqueezed(ctx, x, ctx.ints(axes))
+    if ctx.type(axes).size == 1:
+        return call("dyn.expand_dims", x, axes)
+    return _unsqueezed_at(ctx, x, axes)
+
+
+def _unsqueezed_at(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
+    """Return `x` with axes of 1 at places that are computed: they become its new shape."""
+    (count,) = ctx.static_shape(axes)
+    rank = ctx.type(x).rank + count
+    length = relay.const(np.array(rank, np.int64))
+    places = relay.floor_mod(relay.cast(axes, "int64"), length)
+    rows = relay.equal(relay.expand_dims(places, axis=1), relay.const(np.arange(rank)))
+    is_new = relay.any(rows, axis=(0,))
+    old = relay.cast(relay.logical_not(is_new), "int64")
+    before = relay.subtract(relay.cumsum(old, axis=0), relay.const(np.int64(1)))
+    lengths = relay.take(relay.shape_of(x, "int64"), before, axis=0, mode="clip")
+    shape = relay.where(is_new, relay.const(np.int64(1)), lengths)
+    return call("dyn.reshape", x, shape, allowzero=True)
+
+
+def unsqueezed(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
+    """Return `x` with axes of 1 at these places of the result."""
+    rank = ctx.type(x).rank + len(axes)
+    places = sorted(axis % rank for axis in axes)
+    if len(set(places)) < len(places):
+        raise Unsupported(f"axes {list(axes)} name a place twice")
+    start = 0
+    while start < len(places):
+        stop = start + 1
+        while stop < len(places) and places[stop] == places[stop - 1] + 1:
+            stop += 1
+        x = relay.expand_dims(x, axis=places[start], num_newaxis=stop - start)
+        start = stop
+    return x
+
+
+@OPS.imports("Squeeze", since=(1, 11))
+def import_squeeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
+    return relay.squeeze(x, axis=axes)
+
+
+@OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
+def import_squeeze(ctx: ImportCtx, x: Expr, axes: Expr | None = None) -> Expr:
+    if axes is None:
+        return relay.squeeze(x, axis=None)
+    if ctx.is_constant(axes):
+        return relay.squeeze(x, axis=ctx.ints(axes))
+    return call("dyn.squeeze", x, axes)
 
 
 def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
@@ -144,3 +235,28 @@ def export_squeeze(ctx: Ctx, x: Value, *, axis: tuple[int, ...] | None) -> Value
 def integers(ctx: Ctx, x: Value) -> Value:
     """Return a tensor of integers as int64, which ONNX takes for shapes."""
     return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)
+
+
+@OPS.imports("Reshape", since=1, ignored=("consumed_inputs",))
+def import_reshape_v1(ctx: ImportCtx, x: Expr, *, shape: tuple[int, ...]) -> Expr:
+    return relay.reshape(x, shape)
+
+
+@OPS.imports("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
+def import_reshape(ctx: ImportCtx, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
+    return in_shape(ctx, x, shape, allowzero)
+
+
+def in_shape(ctx: ImportCtx, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
+    """Return `x` in the shape that a tensor holds in ONNX's codes.
+
+    One length that is not known is what remains.
+    """
+    dims = ctx.partial_dims(shape)
+    if dims is not None:
+        codes: list[Dim | int] = [-1 if isinstance(dim, Any) else dim for dim in dims]
+        if any(isinstance(code, int) and code < -1 for code in codes):
+            raise Unsupported(f"a shape of {list(codes)}")
+        if sum(type(code) is int and code == -1 for code in codes) <= 1:
+            return relay.reshape(x, codes, allowzero=allowzero)
+    return call("dyn.reshape", x, shape, allowzero=allowzero)

@@ -1,0 +1,86 @@
+"""Sparse tensors of ONNX, filled up row by row when they are read.
+
+Source: onnx.proto, ``SparseTensorProto``: values, and for each either its place in the
+row-major order of the dense tensor or its place along every axis, ascending.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from serde.errors import FormatError
+from serde.limits import MAX_ARCHIVE_RATIO, MAX_INLINE_BYTES
+from serde.weights import Array, Weight, numpy_dtype
+
+__all__ = ["SparseWeight"]
+
+
+class SparseWeight(Weight):
+    """A tensor of which a file holds only some values; the others are zero.
+
+    Args:
+        name: Its name, for messages.
+        shape: Lengths of the axes of the dense tensor.
+        values: The values: ``(n,)``.
+        indices: Their places, int64: ``(n,)`` or ``(n, rank)``.
+
+    Raises:
+        FormatError: The parts do not fit, or the dense tensor would be out of proportion to
+            what is stored.
+    """
+
+    sparse = True
+
+    def __init__(self, name: str, shape: tuple[int, ...], values: Weight, indices: Weight) -> None:
+        self.shape = shape
+        self.dtype = values.dtype
+        self._name = name
+        self._values = values
+        self._stored = indices
+        wanted = ((values.size,), (values.size, len(shape)))
+        if len(values.shape) != 1 or indices.dtype != "int64" or indices.shape not in wanted:
+            raise self._error(
+                f"{values.dtype}{list(values.shape)} values do not fit "
+                f"{indices.dtype}{list(indices.shape)} indices"
+            )
+        if any(length < 0 for length in shape):
+            raise self._error(f"an axis of negative length in {list(shape)}")
+        stored = values.nbytes + indices.nbytes
+        if self.nbytes > max(MAX_INLINE_BYTES, MAX_ARCHIVE_RATIO * stored):
+            raise self._error(f"{stored} stored bytes claim a tensor of {self.nbytes} bytes")
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return entries `start` to `stop` of axis 0, zeros where nothing is stored.
+
+        Raises:
+            FormatError: The indices are out of order or range.
+        """
+        row = math.prod(self.shape[1:])
+        shape = (stop - start, *self.shape[1:]) if self.shape else ()
+        dense = np.zeros((stop - start) * row, numpy_dtype(self.dtype))
+        bounds = (start * row, stop * row)
+        low, high = (int(place) for place in np.searchsorted(self._places, bounds))
+        if low < high:
+            dense[self._places[low:high] - bounds[0]] = self._values.rows(low, high)
+        return dense.reshape(shape)
+
+    @cached_property
+    def _places(self) -> Array:
+        places = self._stored.array()
+        if places.ndim == 2:
+            lengths = np.array(self.shape, np.int64)
+            if (places < 0).any() or (places >= lengths).any():
+                raise self._error("an index is out of range")
+            steps = np.array([math.prod(self.shape[i + 1 :]) for i in range(len(self.shape))])
+            places = places @ steps.astype(np.int64)
+        if places.size and (places[0] < 0 or places[-1] >= self.size):
+            raise self._error("an index is out of range")
+        if (np.diff(places) <= 0).any():
+            raise self._error("the indices do not ascend")
+        return places
+
+    def _error(self, message: str) -> FormatError:
+        return FormatError(f"sparse tensor {self._name!r}: {message}")

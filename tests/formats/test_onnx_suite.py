@@ -1,0 +1,86 @@
+"""The backend suite of the onnx package, through import and through import and export."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+from support.gaps import case as gap_case
+from support.gaps import unknown_gaps
+from support.onnx_suite import (
+    SuiteCase,
+    check_export,
+    check_import,
+    frozen,
+    left_out,
+    load_cases,
+)
+
+import serde
+from serde.errors import UnsupportedModelError
+from serde.onnx.ops import TABLES
+
+CASES = load_cases()
+COUNTED = [each for each in CASES if left_out(each) is None]
+
+
+def importable(case: SuiteCase) -> bool:
+    """Whether every operator of a case has an importer at some version."""
+    known = {
+        f"{domain}.{op}" if domain else op
+        for domain, table in TABLES.items()
+        for op, _ in table.imported()
+    }
+    return set(case.operators) - _own_functions(case) <= known
+
+
+def _own_functions(case: SuiteCase) -> set[str]:
+    return {f"{each.domain}.{each.name}" for each in case.model().functions}
+
+
+def chosen(suite: str) -> list[Any]:
+    """The cases that can be expected to pass; one in eight of them, small nets only, is quick."""
+    found = []
+    for place, each in enumerate(COUNTED):
+        if not importable(each):
+            continue
+        param = gap_case(suite, each.name, each)
+        if place % 8 or each.kind == "real":
+            param = pytest.param(each, id=each.name, marks=[*param.marks, pytest.mark.slow])
+        found.append(param)
+    return found
+
+
+def test_the_suite_is_whole() -> None:
+    assert len(CASES) >= 1500
+    assert len(COUNTED) > 0.95 * len(CASES)
+
+
+@pytest.mark.parametrize("suite", ["onnx-import", "onnx-import-frozen", "onnx-again"])
+def test_gaps_name_cases(suite: str) -> None:
+    assert unknown_gaps(suite, {each.name for each in COUNTED}) == []
+
+
+@pytest.mark.parametrize("case", chosen("onnx-import"))
+def test_import(case: SuiteCase) -> None:
+    check_import(case)
+
+
+@pytest.mark.parametrize("case", chosen("onnx-import-frozen"))
+def test_import_with_constants(case: SuiteCase) -> None:
+    check_import(frozen(case))
+
+
+@pytest.mark.parametrize("case", chosen("onnx-again"))
+def test_import_and_export(case: SuiteCase) -> None:
+    pytest.importorskip("onnxruntime")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_export(case, serde.to_relay(case.model()))
+
+
+def test_a_refusal_names_the_operators() -> None:
+    refused = next(each for each in CASES if left_out(each) == "ai.onnx.ml")
+    with pytest.raises(UnsupportedModelError, match=r"domain 'ai\.onnx\.ml' are not read"):
+        serde.to_relay(refused.model())

@@ -1,0 +1,323 @@
+"""The backend suite inside the onnx package: its cases, and how a conversion fares on one."""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
+from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
+from support.runtime import newest_runtime_opset, open_session
+
+import serde
+from serde.onnx.versions import LOWEST_TARGET
+from serde.relay.interpreter import run
+from serde.relay.model import RelayModel
+
+KINDS = ("node", "simple", "real", "pytorch-converted", "pytorch-operator")
+
+RANDOM = frozenset(
+    {
+        "Bernoulli",
+        "Multinomial",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+    }
+)
+"""Operators whose results are judged by shape, dtype and range."""
+
+
+@dataclass(frozen=True)
+class SuiteCase:
+    """One test of the suite.
+
+    Attributes:
+        name: Its name, without ``test_``.
+        kind: Its group.
+        model: Makes the model.
+        data: Makes the sets of inputs and outputs.
+        rtol: Relative tolerance that the suite gives it.
+        atol: Absolute tolerance.
+    """
+
+    name: str
+    kind: str
+    model: Any
+    data: Any
+    rtol: float
+    atol: float
+
+    @property
+    def expanded(self) -> bool:
+        """Whether it is the body of an operator that ONNX defines by others."""
+        return "_expanded" in self.name
+
+    @property
+    def operators(self) -> list[str]:
+        """The operators of the graph, sorted, those of subgraphs included."""
+        return sorted(set(_operators(self.model())))
+
+
+def load_cases() -> list[SuiteCase]:
+    """All cases, by group and name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [
+            _case(each, kind)
+            for kind in KINDS
+            for each in sorted(load_model_tests(kind=kind), key=lambda each: each.name)
+        ]
+
+
+def _case(test: Any, kind: str) -> SuiteCase:
+    name = re.sub("^test_", "", test.name)
+    if kind == "node":
+        return SuiteCase(
+            name, kind, lambda: test.model, lambda: _arrays(test.data_sets), test.rtol, test.atol
+        )
+    if kind == "real":
+        path = Path(onnx.__file__).parent.parent / test.url
+        load = functools.partial(onnx.load, path)
+        return SuiteCase(name, kind, load, lambda: [_light_data(path)], test.rtol, test.atol)
+    folder = Path(test.model_dir)
+    load = functools.partial(onnx.load, folder / "model.onnx")
+    return SuiteCase(name, kind, load, lambda: _stored_data(folder, load()), test.rtol, test.atol)
+
+
+def _arrays(sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]) -> list[tuple[list, list]]:
+    return [([_array(x) for x in xs], [_array(y) for y in ys]) for xs, ys in sets]
+
+
+def _array(value: Any) -> Any:
+    """The value of a message, and a number as an array; anything else as it is."""
+    if isinstance(value, onnx.TensorProto):
+        return numpy_helper.to_array(value)
+    if isinstance(value, onnx.SequenceProto):
+        return numpy_helper.to_list(value)
+    if isinstance(value, onnx.OptionalProto):
+        return numpy_helper.to_optional(value)
+    return np.asarray(value) if isinstance(value, (np.generic, int, float)) else value
+
+
+def _light_data(path: Path) -> tuple[list[Any], list[Any]]:
+    """The input that the suite makes for its nets without weights, and the stored output."""
+    graph = onnx.load(path).graph
+    weights = {each.name for each in graph.initializer}
+    inputs = [
+        Runner.generate_dummy_data(each, seed=0, name=path.stem, random=False)
+        for each in graph.input
+        if each.name not in weights
+    ]
+    stored = onnx.load_tensor(path.with_name(f"{path.stem}_output_0.pb"))
+    return inputs, [numpy_helper.to_array(stored)]
+
+
+def _stored_data(folder: Path, model: onnx.ModelProto) -> list[tuple[list[Any], list[Any]]]:
+    found = []
+    for data in sorted(folder.glob("test_data_set_*")):
+        parts = []
+        for kind, declared in (("input", model.graph.input), ("output", model.graph.output)):
+            count = len(list(data.glob(f"{kind}_*.pb")))
+            parts.append([_read(data / f"{kind}_{i}.pb", declared[i].type) for i in range(count)])
+        found.append((parts[0], parts[1]))
+    return found
+
+
+def _read(path: Path, type_: onnx.TypeProto) -> Any:
+    content = path.read_bytes()
+    if type_.HasField("sequence_type"):
+        return numpy_helper.to_list(onnx.SequenceProto.FromString(content))
+    if type_.HasField("optional_type"):
+        return numpy_helper.to_optional(onnx.OptionalProto.FromString(content))
+    return numpy_helper.to_array(onnx.TensorProto.FromString(content))
+
+
+def _operators(model: onnx.ModelProto) -> list[str]:
+    found = []
+    pending = [*model.graph.node, *(node for f in model.functions for node in f.node)]
+    while pending:
+        node = pending.pop()
+        found.append(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                pending.extend(graph.node)
+    return found
+
+
+def left_out(case: SuiteCase) -> str | None:
+    """Why a case is not among those that count, or None."""
+    model = case.model()
+    domains = {entry.domain for entry in model.opset_import}
+    for domain in ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):
+        if domain in domains:
+            return domain
+    return "strings" if _has_strings(model) else None
+
+
+def _has_strings(model: onnx.ModelProto) -> bool:
+    text = str(model.graph.input) + str(model.graph.output)
+    if re.search(r"elem_type: 8\b", text):
+        return True
+    return any(
+        each.name in ("value_string", "value_strings") or each.t.data_type == 8
+        for node in model.graph.node
+        for each in node.attribute
+    )
+
+
+def frozen(case: SuiteCase) -> SuiteCase:
+    """The same case with constant inputs as initializers, as real models have them.
+
+    Of its inputs, all but the first that is not a vector of integers are constant.
+    """
+    model, data = case.model(), case.data()
+    if case.kind == "real" or not data:
+        return case
+    known = {each.name for each in model.graph.initializer}
+    names = [each.name for each in model.graph.input if each.name not in known]
+    given = data[0][0]
+    fixed = _constant_places(given, len(names))
+    if not fixed or any(not _same(given, other[0], fixed) for other in data[1:]):
+        return case
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    for place in fixed:
+        tensor = numpy_helper.from_array(np.asarray(given[place]), names[place])
+        changed.graph.initializer.append(tensor)
+    kept = [each for each in changed.graph.input if each.name not in {names[p] for p in fixed}]
+    del changed.graph.input[:]
+    changed.graph.input.extend(kept)
+    sets = [([x for i, x in enumerate(xs) if i not in fixed], ys) for xs, ys in data]
+    return replace(case, model=lambda: changed, data=lambda: sets)
+
+
+def _constant_places(given: Sequence[Any], count: int) -> set[int]:
+    arrays = [isinstance(each, (np.ndarray, np.generic)) for each in given]
+    data = [
+        place
+        for place, each in enumerate(given)
+        if not (arrays[place] and np.ndim(each) <= 1 and np.asarray(each).dtype.kind in "iu")
+    ]
+    first = data[0] if data else None
+    return {place for place in range(min(count, len(given))) if arrays[place] and place != first}
+
+
+def _same(given: Sequence[Any], other: Sequence[Any], places: set[int]) -> bool:
+    return all(np.array_equal(given[place], other[place]) for place in places)
+
+
+def feeds(model: onnx.ModelProto, values: Sequence[Any]) -> dict[str, Any]:
+    """The values of a set by the names of the inputs."""
+    known = {each.name for each in model.graph.initializer}
+    names = [each.name for each in model.graph.input if each.name not in known]
+    if len(names) != len(values):
+        names = [each.name for each in model.graph.input]
+    return dict(zip(names, values, strict=False))
+
+
+def interpret(model: RelayModel, values: Mapping[str, Any]) -> list[Any]:
+    """The outputs that the Relay interpreter gives."""
+    arguments = [
+        values[p.name_hint] if p.name_hint in values else model.params[p.name_hint].array()
+        for p in model.main.params
+    ]
+    result = run(model.main, arguments, mod=model.mod)
+    return list(result) if len(model.meta.outputs) > 1 else [result]
+
+
+def judge(case: SuiteCase, expected: Sequence[Any], found: Sequence[Any]) -> None:
+    """Compare results as the suite does; random ones by shape, dtype and range.
+
+    Raises:
+        AssertionError: They differ.
+    """
+    if RANDOM.isdisjoint(case.operators):
+        assert _dtypes(found) == _dtypes(expected)
+        wanted, values = _comparable(expected), _comparable(found)
+        Runner.assert_similar_outputs(wanted, values, case.rtol, case.atol, case.name)
+        return
+    for wanted, value in zip(expected, found, strict=True):
+        assert value.shape == wanted.shape
+        assert value.dtype == wanted.dtype
+        if "Bernoulli" in case.operators:
+            assert np.isin(value, (0, 1)).all()
+
+
+def _dtypes(values: Any) -> Any:
+    if isinstance(values, (list, tuple)):
+        return [_dtypes(each) for each in values]
+    return None if values is None else values.dtype
+
+
+def _comparable(values: Any) -> Any:
+    """The values with numbers that NumPy cannot compare as float32."""
+    if isinstance(values, (list, tuple)):
+        return [_comparable(each) for each in values]
+    if values is None or not _is_extended(values) or values.dtype.name == "bfloat16":
+        return values
+    return values.astype(np.float32)
+
+
+def _is_extended(value: np.ndarray) -> bool:
+    """Whether NumPy itself does not have the element type."""
+    return value.dtype.type.__module__.partition(".")[0] != "numpy"
+
+
+def exported(case: SuiteCase, model: RelayModel) -> onnx.ModelProto:
+    """The model as ONNX again, at the version of the case where that is written and runs."""
+    opset = max(entry.version for entry in case.model().opset_import if not entry.domain)
+    target = min(max(opset, LOWEST_TARGET), newest_runtime_opset())
+    return serde.from_relay(model, format="onnx", opset=target)
+
+
+def check_export(case: SuiteCase, model: RelayModel) -> None:
+    """Export an imported case and compare a runtime's results with those of the suite.
+
+    ONNX's reference runs what ONNX Runtime has no kernel or no Python value for.
+
+    Raises:
+        SerdeError: It is refused.
+        AssertionError: A result is wrong.
+    """
+    proto = exported(case, model)
+    for inputs, outputs in case.data():
+        given = feeds(case.model(), inputs)
+        names = {each.name for each in proto.graph.input}
+        given = {name: each for name, each in given.items() if name in names}
+        judge(case, outputs, _run(proto, given, outputs))
+
+
+def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) -> list[Any]:
+    arrays = [each for each in (*given.values(), *outputs) if isinstance(each, np.ndarray)]
+    if not any(map(_is_extended, arrays)):
+        try:
+            return open_session(proto.SerializeToString()).run(None, given)
+        except NotImplemented:
+            pass
+    return ReferenceEvaluator(proto).run(None, given)
+
+
+def check_import(case: SuiteCase) -> RelayModel:
+    """Import a case and compare the interpreter's results with those of the suite.
+
+    Raises:
+        SerdeError: It is refused.
+        AssertionError: A result is wrong.
+    """
+    proto = case.model()
+    model = serde.to_relay(proto)
+    for inputs, outputs in case.data():
+        judge(case, outputs, interpret(model, feeds(proto, inputs)))
+    return model
