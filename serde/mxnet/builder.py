@@ -12,7 +12,7 @@ import numpy as np
 from serde.converters import ConverterTable
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
-from serde.mxnet.model import Entry, Graph, Node
+from serde.mxnet.model import DTYPES, Entry, Graph, Node
 from serde.mxnet.upgrades import AUXILIARY
 from serde.relay.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight
@@ -190,7 +190,9 @@ class GraphBuilder:
                 self.arg[name] = ArrayWeight(np.ascontiguousarray(data).reshape(data.shape))
             else:
                 self.captured[name] = value
-            self._drafts.append(_Draft("null", name))
+            code = str(DTYPES.index(data.dtype.name))
+            hidden = {"__shape__": str(data.shape), "__dtype__": code}
+            self._drafts.append(_Draft("null", name, hidden=hidden))
             self._constants[key] = len(self._drafts) - 1
         return Entry(self._constants[key], 0)
 

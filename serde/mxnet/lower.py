@@ -5,7 +5,7 @@ from __future__ import annotations
 from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
-from serde.mxnet.ops.stack import MergeStacks
+from serde.mxnet.ops.recurrent import MergeStacks
 from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function

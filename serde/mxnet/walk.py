@@ -53,8 +53,7 @@ def export_function(
         weight = model.params.get(param.name_hint)
         if type_.dtype not in COMPUTED:
             report.add("null", param.name_hint, f"MXNet computes no {type_.dtype}")
-        hidden = {} if weight is not None else _declaration(type_)
-        values[param] = builder.variable(param.name_hint, type_, weight, hidden)
+        values[param] = builder.variable(param.name_hint, type_, weight, _declaration(type_))
 
     def write_scope(
         body: Function, values: Values, context: ExportContext

@@ -233,7 +233,21 @@ for _relay, _act_type in {
     _declare_activation_export(_relay, _act_type)
 
 
-@OPS.exports("nn.leaky_relu")
+def _slope_fits(call: Call) -> bool:
+    """Whether the slope is one of MXNet's, which are float32."""
+    alpha = call.attrs["alpha"]
+    return tensor_type(call.args[0]).dtype != "float64" or float(np.float32(alpha)) == alpha
+
+
+@OPS.expands("nn.leaky_relu")
+def expand_leaky_relu(data: Expr, *, alpha: float) -> Expr:
+    dtype = tensor_type(data).dtype
+    zero = relay.const(0, dtype)
+    below = relay.multiply(relay.minimum(data, zero), relay.const(alpha, dtype))
+    return relay.add(relay.maximum(data, zero), below)
+
+
+@OPS.exports("nn.leaky_relu", when=_slope_fits)
 def export_leaky_relu(ctx: Out, data: Value, *, alpha: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="leaky", slope=alpha)
 
@@ -278,7 +292,7 @@ def export_selu(ctx: Out, data: Value, *, alpha: float, gamma: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="selu")
 
 
-@OPS.exports("serde.elu")
+@OPS.exports("serde.elu", when=_slope_fits)
 def export_elu(ctx: Out, data: Value, *, alpha: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="elu", slope=alpha)
 

@@ -110,7 +110,7 @@ def import_bilinear_resize(
     elif mode in ("size", "odd_scale"):
         if scale_height is None or scale_width is None:
             raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
-        size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
+        size = _scaled(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
         size = tuple(_made(mode, length) for length in lengths)
     return relay.image.resize2d(
@@ -138,9 +138,7 @@ EXACT_FACTOR = 1 << 10
 """A product of such a factor and a length below 16384 is exact in float32."""
 
 
-def _scaled_lengths(
-    data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool
-) -> AnyValue:
+def _scaled(data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool) -> AnyValue:
     """Return truncated products of lengths and scales, which MXNet computes in float32.
 
     With `odd`, an odd length is scaled without its last element, which is added again.
@@ -349,7 +347,7 @@ def expand_upsampling(
 ) -> Expr:
     """With corners aligned, bilinear is what MXNet resizes by."""
     mode = "align_corners" if align_corners else "asymmetric"
-    return _scaled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
+    return _upsampled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
 
 
 @OPS.expands("nn.upsampling3d")
@@ -364,10 +362,10 @@ def expand_upsampling3d(
     coordinate_transformation_mode: str,
 ) -> Expr:
     how, mode = method.removeprefix("tri"), coordinate_transformation_mode
-    return _scaled(data, (scale_d, scale_h, scale_w), layout, how, mode)
+    return _upsampled(data, (scale_d, scale_h, scale_w), layout, how, mode)
 
 
-def _scaled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
+def _upsampled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
     """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
     ndim = len(scales)
     axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]

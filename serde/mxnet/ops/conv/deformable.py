@@ -9,7 +9,7 @@ from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
-from serde.mxnet.ops.conv import LAYOUTS
+from serde.mxnet.ops.conv.direct import LAYOUTS
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Call, Expr

@@ -68,7 +68,7 @@ def _stack(
 ) -> tuple[Array, ...]:
     """The outputs of the last layer, and the final states of all layers and directions."""
     from serde.converters import ImportContext
-    from serde.mxnet.ops.recurrent import import_rnn
+    from serde.mxnet.ops.recurrent.layers import import_rnn
     from serde.relay.interpreter import run
 
     rows = num_layers * (2 if bidirectional else 1)

@@ -19,7 +19,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import fixed_shape, tensor_type
-from serde.mxnet.ops.stack import STACK, Mode, stack
+from serde.mxnet.ops.recurrent.stack import STACK, Mode, stack
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.op.recurrent.gates import count_directions
