@@ -13,14 +13,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import serde.relay as relay
+from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.exporter import Subgraph
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Expr, Function
+from serde.relay.expr import Expr, Function, If, TupleGetItem, Var
 from serde.relay.op.control.body import goes_on
+from serde.relay.registry import call
 from serde.relay.types import TensorType
 
 SCALAR = TensorType((), "int64")
@@ -349,3 +352,127 @@ def _while_loop(
         kept = ctx.emit("_contrib_boolean_mask", stack, done, axis=0)
         cut.append(kept if element.shape else ctx.emit("Reshape", kept, shape=(-1,)))
     return (*last, *cut)
+
+
+Places = tuple[int, ...]
+
+
+def _variable(name: str, x: Expr) -> Var:
+    return Var(name, x.checked_type)
+
+
+def _arranged(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]) -> list[Expr]:
+    """Return the values of a graph's variables: each group's at the places given for it."""
+    values: dict[int, Expr] = {}
+    for group, places in groups:
+        values.update(zip(places, group, strict=True))
+    if sorted(values) != list(range(count)):
+        raise Unsupported(f"expected values for {count} variables, found {sorted(values)}")
+    return [values[place] for place in range(count)]
+
+
+def _truth(ctx: Ctx, x: Expr) -> Expr:
+    return relay.cast(relay.reshape(x, ()), "bool")
+
+
+@OPS.imports("_foreach", ignored=("num_args", "num_outputs"))
+def import_foreach(
+    ctx: Inside,
+    *inputs: Expr,
+    num_out_data: int,
+    in_data_locs: Places,
+    in_state_locs: Places,
+    remain_locs: Places,
+) -> Sequence[Expr]:
+    """A slice of a vector has one axis of length 1. MXNet gives the stacks first."""
+    walked, count = len(in_data_locs), len(in_data_locs) + len(in_state_locs)
+    data = [relay.reshape(x, (-1, 1)) if ctx.type(x).rank == 1 else x for x in inputs[:walked]]
+    states, captures = inputs[walked:count], inputs[count:]
+    slices = [
+        Var(f"slice{i}", TensorType(ctx.type(x).shape[1:], ctx.type(x).dtype))
+        for i, x in enumerate(data)
+    ]
+    carried = [_variable(f"state{i}", x) for i, x in enumerate(states)]
+    taken = [_variable(f"captured{i}", x) for i, x in enumerate(captures)]
+    groups = [(slices, in_data_locs), (carried, in_state_locs), (taken, remain_locs)]
+    found = ctx.subgraph(0, _arranged(len(inputs), groups))
+    results = relay.Tuple([*found[num_out_data:], *found[:num_out_data]])
+    body = Function([*carried, *slices, *taken], results)
+    scan = call("serde.scan", tuple(states), tuple(data), tuple(captures), body=body)
+    fields = [TupleGetItem(scan, i) for i in range(len(found))]
+    return [*fields[len(states) :], *fields[: len(states)]]
+
+
+@OPS.imports("_cond", ignored=("num_args",))
+def import_cond(
+    ctx: Inside,
+    *inputs: Expr,
+    num_outputs: int,
+    cond_input_locs: Places,
+    then_input_locs: Places,
+    else_input_locs: Places,
+) -> Sequence[Expr]:
+    places = (cond_input_locs, then_input_locs, else_input_locs)
+    (condition,), *branches = (
+        ctx.subgraph(i, [inputs[place] for place in own]) for i, own in enumerate(places)
+    )
+    one, two = (relay.Tuple(list(branch)) for branch in branches)
+    chosen = If(_truth(ctx, condition), one, two)
+    chosen.type = one.type
+    return [TupleGetItem(chosen, i) for i in range(num_outputs)]
+
+
+@OPS.imports("_while_loop", ignored=("num_args", "num_outputs"))
+def import_while_loop(
+    ctx: Inside,
+    *inputs: Expr,
+    num_out_data: int,
+    max_iterations: int,
+    cond_input_locs: Places,
+    func_input_locs: Places,
+    func_var_locs: Places,
+) -> Sequence[Expr]:
+    """MXNet's stacks are as long as there are iterations at most, so they go round as states."""
+    names = [func_input_locs[place] for place in func_var_locs]
+    states = [inputs[place] for place in names]
+    others = [place for place in range(len(inputs)) if place not in names]
+    carried = {place: _variable(f"state{place}", inputs[place]) for place in names}
+    taken = {place: _variable(f"captured{place}", inputs[place]) for place in others}
+    inside: dict[int, Expr] = {**carried, **taken}
+    number = Var("number", SCALAR)
+    found = ctx.subgraph(1, [inside[place] for place in func_input_locs])
+    rows, nexts = found[:num_out_data], found[num_out_data:]
+    following = {**taken, **dict(zip(names, nexts, strict=True))}
+    (again,) = ctx.subgraph(0, [following[place] for place in cond_input_locs])
+    (begins,) = ctx.subgraph(0, [inputs[place] for place in cond_input_locs])
+    stacks = [
+        Var(f"stack{i}", TensorType((max_iterations, *ctx.type(row).shape), ctx.type(row).dtype))
+        for i, row in enumerate(rows)
+    ]
+    written = [
+        relay.where(_is_now(number, max_iterations, ctx.type(row).rank), _row(row), stack)
+        for row, stack in zip(rows, stacks, strict=True)
+    ]
+    results = relay.Tuple([_truth(ctx, again), *nexts, *written])
+    body = Function([number, *carried.values(), *stacks, *taken.values()], results)
+    blank = [relay.zeros(ctx.static_shape(stack), ctx.type(stack).dtype) for stack in stacks]
+    loop = call(
+        "serde.loop",
+        relay.const(max_iterations, "int64"),
+        _truth(ctx, begins),
+        (*states, *blank),
+        tuple(inputs[place] for place in others),
+        body=body,
+    )
+    fields = [TupleGetItem(loop, i) for i in range(len(states) + len(stacks))]
+    return [*fields[len(states) :], *fields[: len(states)]]
+
+
+def _row(row: Expr) -> Expr:
+    return relay.expand_dims(row, 0)
+
+
+def _is_now(number: Expr, most: int, rank: int) -> Expr:
+    """Return where the row of an iteration is in a stack of rows of `rank`."""
+    places = relay.const(np.arange(most).reshape(-1, *[1] * rank))
+    return relay.equal(places, number)
