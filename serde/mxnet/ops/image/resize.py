@@ -12,6 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.conv import transposed
@@ -254,6 +255,8 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         lengths = _lengths(size)
         if lengths is None:
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
+        if 8 * max(lengths) > MAX_INLINE_BYTES:
+            raise Unsupported(f"places of {max(lengths)} pixels are too large to write")
         mode = coordinate_transformation_mode
         how = Interpolation(method, mode, rounding_method, cubic_alpha, bool(cubic_exclude))
         region = roi or (0.0,) * (2 * ndim)
