@@ -66,6 +66,7 @@ class ExportContext:
         result: Relay type of what the converter must return.
         np_shape: Whether MXNet runs the graph with NumPy's shapes. If not, what is a scalar in
             Relay has one axis of length 1 in MXNet.
+        in_loop: Whether the nodes go into the body of a loop.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class ExportContext:
         self.result: Type = TensorType(())
         self.np_shape = np_shape
         self.level = level
+        self.in_loop = False
         self._write_scope = write_scope
         self._builder = builder
         self._table = table
@@ -192,6 +194,7 @@ class ExportContext:
             Unsupported: MXNet cannot say some of it; the report tells what.
         """
         values: Values = dict(zip(body.params, params, strict=True))
+        self.in_loop = True
         found = self._write_scope(body, values, self)
         if found is None:
             raise Unsupported("its body cannot be written")

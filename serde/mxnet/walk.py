@@ -21,7 +21,7 @@ from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
 from serde.mxnet.scopes import Scope, place
 from serde.relay.biases import fused_biases
 from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem
+from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.transform.legalize import decompose
@@ -97,7 +97,7 @@ def _export_scope(
     biases = fused_biases(use_counts(root), dense_rank=None) if scope.parent is None else {}
     skipped = {call for call, _bias in biases.values()}
     for node in scope.nodes:
-        if node in values or node in skipped or isinstance(node, OpDef):
+        if node in values or node in skipped or isinstance(node, (OpDef, Var)):
             continue
         if isinstance(node, If):
             values[node] = _export_if(node, scope.branches[node], values, table, context, report)
@@ -123,7 +123,7 @@ def _export_if(
         require_computed(node.type)
         context.enter(name or "cond", node.type)
         kinds = context.result_types()
-        if context.np_shape:
+        if context.np_shape or context.in_loop:
             return _chosen(node, branches, condition, values, table, context, report)
         number = context.cast(condition, "float32")
         decides = context.subgraph(["condition"], [context.type(number)], _same, 1)
@@ -155,7 +155,10 @@ def _chosen(
     context: ExportContext,
     report: Report,
 ) -> Value | tuple[Value, ...] | None:
-    """Compute both branches and choose: MXNet runs no ``_cond`` with NumPy's shapes."""
+    """Compute both branches and choose.
+
+    MXNet 1.9.1 runs no ``_cond`` with NumPy's shapes, and infers no shapes of one in a loop.
+    """
     source, kinds = context.source, context.result_types()
     pair = []
     for scope, root in zip(branches, (node.true_branch, node.false_branch), strict=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import Any as AnyValue
+from typing import Literal
 
 import numpy as np
 
@@ -325,3 +326,34 @@ def _declare_arg_import(name: str) -> None:
 
 for _name in ("argmax", "argmin"):
     _declare_arg_import(_name)
+
+
+@OPS.exports("nn.nll_loss")
+def export_nll_loss(
+    ctx: Out,
+    predictions: Value,
+    targets: Value,
+    weights: Value,
+    *,
+    reduction: Literal["mean", "sum", "none"],
+    ignore_index: int,
+) -> Value:
+    """Sums run in float64."""
+    kind, dtype = ctx.type(targets).dtype, ctx.type(predictions).dtype
+    axis = min(1, ctx.type(targets).rank)
+
+    def spelled(scores: Expr, labels: Expr, factors: Expr) -> Expr:
+        kept = relay.not_equal(labels, relay.const(ignore_index, kind))
+        classes = relay.where(kept, labels, relay.const(0, kind))
+        found = relay.gather(scores, axis, relay.expand_dims(classes, axis))
+        found = relay.cast(relay.squeeze(found, (axis,)), "float64")
+        chosen = relay.cast(relay.take(factors, classes, axis=0, mode="clip"), "float64")
+        chosen = relay.where(kept, chosen, relay.const(0.0, "float64"))
+        losses = relay.multiply(relay.negative(found), chosen)
+        if reduction != "none":
+            losses = relay.sum(losses)
+        if reduction == "mean":
+            losses = relay.divide(losses, relay.sum(chosen))
+        return relay.cast(losses, dtype)
+
+    return ctx.spell(spelled, predictions, targets, weights)

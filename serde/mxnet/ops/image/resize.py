@@ -111,7 +111,7 @@ def import_bilinear_resize(
     elif mode in ("size", "odd_scale"):
         if scale_height is None or scale_width is None:
             raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
-        size = _scaled(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
+        size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
         size = tuple(_made(mode, length) for length in lengths)
     return relay.image.resize2d(
@@ -139,7 +139,9 @@ EXACT_FACTOR = 1 << 10
 """A product of such a factor and a length below 16384 is exact in float32."""
 
 
-def _scaled(data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool) -> AnyValue:
+def _scaled_lengths(
+    data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool
+) -> AnyValue:
     """Return truncated products of lengths and scales, which MXNet computes in float32.
 
     With `odd`, an odd length is scaled without its last element, which is added again.

@@ -158,6 +158,15 @@ def export_dense(
     return ctx.spell(relay.add, ctx.typed(result, ctx.result_type()), bias)
 
 
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
+    """One that no layer takes as its own is an addition."""
+    type_ = ctx.type(data)
+    shape: list[Dim] = [1] * type_.rank
+    shape[axis] = ctx.type(bias).shape[0]
+    return ctx.spell(lambda x, b: relay.add(x, relay.reshape(b, shape)), data, bias)
+
+
 @OPS.exports("nn.matmul")
 def export_matmul(
     ctx: Out,

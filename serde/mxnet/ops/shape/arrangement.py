@@ -17,6 +17,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.op.shape.layout import LayoutPlan
+from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
 
 
@@ -153,7 +154,8 @@ def export_mirror_pad(
 ) -> Value:
     """MXNet mirrors without the border only; where it cannot, the places are looked up."""
     type_ = ctx.type(data)
-    if mode == "REFLECT" and type_.rank in (4, 5) and not any(map(any, pad_width[:2])):
+    inner = type_.rank in (4, 5) and not any(map(any, pad_width[:2]))
+    if mode == "REFLECT" and inner and is_float(type_.dtype):
         widths = [each for pair in pad_width for each in pair]
         return ctx.emit_bytes("Pad", data, mode="reflect", pad_width=widths)
 

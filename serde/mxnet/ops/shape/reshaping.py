@@ -19,7 +19,7 @@ from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axes, normalize_axis
+from serde.relay.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -394,13 +394,14 @@ def export_pad(
     pad_width: tuple[tuple[int, int], ...],
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
-    """MXNet pads the trailing axes of tensors of rank 4 and 5; others get axes of length 1."""
-    if pad_mode == "constant" and pad_val.data is None:
-        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
-    value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
+    """MXNet pads the trailing axes of floats of rank 4 and 5; others get axes of length 1."""
     type_ = ctx.type(data)
+    computed = pad_mode == "constant" and pad_val.data is None
+    if computed or not is_float(type_.dtype):
+        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
     if type_.rank > 5 or (type_.rank > 3 and any(map(any, pad_width[:2]))):
         return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
+    value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
     more = max(0, 5 - type_.rank) if type_.rank < 4 else 0
     wide = [*[(0, 0)] * more, *pad_width]
     data = ctx.reshape(data, (*[1] * more, *type_.shape))
