@@ -354,6 +354,9 @@ def _ones(data: Expr) -> Expr:
     return relay.const(np.ones((1, 1, *lengths), type_.dtype))
 
 
+_MOST_PARTS = 1024
+"""Parts that overlap are written one by one."""
+
 _WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}
 """The narrowest dtype of MXNet's windows that holds all values of one; float64 otherwise."""
 
@@ -438,6 +441,8 @@ def _adaptive_expansion(pool_type: Literal["max", "avg"], ndim: int) -> Callable
 
 def _parts(data: Expr, axis: int, length: int, count: int, pool_type: str) -> Expr:
     """Return what a part of an axis comes to, for each of as many parts; they may overlap."""
+    if count > _MOST_PARTS:
+        raise Unsupported(f"{count} parts of an axis of {length} are too many to write")
     build = relay.max if pool_type == "max" else relay.mean
     places = []
     for index in range(count):

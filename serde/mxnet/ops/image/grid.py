@@ -333,8 +333,7 @@ def expand_dilation2d(
     before, after = split_padding(padding, 2)
     sides = [(0, 0), (0, 0), *zip(before, after, strict=True)]
     if any(map(any, sides)):
-        wide = "float64" if given.endswith(("int8", "int16", "int32")) else given
-        images = relay.nn.pad(converted(images, wide), sides, relay.const(lowest(given), wide))
+        images = relay.nn.pad(images, sides, relay.const(lowest(given), given))
     images = converted(images, dtype)
     window = converted(arranged(weight, kernel_layout, "IHW"), dtype)
     lengths, size = fixed_shape(images, [2, 3]), fixed_shape(window, [1, 2])

@@ -12,6 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.conv import transposed
@@ -110,7 +111,7 @@ def import_bilinear_resize(
     elif mode in ("size", "odd_scale"):
         if scale_height is None or scale_width is None:
             raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
-        size = _scaled(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
+        size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
         size = tuple(_made(mode, length) for length in lengths)
     return relay.image.resize2d(
@@ -138,7 +139,9 @@ EXACT_FACTOR = 1 << 10
 """A product of such a factor and a length below 16384 is exact in float32."""
 
 
-def _scaled(data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool) -> AnyValue:
+def _scaled_lengths(
+    data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool
+) -> AnyValue:
     """Return truncated products of lengths and scales, which MXNet computes in float32.
 
     With `odd`, an odd length is scaled without its last element, which is added again.
@@ -254,6 +257,8 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         lengths = _lengths(size)
         if lengths is None:
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
+        if 8 * max(lengths) > MAX_INLINE_BYTES:
+            raise Unsupported(f"places of {max(lengths)} pixels are too large to write")
         mode = coordinate_transformation_mode
         how = Interpolation(method, mode, rounding_method, cubic_alpha, bool(cubic_exclude))
         region = roi or (0.0,) * (2 * ndim)
