@@ -79,6 +79,20 @@ def test_product_of_bytes_does_not_round() -> None:
     np.testing.assert_array_equal(found, np.full((2, 2), 4096 * 16384))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "float64"])
+def test_batch_of_one_serves_all(dtype: str) -> None:
+    generator = np.random.default_rng(4)
+    left = generator.integers(-99, 99, (3, 5, 2)).astype(dtype)
+    right = generator.integers(-99, 99, (1, 4, 5)).astype(dtype)
+    result = "int32" if dtype == "int8" else dtype
+
+    def build(a: Expr, b: Expr) -> Expr:
+        return relay.nn.batch_matmul(a, b, result, transpose_a=True, transpose_b=True)
+
+    wide = left.astype(result).transpose(0, 2, 1), right.astype(result).transpose(0, 2, 1)
+    np.testing.assert_array_equal(run(build, left, right), np.matmul(*wide))
+
+
 @pytest.mark.parametrize("ascending", [True, False])
 def test_equals_keep_their_order(ascending: bool) -> None:
     keys = np.random.default_rng(3).integers(0, 4, (3, 50)).astype(np.float32)

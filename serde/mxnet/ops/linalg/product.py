@@ -209,26 +209,25 @@ def export_batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    """A batch of one that serves all of the other's is repeated first."""
+    """A batch of one serves all of the other's in ``_npi_matmul``, which transposes nothing."""
     flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     left, right = ctx.type(tensor_a), ctx.type(tensor_b)
-    if left.shape[0] != right.shape[0]:
-        batch = ctx.result_type().shape[0]
-
-        def repeated(a: Expr, b: Expr) -> Expr:
-            wide_a = relay.broadcast_to(a, (batch, *left.shape[1:]))
-            wide_b = relay.broadcast_to(b, (batch, *right.shape[1:]))
-            return relay.nn.batch_matmul(wide_a, wide_b, out_dtype or "", **flags)
-
-        return ctx.spell(repeated, tensor_a, tensor_b)
     if _wide_integers(ctx, tensor_a, tensor_b):
-        letters = ("bkm" if transpose_a else "bmk", "bnk" if transpose_b else "bkn")
-        return _summed(ctx, tensor_a, tensor_b, f"{letters[0]},{letters[1]}->bmn")
+        first, second = ("km" if transpose_a else "mk"), ("nk" if transpose_b else "kn")
+        return _summed(ctx, tensor_a, tensor_b, f"...{first},...{second}->...mn")
     depth = right.shape[2 if transpose_b else 1]
     result = in_floats(
         ctx, tensor_a, tensor_b, depth, lambda a, b: relay.nn.batch_matmul(a, b, **flags)
     )
-    return ctx.emit("batch_dot", tensor_a, tensor_b, **flags) if result is None else result
+    if result is not None:
+        return result
+    if left.shape[0] == right.shape[0]:
+        return ctx.emit("batch_dot", tensor_a, tensor_b, **flags)
+    matrices = [
+        ctx.emit("transpose", x, axes=(0, 2, 1)) if turned else x
+        for x, turned in ((tensor_a, transpose_a), (tensor_b, transpose_b))
+    ]
+    return ctx.emit("_npi_matmul", *matrices)
 
 
 @OPS.exports("einsum")
