@@ -49,7 +49,8 @@ def export_function(
     for param in main.params:
         type_ = param.type
         if not isinstance(type_, TensorType):
-            raise ConverterBug(f"parameter {param.name_hint} is {type_!r}")
+            report.add("parameter", param.name_hint, f"a {type_!r} is no tensor")
+            return []
         weight = model.params.get(param.name_hint)
         if type_.dtype not in COMPUTED:
             report.add("null", param.name_hint, f"MXNet computes no {type_.dtype}")
