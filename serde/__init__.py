@@ -10,6 +10,7 @@ from serde._version import __version__
 _HOMES = {
     "check": "serde.api",
     "convert": "serde.api",
+    "diff": "serde.comparison",
     "export_model": "serde.api",
     "from_relay": "serde.api",
     "import_model": "serde.api",

@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.relay.model import RelayModel
 from serde.report import Report
 
@@ -21,10 +28,19 @@ class MxnetImportOptions(ImportOptions):
 
     Attributes:
         epoch: Which ``prefix-NNNN.params`` to read; the newest if left out.
+        keep_labels: Keep inputs that only training needs, such as labels, as inputs that
+            nothing uses; otherwise they are left out.
     """
 
     epoch: int | None = field(
         default=None, metadata={"help": "Epoch of the parameter file beside the symbol."}
+    )
+    keep_labels: bool = field(
+        default=False,
+        metadata={
+            "flag": "--keep-labels/--drop-labels",
+            "help": "Keep inputs that only training needs, or leave them out (the default).",
+        },
     )
 
 
@@ -82,7 +98,8 @@ class MxnetBridge(Bridge):
         """Return the model as Relay."""
         from serde.mxnet.graph import to_relay
 
-        return to_relay(model, options, report)
+        own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
+        return to_relay(model, options, report, keep_labels=own.keep_labels)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as MXNet's graph and parameters."""
@@ -122,6 +139,17 @@ class MxnetBridge(Bridge):
         for alias, op in sorted(ALIASES.items()):
             others.setdefault(op, []).append(alias)
         return [(op, ", ".join(others.get(op, ()))) for op, _version in TABLE.imported()]
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of the symbol's inputs, outputs, parameters and nodes."""
+        from serde.mxnet.graph import head_names
+
+        return TensorNames(
+            inputs=tuple(model.inputs),
+            outputs=head_names(model.graph),
+            weights=(*model.arg, *model.aux),
+            nodes=tuple(node.name for node in model.graph.nodes if not node.is_variable),
+        )
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node, variables left out."""

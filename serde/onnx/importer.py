@@ -71,7 +71,8 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
         main = infer_function(main)
     params = {variable.name_hint: weight for variable, weight in weights.items()}
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
-    return RelayModel(IRModule({"main": main}), params, meta)
+    values = {name: value for name, value in scope.values.items() if value is not None}
+    return RelayModel(IRModule({"main": main}), params, meta, values)
 
 
 class _Walk:

@@ -19,6 +19,7 @@ PUBLIC = {
     "__version__",
     "check",
     "convert",
+    "diff",
     "export_model",
     "from_relay",
     "import_model",

@@ -37,7 +37,7 @@ def reduce(ctx: Ctx, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> 
     """Return `x` reduced over `axes`; over none, `x` itself."""
     if not axes:
         return x
-    if x.type is not None and not ctx.takes(op, x.type.dtype):
+    if isinstance(x.type, TensorType) and not ctx.takes(op, x.type.dtype):
         dtype = x.type.dtype
         return cast(ctx, reduce(ctx, op, cast(ctx, x, working(dtype)), axes, keepdims), dtype)
     if ctx.version >= (13 if op == "ReduceSum" else 18):
