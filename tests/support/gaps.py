@@ -77,6 +77,7 @@ _NOT_IN_MXNET = {
     "reinterpret-1": _BITS,
     "serde.loop-1": "a _while_loop of MXNet needs the greatest number of iterations",
     "serde.loop-2": "a _while_loop of MXNet needs the greatest number of iterations",
+    "serde.loop-5": "MXNet has no sequences of tensors",
     "vision.non_max_suppression-2": "MXNet drops boxes without a score and limits none that stay",
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
