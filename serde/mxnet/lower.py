@@ -48,6 +48,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
+            transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),
             transform.SimplifyExpr(),
             MergeStacks(),

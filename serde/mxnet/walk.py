@@ -49,8 +49,9 @@ def export_function(
     for param in main.params:
         type_ = param.type
         if not isinstance(type_, TensorType):
-            report.add("parameter", param.name_hint, f"a {type_!r} is no tensor")
-            return []
+            report.add("null", param.name_hint, f"MXNet has tensors only, found {type_!r}")
+            values[param] = None
+            continue
         weight = model.params.get(param.name_hint)
         if type_.dtype not in COMPUTED:
             report.add("null", param.name_hint, f"MXNet computes no {type_.dtype}")

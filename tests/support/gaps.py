@@ -75,9 +75,9 @@ _NOT_IN_MXNET = {
     ),
     "reinterpret-0": _BITS,
     "reinterpret-1": _BITS,
-    "serde.loop-5": "MXNet has no sequences",
     "serde.loop-1": "a _while_loop of MXNet needs the greatest number of iterations",
     "serde.loop-2": "a _while_loop of MXNet needs the greatest number of iterations",
+    "serde.loop-5": "MXNet has no sequences of tensors",
     "vision.non_max_suppression-2": "MXNet drops boxes without a score and limits none that stay",
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
