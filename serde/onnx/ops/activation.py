@@ -272,7 +272,7 @@ def import_swish(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
 
 @OPS.imports("SwiGLU", since=28)
 def import_swiglu(ctx: ImportCtx, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
-    return relay.multiply(import_swish(ctx, gate, alpha=alpha), value)
+    return call("serde.swiglu", gate, value, alpha=alpha)
 
 
 @OPS.imports("ThresholdedRelu", since=(10, 22))

@@ -8,6 +8,7 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import join_heads, places, split_heads
 from serde.onnx.ops.table import MICROSOFT, OPS
 from serde.relay.expr import Expr
+from serde.relay.registry import call
 
 __all__ = ["rotated"]
 
@@ -63,18 +64,16 @@ def import_rotary_embedding(
     num_heads: int = 0,
     rotary_embedding_dim: int = 0,
 ) -> Expr:
-    """Without places, the caches have a row for each sample and time."""
-    flat = ctx.type(x).rank == 3
-    if flat and not num_heads:
-        raise Unsupported("a tensor of rank 3 without num_heads")
-    heads = split_heads(x, num_heads) if flat else x
-    if position_ids is None:
-        cos, sin = (relay.expand_dims(each, axis=1) for each in (cos_cache, sin_cache))
-    else:
-        cos, sin = (_at_places(each, position_ids) for each in (cos_cache, sin_cache))
-    width = rotary_embedding_dim or ctx.static_lengths(heads, [3])[0]
-    found = rotated(ctx, heads, cos, sin, width=width, interleaved=interleaved)
-    return join_heads(found) if flat else found
+    return call(
+        "serde.rotary_embedding",
+        x,
+        cos_cache,
+        sin_cache,
+        position_ids,
+        num_heads=num_heads,
+        rotary_dim=rotary_embedding_dim,
+        interleaved=interleaved,
+    )
 
 
 @MICROSOFT.imports("RotaryEmbedding")
@@ -101,10 +100,20 @@ def import_microsoft_rotary_embedding(
     if flat and not num_heads:
         (hidden,) = ctx.static_lengths(x, [2])
         num_heads = hidden // (2 * half)
+    if ctx.type(position_ids).rank == 2:
+        return import_rotary_embedding(
+            ctx,
+            x,
+            cos_cache,
+            sin_cache,
+            position_ids,
+            interleaved=interleaved,
+            num_heads=num_heads,
+            rotary_embedding_dim=rotary_embedding_dim,
+        )
     heads = split_heads(x, num_heads) if flat else x
-    if ctx.type(position_ids).rank == 1:
-        time = relay.cast(places(ctx, heads, 2), ctx.type(position_ids).dtype)
-        position_ids = relay.add(time, position_ids)
+    time = relay.cast(places(ctx, heads, 2), ctx.type(position_ids).dtype)
+    position_ids = relay.add(time, position_ids)
     cos, sin = (_at_places(each, position_ids) for each in (cos_cache, sin_cache))
     width = rotary_embedding_dim or ctx.static_lengths(heads, [3])[0]
     found = rotated(ctx, heads, cos, sin, width=width, interleaved=interleaved)

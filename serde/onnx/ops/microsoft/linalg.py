@@ -152,5 +152,7 @@ def import_unique(ctx: ImportCtx, x: Expr) -> list[Expr]:
     values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
     ends = relay.cast(number, "int64")
     begin, step = (relay.const(np.array([each], np.int64)) for each in (0, 1))
-    found = [call("dyn.strided_slice", each, begin, ends, step, axes=(0,)) for each in (values, counts)]
-    return [found[0], relay.cast(inverse, "int64"), relay.cast(found[1], "int64")]
+    found, times = (
+        call("dyn.strided_slice", each, begin, ends, step, axes=(0,)) for each in (values, counts)
+    )
+    return [found, relay.cast(inverse, "int64"), relay.cast(times, "int64")]
