@@ -137,14 +137,18 @@ def _decompose_conv(
     weight_zero_point: Expr | None,
     **attrs: AnyValue,
 ) -> Expr:
+    """Sums of such products are exact in float64, in which every target convolves."""
     if not isinstance(data.type, TensorType):
         raise TypeInferenceError(f"{data!r} has no type, so it cannot be decomposed")
     rank = data.type.rank
     point = weight_zero_point
     if point is not None and isinstance(point.type, TensorType) and point.type.rank:
         point = call("expand_dims", point, axis=1, num_newaxis=rank - 1)
-    sides = _wide(data, data_zero_point), _wide(weight, point)
-    return call(_plain(data.type), *sides, **_plain_attrs(rank, attrs))
+    levels = _wide(data, data_zero_point), _wide(weight, point)
+    sides = (call("cast", each, dtype="float64") for each in levels)
+    plain = {**_plain_attrs(rank, attrs), "out_dtype": None}
+    found = call(_plain(data.type), *sides, **plain)
+    return call("cast", call("cast", found, dtype="int64"), dtype="int32")
 
 
 @relay_op(
