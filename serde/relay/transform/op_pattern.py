@@ -89,5 +89,5 @@ PATTERNS = {name: kind for kind, names in _OPERATORS.items() for name in names.s
 
 
 def pattern_of(name: str) -> OpPattern:
-    """Return the pattern of an operator; of an extension operator of which nothing is said, opaque."""
+    """Return the pattern of an operator; an extension operator is opaque unless said otherwise."""
     return PATTERNS.get(name, OpPattern.OPAQUE)
