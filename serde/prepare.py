@@ -40,11 +40,11 @@ def prepare(
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
 
-    Functions are inlined, those that call themselves last become loops, shape
-    arithmetic and constants are evaluated, operators that only matter in
-    training dropped, and weights that are computed from weights become weights.
-    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole:
-    whether to inline them is the target's to decide.
+    Functions are inlined, those that call themselves last become loops, sequences
+    whose positions are known tuples; shape arithmetic and constants are evaluated,
+    operators that only matter in training dropped, and weights that are computed
+    from weights become weights. Opaque functions (``Primitive``, ``Composite`` and the
+    like) stay whole: whether to inline them is the target's to decide.
 
     Args:
         model: The model.
@@ -60,6 +60,7 @@ def prepare(
             transform.Inline(keep_globals=keep_globals),
             transform.RaiseRecursion(),
             transform.Inline(keep_globals=keep_globals),
+            transform.SequencesToTuples(),
             transform.FoldShape(),
             transform.SimplifyInference(
                 weights=frozenset(model.params), fold_batch_norm=not options.keep_batch_norm

@@ -14,7 +14,7 @@ from serde.onnx.builder import (
     FUNCTION_DOMAIN,
     GraphBuilder,
     Value,
-    tensor_type_proto,
+    value_type_proto,
 )
 from serde.onnx.codec import OnnxModel
 from serde.onnx.ops import TABLE
@@ -207,19 +207,19 @@ def _native(
         nodes=nodes,
         name=model.meta.extra.get("name", "main"),
         inputs=[
-            tensor_type_proto(value.name, value.type)
+            value_type_proto(value.name, value.type)
             for value in inputs
             if value.type is not None and value.name not in model.params
         ],
         outputs=[
-            tensor_type_proto(value.name, value.type) for value in outputs if value.type is not None
+            value_type_proto(value.name, value.type) for value in outputs if value.type is not None
         ],
         initializer=[tensor for name, tensor in builder.initializers.items() if name in used],
     )
     if builder.intermediate_shapes:
         final = {value.name for value in outputs}
         graph.value_info.extend(
-            tensor_type_proto(name, type_)
+            value_type_proto(name, type_)
             for name, type_ in builder.main.types.items()
             if name in used and name not in final and name not in weights
         )
@@ -282,7 +282,7 @@ def _infer_shapes(native: OnnxModel) -> None:
     skeleton.CopyFrom(native.proto)
     for name, weight in native.weights.items():
         type_ = TensorType(weight.shape, weight.dtype)
-        skeleton.graph.input.append(tensor_type_proto(name, type_))
+        skeleton.graph.input.append(value_type_proto(name, type_))
     try:
         onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:

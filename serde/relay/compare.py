@@ -29,7 +29,7 @@ from serde.relay.expr import (
     Var,
 )
 from serde.relay.module import IRModule
-from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relay.types import FuncType, Type
 
 __all__ = [
     "assert_structural_equal",
@@ -38,7 +38,7 @@ __all__ = [
     "structural_equal",
 ]
 
-Comparable = IRModule | Expr | TensorType | TupleType | FuncType
+Comparable = IRModule | Expr | Type
 _SHOWN_STEPS: Final = 12
 
 

@@ -43,7 +43,7 @@ from serde.relay.text.names import (
     encode_pairs,
     is_attribute_key,
 )
-from serde.relay.text.type_text import dim_text, has_symbols, type_text
+from serde.relay.text.type_text import dim_text, has_sequence, has_symbols, type_text
 from serde.relay.types import FuncType, Type
 from serde.relay.visit import use_counts
 
@@ -224,6 +224,9 @@ class _Printer:
         """Name a variable and return its definition: name, type, comment."""
         printed = self._names.take(variable.name_hint)
         self._memo[variable] = f"%{printed}"
+        if self._strict and has_sequence(variable.type):
+            message = "TVM's text cannot hold a sequence"
+            raise RelayError(f"%{variable.name_hint}: {message}, found {variable.type!r}")
         declared = variable.type_annotation
         if declared is None and self._typed:
             declared = variable.type

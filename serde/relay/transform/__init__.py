@@ -31,6 +31,7 @@ from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.raise_recursion import RaiseRecursion
+from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
@@ -42,7 +43,7 @@ __all__ = [
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "RaiseRecursion",
-    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
-    "ToFloat16", "ToGraphNormalForm", "channels_first", "extension_patterns", "float16_overflows",
-    "fold_weights",
+    "RemoveUnusedFunctions", "SequencesToTuples", "Sequential", "SimplifyExpr",
+    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first",
+    "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip
