@@ -22,18 +22,18 @@ from support.onnx_suite import (
     check_export,
     check_import,
     frozen,
+    imported,
     left_out,
     load_cases,
 )
 
-import serde
 from serde.errors import SerdeError
 from serde.render import Table, markdown_document
 
 ROUTES: dict[str, Callable[[SuiteCase], object]] = {
     "import": check_import,
     "import, frozen": lambda case: check_import(frozen(case)),
-    "import, export": lambda case: check_export(case, serde.to_relay(case.model())),
+    "import, export": lambda case: check_export(case, imported(case)),
 }
 
 

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
+_OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
+
+
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 
@@ -59,6 +62,8 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     scope = Scope(opset_versions(model.proto, options.source_opset))
     walk.add_initializers(graph, scope, main=True)
     inputs = declare_inputs(graph, scope, options, report)
+    kinds = {each.name: each.type.WhichOneof("value") for each in graph.input}
+    walk.optionals.update(x for x in inputs if kinds[x.name_hint] == "optional_type")
     outputs = walk.run(graph.node, [output.name for output in graph.output], scope, "the graph")
     report.raise_if_refused()
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
@@ -79,6 +84,7 @@ class _Walk:
         model: What is walked.
         weights: The weight of each variable that stands for one.
         folder: Follows the values of small tensors.
+        optionals: The sequences that stand for optional tensors.
     """
 
     def __init__(self, model: OnnxModel, report: Report) -> None:
@@ -91,6 +97,7 @@ class _Walk:
         self._converted = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self.weights: dict[Expr, Weight] = {}
+        self.optionals: set[Expr] = set()
         for function in model.proto.functions:
             key = (domain_name(function.domain), function.name, function.overload)
             if key in self._functions:
@@ -213,6 +220,9 @@ class _Walk:
         if table is None:
             self._report.add(op, label, f"operators of the domain {domain!r} are not read")
             return holes
+        if not domain and node.op_type in _OF_STRINGS:
+            self._report.add(op, label, "a tensor of strings has no counterpart in Relay")
+            return holes
         version = scope.opsets.get(domain)
         if version is None:
             self._report.add(op, label, "the model names no version of its operator set")
@@ -301,6 +311,9 @@ class _Around:
 
     def fold(self, x: Expr) -> Expr:
         return self._walk.folder.fold(x)
+
+    def optionals(self) -> set[Expr]:
+        return self._walk.optionals
 
     def tensor(self, tensor: onnx.TensorProto, name: str) -> Expr:
         element_dtype(tensor.data_type)

@@ -13,6 +13,7 @@ from support.onnx_suite import (
     check_export,
     check_import,
     frozen,
+    imported,
     left_out,
     load_cases,
 )
@@ -77,7 +78,7 @@ def test_import_and_export(case: SuiteCase) -> None:
     pytest.importorskip("onnxruntime")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_export(case, serde.to_relay(case.model()))
+        check_export(case, imported(case))
 
 
 def test_a_refusal_names_the_operators() -> None:

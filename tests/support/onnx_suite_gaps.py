@@ -9,15 +9,18 @@ _FMOD = "Relay's floor_mod of floats is exported as a difference, which loses in
 
 _TRAINS = "a dropout that trains"
 _PLACES = "a MaxPool gives the places of the greatest values"
-_SEQUENCES = "sequences and optionals are not imported"
+_OPTIONAL = "an optional sequence that may be absent"
 
 _IMPORT = {
     "cast_e8m0_FLOAT16_to_FLOAT8E8M0": "a cast to float8_e8m0fnu rounds up",
     "cast_e8m0_FLOAT_to_FLOAT8E8M0": "a cast to float8_e8m0fnu rounds up",
-    "identity_opt": _SEQUENCES,
-    "identity_sequence": _SEQUENCES,
+    "identity_opt": _OPTIONAL,
+    "if_opt": _OPTIONAL,
+    "loop13_seq": "a sequence that is declared to hold scalars takes vectors",
+    "loop16_seq_none": _OPTIONAL,
     "maxpool_with_argmax_2d_precomputed_pads": _PLACES,
     "maxpool_with_argmax_2d_precomputed_strides": _PLACES,
+    "optional_get_element_optional_sequence": _OPTIONAL,
     "squeezenet": "logits of 1e10 before a softmax must be equal to the last bit",
     "training_dropout": _TRAINS,
     "training_dropout_default": _TRAINS,
