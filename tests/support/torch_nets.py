@@ -233,11 +233,11 @@ NETS = {
     "unet": Net(UNet, _image, {"x": {0: "batch"}}),
     "bert": Net(Bert, _sentence, dict.fromkeys(("ids", "mask", "kinds"), _SENTENCE)),
     "gpt": Net(Gpt, lambda n, length: (_ids(n, length),), {"ids": _SENTENCE}),
-    "lstm": Net(Lstm, lambda n, length: (_ids(n, length),), {"ids": _SENTENCE}),
+    "lstm": Net(Lstm, lambda n, length: (_ids(n, length),), {"ids": {0: "batch"}}),
     "gru": Net(
         Gru,
         lambda n, length: (torch.randn(n, length, 6), torch.randn(n, 8)),
-        {"x": {0: "batch"}, "state": {0: "batch"}},
+        {key: {0: "batch"} for key in ("x", "state")},
     ),
 }
 """The nets by name."""

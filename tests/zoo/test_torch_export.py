@@ -24,8 +24,16 @@ from support.torch_nets import NETS  # noqa: E402
 import serde  # noqa: E402
 import serde.relay as relay  # noqa: E402
 
-SCRIPT = [("script", opset) for opset in (11, 13, 17)]
-EXPORTED = [("dynamo", opset) for opset in (18, 20, 23)]
+OPSETS = {"script": (11, 14, 17, 20), "dynamo": (18, 20, 23)}
+ATTENDS = ("bert", "gpt")
+"""Nets with an attention, which the older exporter writes from version 14 on."""
+CASES = [
+    (name, exporter, opset)
+    for name in NETS
+    for exporter, opsets in OPSETS.items()
+    for opset in opsets
+    if opset >= 14 or name not in ATTENDS
+]
 SIZES = [(1, 16), (3, 16), (2, 8)]
 
 
@@ -70,8 +78,7 @@ def agree(found: list[np.ndarray], wanted: list[np.ndarray]) -> None:
         np.testing.assert_allclose(value, right, rtol=1e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize(("exporter", "opset"), [*SCRIPT, *EXPORTED])
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize(("name", "exporter", "opset"), CASES)
 def test_a_net_of_pytorch(name: str, exporter: str, opset: int) -> None:
     proto = exported(name, exporter, opset)
     model = serde.to_relay(proto)
@@ -79,8 +86,7 @@ def test_a_net_of_pytorch(name: str, exporter: str, opset: int) -> None:
     target = min(max(opset, 11), newest_runtime_opset())
     again = serde.from_relay(model, format="onnx", opset=target)
     session = open_session(again.SerializeToString())
-    fixed = name in ("resnet", "unet", "gru")  # these are of one size but for the batch
-    for batch, length in SIZES[:2] if fixed else SIZES:
+    for batch, length in SIZES if name in ATTENDS else SIZES[:2]:
         torch.manual_seed(batch)
         inputs = NETS[name].inputs(batch, length)
         wanted = expected(name, inputs)
