@@ -13,6 +13,7 @@ from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
 from serde.onnx.attributes import attribute_value, resolved
 from serde.onnx.context import ImportContext, element_dtype
+from serde.onnx.expansion import check_expansion, function_key
 from serde.onnx.interface import declare_inputs, graph_meta, opset_versions
 from serde.onnx.model import OnnxModel
 from serde.onnx.ops import TABLES
@@ -103,6 +104,7 @@ class _Walk:
             if key in self._functions:
                 raise FormatError(f"function {function.name!r} is defined twice")
             self._functions[key] = function
+        check_expansion(graph, self._functions)
 
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope, *, main: bool = False) -> None:
         """Enter the initializers of a graph into its scope."""
@@ -190,7 +192,7 @@ class _Walk:
             values = {name: attribute_value(each) for name, each in attributes.items()}
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
-        function = self._functions.get((domain_name(node.domain), node.op_type, node.overload))
+        function = self._functions.get(function_key(node))
         if function is not None:
             results = self._call(function, inputs, attributes, scope, label, wanted)
         else:

@@ -18,6 +18,7 @@ from serde.limits import MAX_NAME_BYTES, MAX_PROTOBUF_BYTES, MAX_RANK, MAX_TENSO
 from serde.onnx.elements import ELEMENTS, Element, PackedWeight
 from serde.onnx.external import ExternalFiles
 from serde.onnx.model import MARKER, OnnxModel, inline_fault, tensors
+from serde.onnx.versions import NEWEST_IR
 from serde.onnx.wire import LENGTH, VARINT, Cut, Piece, Scanner, Span, splice, total_length
 from serde.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
@@ -369,6 +370,10 @@ def _check_name(name: str, names: set[str], where: str, path: str | None) -> Non
 def _check_header(proto: onnx.ModelProto, path: str | None) -> None:
     if not proto.HasField("graph") or proto.ir_version < 1:
         raise FormatError("expected an ONNX model: it has no graph or no IR version", path=path)
+    if proto.ir_version > NEWEST_IR:
+        raise FormatError(
+            f"IR version {proto.ir_version}: expected 1 to {NEWEST_IR}, the newest", path=path
+        )
     if proto.ir_version >= 3 and not proto.opset_import:
         raise FormatError("expected an operator set version, found none", path=path)
 
