@@ -12,6 +12,7 @@ import onnx
 
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.builder import GraphBuilder, Scope, Value, ValueType, without_symbols
+from serde.onnx.schemas import takes_dtype
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Function
 from serde.relay.leaves import leaf_types, value_types
@@ -167,6 +168,10 @@ class ExportContext:
     def reserve(self, name: str) -> str:
         """Take and return a name of the graph, for the names inside a body of it."""
         return self._builder.reserve(name)
+
+    def takes(self, op: str, dtype: str) -> bool:
+        """Whether an operator takes a dtype in the version that is written."""
+        return takes_dtype(op, self.version, dtype)
 
     def maker(self, x: Value) -> str | None:
         """Return the operator of the node that gives `x`, None for an input, weight or constant."""

@@ -22,6 +22,7 @@ from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.onnx.walk import export_function
 from serde.relay import transform
 from serde.relay.bodies import all_nodes
+from serde.relay.collection import without_collection
 from serde.relay.expr import Call, Expr, Function, If, Let
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
@@ -47,13 +48,14 @@ AS_QDQ = "quantised-as-qdq"
 """Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 
+@without_collection()
 def from_relay(
     model: RelayModel,
     opset: int,
     intermediate_shapes: bool,
     report: Report,
     *,
-    quantized: Literal["exact", "qdq"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
 ) -> OnnxModel:
@@ -64,7 +66,8 @@ def from_relay(
         opset: Version of the default operator set.
         intermediate_shapes: Whether the types of all intermediate values are noted.
         report: Filled with gaps, losses and facts.
-        quantized: Quantised operators step by step in integers, or between linear operators.
+        quantized: Quantised operators step by step in integers, between linear operators, or
+            besides that with products in one step.
         allow: Names of lossy steps that may be taken.
         local_functions: Whether global, composite and fused functions become local functions
             of the model; otherwise their nodes go where they are called.
@@ -79,8 +82,10 @@ def from_relay(
         raise OptionError(
             f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
         )
-    if quantized == "qdq":
+    if quantized != "exact":
         model = _as_qdq(model, report, allow)
+    if quantized == "qlinear":
+        model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
     model = _lowered(model, opset, local_functions, report)
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     inputs, outputs = export_function(

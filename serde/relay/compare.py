@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.collection import without_collection
 from serde.relay.expr import (
     Call,
     Constant,
@@ -69,6 +70,7 @@ class _Difference(Exception):
 Pair = tuple[Expr, Expr, _Path]
 
 
+@without_collection()
 def structural_equal(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions or types are the same but for names and spans.
 

@@ -128,3 +128,18 @@ def test_what_has_no_exporter_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, ("out",)))
     with pytest.raises(UnsupportedModelError, match="no exporter"):
         from_relay(model, NEWEST, False, Report())
+
+
+@pytest.mark.parametrize("index", range(len(all_ops()["serde.swiglu"].samples)))
+def test_swiglu_of_28_agrees_in_the_reference(index: int) -> None:
+    definition = all_ops()["serde.swiglu"]
+    built = build(definition, definition.samples[index])
+    inputs = tuple(variable.name_hint for variable in built.variables)
+    model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, ("out",)))
+    proto = from_relay(model, 28, True, Report()).complete()
+    assert [node.op_type for node in proto.graph.node] == ["SwiGLU"]
+    feeds = dict(zip(inputs, built.arrays, strict=True))
+    (found,) = ReferenceEvaluator(proto).run(["out"], feeds)
+    (expected,) = built.run()
+    tolerance = TOLERANCE[expected.dtype.name]
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

@@ -71,3 +71,7 @@ def case(suite: str, name: str, *values: Any) -> Any:
 def unknown_gaps(suite: str, names: set[str]) -> list[str]:
     """Return the gaps of a suite that name none of its cases."""
     return sorted(name for listed, name in GAPS if listed == suite and name not in names)
+
+
+PAIR_GAPS = {("recurrent", "onnx", target): "LSTM" for target in ("mxnet", "onnx", "relay")}
+"""Operators that keep a net from going from one format to another, by net and formats."""

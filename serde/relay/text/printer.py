@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.collection import without_collection
 from serde.relay.dims import Any, SymDim
 from serde.relay.expr import (
     Call,
@@ -82,6 +83,7 @@ TVM wants most of them, and does not look at them.
 Step = Generator["Step", str, str]
 
 
+@without_collection()
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
     """Return the text of a module.
 
@@ -104,6 +106,7 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
     return printer.finish(body) if show_meta_data else body
 
 
+@without_collection()
 def print_expr(expr: Expr, *, strict: bool = False) -> str:
     """Return the text of an expression, its free variables announced.
 
