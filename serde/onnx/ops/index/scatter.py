@@ -21,7 +21,6 @@ from serde.onnx.ops.shape import integers, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axis
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""
@@ -169,34 +168,6 @@ def _from_the_start(ctx: ImportCtx, indices: Expr, data: Expr) -> Expr:
     if ((known < -lengths) | (known >= lengths)).any():
         raise Unsupported(f"an index outside a shape of {lengths.tolist()}")
     return relay.const(np.where(known < 0, known + lengths, known).astype(known.dtype))
-
-
-@OPS.imports("TensorScatter", since=24)
-def import_tensor_scatter(
-    ctx: ImportCtx,
-    past_cache: Expr,
-    update: Expr,
-    write_indices: Expr | None = None,
-    *,
-    axis: int = -2,
-    mode: Literal["linear", "circular"] = "linear",
-) -> Expr:
-    """Row i of a sample's update goes i places behind where the sample's update begins."""
-    type_ = ctx.type(past_cache)
-    place = normalize_axis(axis, type_.rank)
-    if not place:
-        raise Unsupported("axis=0 is that of the samples")
-    length = relay.take(relay.shape_of(update, "int64"), relay.const(place, "int64"), mode="fast")
-    places = relay.arange(0, ctx.fold(length), 1, "int64")
-    places = relay.expand_dims(places, axis=1, num_newaxis=type_.rank - 1 - place)
-    if write_indices is not None:
-        first = relay.expand_dims(write_indices, axis=1, num_newaxis=type_.rank - 1)
-        places = relay.add(relay.cast(first, "int64"), places)
-    if mode == "circular":
-        whole = relay.take(relay.shape_of(past_cache, "int64"), relay.const(place), mode="fast")
-        places = relay.floor_mod(places, ctx.fold(whole))
-    wide = relay.broadcast_to_like(places, update)
-    return relay.scatter_elements(past_cache, wide, update, place, "update")
 
 
 def _one_by_one(
