@@ -20,11 +20,16 @@ from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 from support.runtime import newest_runtime_opset, open_session
 
 import serde
+from serde.bridge import get_bridge
+from serde.compat import import_mxnet
+from serde.engines import MxnetEngine
 from serde.onnx.versions import LOWEST_TARGET
+from serde.prepare import PrepareOptions, prepare
 from serde.relay.expr import Var
 from serde.relay.interpreter import run
 from serde.relay.model import RelayModel
 from serde.relay.types import SequenceType
+from serde.report import Report
 
 KINDS = ("node", "simple", "real", "pytorch-converted", "pytorch-operator")
 
@@ -315,6 +320,25 @@ def check_export(case: SuiteCase, model: RelayModel) -> None:
             if each.type.HasField("sequence_type"):
                 given[each.name] = _as_list(given[each.name])
         judge(case, outputs, _run(proto, given, outputs))
+
+
+def check_mxnet(case: SuiteCase) -> None:
+    """Write an imported case for MXNet and compare MXNet's results with those of the suite.
+
+    Raises:
+        SerdeError: It is refused, or MXNet is not installed.
+        AssertionError: A result is wrong.
+    """
+    mxnet = import_mxnet()
+    model = imported(case)
+    model = prepare(model, PrepareOptions(), report=Report())
+    target = get_bridge("mxnet")
+    native = target.from_relay(model, target.bind_export({}), report=Report())
+    engine = MxnetEngine(mxnet, native, model)
+    for inputs, outputs in case.data():
+        given = feeds(case.model(), inputs)
+        found = engine.run({name: given[name] for name in model.meta.inputs})
+        judge(case, outputs, list(found.values()))
 
 
 def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) -> list[Any]:
