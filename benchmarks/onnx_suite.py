@@ -1,8 +1,8 @@
 """How many cases of onnx's backend suite are converted, in all and by operator.
 
 `python benchmarks/onnx_suite.py [--by-operator] [--failures]` runs every case through import
-and the Relay interpreter, as it is and with constant inputs as initializers, and through
-import, export and ONNX Runtime.
+and the Relay interpreter, as it is and with constant inputs as initializers, through
+import, export and ONNX Runtime, and through our MXNet export and MXNet 1.9.1.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from support.onnx_suite import (
     SuiteCase,
     check_export,
     check_import,
+    check_mxnet,
     frozen,
     imported,
     left_out,
@@ -34,6 +35,7 @@ ROUTES: dict[str, Callable[[SuiteCase], object]] = {
     "import": check_import,
     "import, frozen": lambda case: check_import(frozen(case)),
     "import, export": lambda case: check_export(case, imported(case)),
+    "import, frozen, MXNet": lambda case: check_mxnet(frozen(case)),
 }
 
 

@@ -15,6 +15,7 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
+from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 from support.runtime import newest_runtime_opset, open_session
@@ -23,6 +24,7 @@ import serde
 from serde.bridge import get_bridge
 from serde.compat import import_mxnet
 from serde.engines import MxnetEngine
+from serde.errors import Unsupported
 from serde.onnx.versions import LOWEST_TARGET
 from serde.prepare import PrepareOptions, prepare
 from serde.relay.expr import Var
@@ -32,6 +34,9 @@ from serde.relay.types import SequenceType
 from serde.report import Report
 
 KINDS = ("node", "simple", "real", "pytorch-converted", "pytorch-operator")
+
+MXNET_DTYPES = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"]
+"""Element types of arrays in MXNet 1.9.1."""
 
 RANDOM = frozenset(
     {
@@ -326,10 +331,18 @@ def check_mxnet(case: SuiteCase) -> None:
     """Write an imported case for MXNet and compare MXNet's results with those of the suite.
 
     Raises:
-        SerdeError: It is refused, or MXNet is not installed.
+        SerdeError: It is refused, or MXNet is not installed, or has no arrays like the inputs.
         AssertionError: A result is wrong.
     """
     mxnet = import_mxnet()
+    graph, sets = case.model().graph, case.data()
+    dtypes = {
+        each.dtype for pair in sets for part in pair for each in part if hasattr(each, "dtype")
+    }
+    dtypes |= {np.dtype(tensor_dtype_to_np_dtype(each.data_type)) for each in graph.initializer}
+    foreign = sorted({each.name for each in dtypes} - set(MXNET_DTYPES))
+    if foreign:
+        raise Unsupported(f"MXNet has no arrays of {', '.join(foreign)}")
     model = imported(case)
     model = prepare(model, PrepareOptions(), report=Report())
     target = get_bridge("mxnet")
