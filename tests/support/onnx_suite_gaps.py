@@ -7,7 +7,6 @@ from __future__ import annotations
 
 _FMOD = "Relay's floor_mod of floats is exported as a difference, which loses infinities"
 
-_TRAINS = "a dropout that trains"
 _PLACES = "a MaxPool gives the places of the greatest values"
 _SEQUENCES = "sequences and optionals are not imported"
 
@@ -19,17 +18,10 @@ _IMPORT = {
     "maxpool_with_argmax_2d_precomputed_pads": _PLACES,
     "maxpool_with_argmax_2d_precomputed_strides": _PLACES,
     "squeezenet": "logits of 1e10 before a softmax must be equal to the last bit",
-    "training_dropout": _TRAINS,
-    "training_dropout_default": _TRAINS,
-    "training_dropout_default_mask": _TRAINS,
-    "training_dropout_mask": _TRAINS,
 }
 """What import refuses or gets wrong."""
 
-_AS_IT_IS = {
-    "training_dropout_zero_ratio": _TRAINS,
-    "training_dropout_zero_ratio_mask": _TRAINS,
-}
+_AS_IT_IS: dict[str, str] = {}
 """The same where inputs that are constant in real models are not."""
 
 _EXPORT = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
@@ -16,11 +15,11 @@ from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim, product
+from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr
 from serde.relay.op.linalg.sparse import resolved_shape
 from serde.relay.registry import call
-from serde.relay.shapes import broadcast, is_float
+from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -336,47 +335,20 @@ def import_matmul(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
 def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
     """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
-    if right == 2:
+    if right == 2 and left > 1:
         return call("nn.matmul", a, b, units=None, transpose_b=False)
-    if right == 1:
-        column = relay.expand_dims(b, axis=1)
-        found = call("nn.matmul", a, column, units=None, transpose_b=False)
-        return relay.squeeze(found, axis=[left - 1])
-    if left == 1:
-        row = product_of(ctx, relay.expand_dims(a, axis=0), b)
-        return relay.squeeze(row, axis=[right - 2])
     if left == right == 3:
         return relay.nn.batch_matmul(a, b, transpose_b=False)
-    batch = broadcast(ctx.type(a).shape[:-2], ctx.type(b).shape[:-2])
-    rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
-    found = relay.nn.batch_matmul(
-        _one_batch(ctx, a, batch), _one_batch(ctx, b, batch), transpose_b=False
-    )
-    return relay.reshape(found, _lengths([*batch, rows, columns]))
+    return call("serde.matmul", a, b)
 
 
-def _one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
-    """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
-    shape = ctx.type(x).shape
-    own, matrix = shape[:-2], shape[-2:]
-    if all(dim == 1 for dim in own):
-        return relay.reshape(x, _lengths([1, *matrix]))
-    if tuple(own) != tuple(batch):
-        if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
-            raise Unsupported(f"batches of {shape}, some without a length or a name")
-        x = relay.broadcast_to(x, [*batch, *matrix])
-    return relay.reshape(x, _lengths([product(batch), *matrix]))
-
-
-def _lengths(dims: Sequence[Dim]) -> list[Dim]:
-    """Return dimensions as an attribute: at most one of them may be what remains.
-
-    Raises:
-        Unsupported: More than one is without a length or a name.
-    """
-    if sum(isinstance(dim, Any) for dim in dims) > 1:
-        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
-    return [-1 if isinstance(dim, Any) else dim for dim in dims]
+@OPS.exports("serde.matmul")
+def export_matmul_of_stacks(ctx: Ctx, x: Value, y: Value) -> Value:
+    dtypes = (ctx.type(x).dtype, ctx.type(y).dtype)
+    wide = ("int32", "int64", "uint32", "uint64")
+    if is_float(dtypes[0]) or (dtypes[0] == dtypes[1] and dtypes[0] in wide):
+        return ctx.emit("MatMul", x, y)
+    return integer_product(ctx, x, y)
 
 
 @OPS.imports("Gemm", since=(7, 9, 11, 13))

@@ -68,7 +68,7 @@ _OPERATORS = {
         nn.global_max_pool2d nn.log_softmax nn.matmul nn.max_pool1d nn.max_pool2d nn.max_pool3d
         nn.nll_loss nn.softmax nn.sparse_conv2d nn.sparse_dense nn.sparse_transpose one_hot
         qnn.avg_pool2d qnn.contrib_dense_pack qnn.conv2d qnn.dense
-        vision.roi_align vision.roi_pool serde.lp_pool serde.one_hot""",
+        vision.roi_align vision.roi_pool serde.lp_pool serde.matmul serde.one_hot""",
     OpPattern.OPAQUE: """
         arange argsort argwhere cumprod cumsum dft dyn.sparse_to_dense dyn.topk image.dilation2d
         nn.dropout nn.fifo_buffer nn.group_norm nn.instance_norm nn.l2_normalize nn.layer_norm
@@ -81,12 +81,13 @@ _OPERATORS = {
         unique vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior
         vision.multibox_transform_loc vision.non_max_suppression vision.proposal
         vision.regular_non_max_suppression
-        serde.attention serde.bernoulli serde.cumsum serde.dequantize_linear serde.dft
+        serde.attention serde.bernoulli serde.compress serde.cumprod serde.cumsum
+        serde.dequantize_linear serde.dft
         serde.dynamic_quantize_linear serde.gru serde.hardmax serde.layer_norm serde.logsumexp
         serde.loop serde.lp_normalization serde.lstm serde.mean_variance_normalization
         serde.multinomial serde.nonzero serde.quantize_linear serde.random_normal
         serde.random_uniform serde.rms_norm serde.rnn serde.scan
-        serde.softmax_cross_entropy_loss""",
+        serde.softmax_cross_entropy_loss serde.unique""",
 }
 
 PATTERNS = {name: kind for kind, names in _OPERATORS.items() for name in names.split()}

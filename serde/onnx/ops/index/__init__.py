@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.index import dynamic, gather, scan, scatter, select, slicing, sorting
+from serde.onnx.ops.index import dynamic, gather, scan, scatter, select, slicing, sorting, subset
 
-__all__ = ["dynamic", "gather", "scan", "scatter", "select", "slicing", "sorting"]
+__all__ = ["dynamic", "gather", "scan", "scatter", "select", "slicing", "sorting", "subset"]

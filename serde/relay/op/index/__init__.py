@@ -12,6 +12,7 @@ from serde.relay.op.index import (
     signed,
     slicing,
     sorting,
+    subset,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "signed",
     "slicing",
     "sorting",
+    "subset",
 ]

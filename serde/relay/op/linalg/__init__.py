@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from serde.relay.op.linalg import fourier, sparse, spectrum
+from serde.relay.op.linalg import fourier, sparse, spectrum, stacked
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 
-__all__ = ["exact_operand", "fourier", "product_dtype", "sparse", "spectrum", "to_product_dtype"]
+__all__ = [
+    "exact_operand",
+    "fourier",
+    "product_dtype",
+    "sparse",
+    "spectrum",
+    "stacked",
+    "to_product_dtype",
+]
