@@ -24,7 +24,11 @@ _IMPORT = {
 _AS_IT_IS: dict[str, str] = {}
 """The same where inputs that are constant in real models are not."""
 
+_CORNERS = "ONNX Runtime aligns the corners of the whole length, not of the length times the scale"
+
 _EXPORT = {
+    "resize_downsample_scales_cubic_align_corners": _CORNERS,
+    "resize_downsample_scales_linear_align_corners": _CORNERS,
     "mod_float_edge_cases_fmod_0_float16": _FMOD,
     "mod_float_edge_cases_fmod_0_float32": _FMOD,
     "mod_float_edge_cases_fmod_0_float64": _FMOD,

@@ -55,7 +55,8 @@ _OPERATORS = {
         nn.depth_to_space nn.dilate nn.mirror_pad nn.pad nn.space_to_batch_nd nn.space_to_depth
         nn.upsampling nn.upsampling3d reshape reshape_like reverse reverse_sequence sequence_mask
         slice_like sparse_reshape split squeeze stack strided_set strided_slice take transpose
-        unravel_index vision.yolo_reorg serde.gather_nd serde.roll serde.take""",
+        unravel_index vision.yolo_reorg serde.gather_nd serde.resize serde.roll
+        serde.take""",
     OpPattern.COMM_REDUCE: """
         all any argmax argmin collapse_sum_like collapse_sum_to max mean min prod sum variance
         serde.reduce_l1 serde.reduce_l2 serde.reduce_log_sum serde.reduce_sum_square""",
