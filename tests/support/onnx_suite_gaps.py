@@ -21,7 +21,19 @@ _IMPORT = {
 }
 """What import refuses or gets wrong."""
 
-_AS_IT_IS: dict[str, str] = {}
+_BRANCHES = "the branches of an If give a scalar and a vector of one"
+_BLOCKS = "blocks are folded where the shape of the image is known"
+
+_AS_IT_IS: dict[str, str] = {
+    "affine_grid_2d_align_corners_expanded": _BRANCHES,
+    "affine_grid_2d_expanded": _BRANCHES,
+    "affine_grid_3d_align_corners_expanded": _BRANCHES,
+    "col2im": _BLOCKS,
+    "col2im_5d": _BLOCKS,
+    "col2im_dilations": _BLOCKS,
+    "col2im_pads": _BLOCKS,
+    "col2im_strides": _BLOCKS,
+}
 """The same where inputs that are constant in real models are not."""
 
 _CORNERS = "ONNX Runtime aligns the corners of the whole length, not of the length times the scale"

@@ -55,8 +55,8 @@ _OPERATORS = {
         nn.depth_to_space nn.dilate nn.mirror_pad nn.pad nn.space_to_batch_nd nn.space_to_depth
         nn.upsampling nn.upsampling3d reshape reshape_like reverse reverse_sequence sequence_mask
         slice_like sparse_reshape split squeeze stack strided_set strided_slice take transpose
-        unravel_index vision.yolo_reorg serde.gather_nd serde.resize serde.roll
-        serde.take""",
+        unravel_index vision.yolo_reorg serde.affine_grid serde.gather_nd
+        serde.grid_sample serde.resize serde.roll serde.take""",
     OpPattern.COMM_REDUCE: """
         all any argmax argmin collapse_sum_like collapse_sum_to max mean min prod sum variance
         serde.reduce_l1 serde.reduce_l2 serde.reduce_log_sum serde.reduce_sum_square""",
@@ -86,8 +86,8 @@ _OPERATORS = {
         serde.dequantize_linear serde.dft
         serde.dynamic_quantize_linear serde.gru serde.hardmax serde.layer_norm serde.logsumexp
         serde.loop serde.lp_normalization serde.lstm serde.mean_variance_normalization
-        serde.multinomial serde.nonzero serde.quantize_linear serde.random_normal
-        serde.random_uniform serde.rms_norm serde.rnn serde.scan
+        serde.multinomial serde.non_max_suppression serde.nonzero serde.quantize_linear
+        serde.random_normal serde.random_uniform serde.rms_norm serde.rnn serde.scan
         serde.softmax_cross_entropy_loss serde.unique""",
 }
 

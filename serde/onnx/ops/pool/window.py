@@ -24,6 +24,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr
 from serde.relay.op.pool.reduction import lowest
+from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim
 from serde.weights import Array
 
@@ -406,3 +407,66 @@ OPS.imports("GlobalMaxPool", since=(1, 22))(_global_import("global_max_pool2d", 
 
 
 OPS.imports("GlobalAveragePool", since=(1, 22))(_global_import("global_avg_pool2d", relay.mean))
+
+
+@OPS.imports("LpPool", since=(1, 2, 11, 18, 22))
+def import_lp_pool(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    kernel_shape: tuple[int, ...],
+    auto_pad: AutoPad = "NOTSET",
+    ceil_mode: bool = False,
+    dilations: tuple[int, ...] = (),
+    p: float = 2,
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    """The first version has a number for `p` that need not be whole."""
+    if p != int(p):
+        raise Unsupported(f"p={p} is no whole number")
+    attrs, past = windowed(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return call(
+        "serde.lp_pool", x, p=int(p), **{**attrs, "padding": beyond(attrs["padding"], past)}
+    )
+
+
+@OPS.imports("GlobalLpPool", since=(1, 2, 22))
+def import_global_lp_pool(ctx: ImportCtx, x: Expr, *, p: float = 2) -> Expr:
+    axes = tuple(range(2, ctx.type(x).rank))
+    if p in (1, 2):
+        return call(f"serde.reduce_l{int(p)}", x, axis=axes, keepdims=True)
+    powers = relay.power(relay.abs(x), scalar_like(ctx, x, p))
+    total = relay.sum(powers, axis=axes, keepdims=True)
+    return relay.power(total, scalar_like(ctx, x, 1 / p))
+
+
+@OPS.imports("MaxUnpool", since=(9, 11, 22))
+def import_max_unpool(
+    ctx: ImportCtx,
+    x: Expr,
+    places: Expr,
+    output_shape: Expr | None = None,
+    *,
+    kernel_shape: tuple[int, ...],
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    """Places are counted in what the window tells of, to which a greater shape adds zeros."""
+    shape, ndim = ctx.static_shape(x), len(kernel_shape)
+    steps, around = per_axis(strides, ndim, "strides"), pads or (0,) * (2 * ndim)
+    lengths = [
+        (shape[2 + i] - 1) * steps[i] - around[i] - around[ndim + i] + kernel_shape[i]
+        for i in range(ndim)
+    ]
+    inner = (*shape[:2], *lengths)
+    zeros = relay.zeros([int(np.prod(inner))], ctx.type(x).dtype)
+    flat = relay.scatter_elements(
+        zeros, relay.reshape(places, [-1]), relay.reshape(x, [-1]), axis=0, reduction="update"
+    )
+    result = relay.reshape(flat, inner)
+    if output_shape is None or (ctx.is_constant(output_shape) and ctx.ints(output_shape) == inner):
+        return result
+    more = relay.subtract(relay.cast(output_shape, "int64"), relay.const(np.array(inner)))
+    widths = relay.stack([relay.zeros_like(more), more], axis=1)
+    return relay.nn.pad(result, ctx.fold(widths), scalar_like(ctx, x, 0))

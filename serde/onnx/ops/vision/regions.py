@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import fixed
@@ -15,6 +17,7 @@ from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import along, arranged, counting, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
 from serde.relay.types import TensorType
 
 
@@ -170,3 +173,15 @@ def export_yolo_reorg(ctx: Ctx, x: Value, *, stride: int) -> Value:
     parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
     moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
     return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.imports("MaxRoiPool", since=(1, 22))
+def import_max_roi_pool(
+    ctx: ImportCtx,
+    x: Expr,
+    rois: Expr,
+    *,
+    pooled_shape: tuple[int, ...],
+    spatial_scale: float = 1.0,
+) -> Expr:
+    return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)

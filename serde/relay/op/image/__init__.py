@@ -10,6 +10,7 @@ from serde.relay.op.image import (
     morphology,
     resampling,
     resize,
+    sampling,
     upsampling,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "morphology",
     "resampling",
     "resize",
+    "sampling",
     "upsampling",
 ]
