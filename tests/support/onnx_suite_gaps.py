@@ -22,12 +22,17 @@ _IMPORT = {
 """What import refuses or gets wrong."""
 
 _BRANCHES = "the branches of an If give a scalar and a vector of one"
+_LENGTHS = "the length of a transform, or the axis that it shortens, must be known"
 _BLOCKS = "blocks are folded where the shape of the image is known"
 
 _AS_IT_IS: dict[str, str] = {
     "affine_grid_2d_align_corners_expanded": _BRANCHES,
     "affine_grid_2d_expanded": _BRANCHES,
     "affine_grid_3d_align_corners_expanded": _BRANCHES,
+    "dft_irfft": _LENGTHS,
+    "dft_rfft": _LENGTHS,
+    "stft": _LENGTHS,
+    "stft_with_window": _LENGTHS,
     "col2im": _BLOCKS,
     "col2im_5d": _BLOCKS,
     "col2im_dilations": _BLOCKS,
@@ -37,6 +42,8 @@ _AS_IT_IS: dict[str, str] = {
 """The same where inputs that are constant in real models are not."""
 
 _CORNERS = "ONNX Runtime aligns the corners of the whole length, not of the length times the scale"
+
+_ROUNDED = "ONNX Runtime's DFT is off by more than the case allows around zero"
 
 _EXPORT = {
     "resize_downsample_scales_cubic_align_corners": _CORNERS,

@@ -16,11 +16,10 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Expr
 from serde.relay.op.linalg.sparse import resolved_shape
 from serde.relay.registry import call
 from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 
@@ -395,25 +394,6 @@ def import_gemm_v1(
     transB: bool = False,  # noqa: N803
 ) -> Expr:
     return import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-
-
-def _is_behind_first(node: Call) -> bool:
-    """ONNX never transforms the first axis."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and node.attrs["axis"] % data.rank > 0
-
-
-@OPS.exports("serde.dft", since=17, when=_is_behind_first)
-def export_spectrum(
-    ctx: Ctx, x: Value, *, axis: int, dft_length: int | None, inverse: bool, onesided: bool
-) -> Value:
-    """From 20 on the axis is an operand."""
-    length = None if dft_length is None else ctx.const(dft_length, np.int64)
-    flags = {"inverse": int(inverse) or None, "onesided": int(onesided) or None}
-    place = axis % ctx.type(x).rank
-    if ctx.version >= 20:
-        return ctx.emit("DFT", x, length, ctx.const(place, np.int64), **flags)
-    return ctx.emit("DFT", x, length, axis=place, **flags)
 
 
 @OPS.exports("sparse_fill_empty_rows")

@@ -69,7 +69,8 @@ _OPERATORS = {
         nn.global_max_pool2d nn.log_softmax nn.matmul nn.max_pool1d nn.max_pool2d nn.max_pool3d
         nn.nll_loss nn.softmax nn.sparse_conv2d nn.sparse_dense nn.sparse_transpose one_hot
         qnn.avg_pool2d qnn.contrib_dense_pack qnn.conv2d qnn.dense
-        vision.roi_align vision.roi_pool serde.lp_pool serde.matmul serde.one_hot""",
+        vision.roi_align vision.roi_pool serde.deform_conv2d serde.lp_pool serde.matmul
+        serde.one_hot""",
     OpPattern.OPAQUE: """
         arange argsort argwhere cumprod cumsum dft dyn.sparse_to_dense dyn.topk image.dilation2d
         nn.dropout nn.fifo_buffer nn.group_norm nn.instance_norm nn.l2_normalize nn.layer_norm
