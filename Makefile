@@ -34,6 +34,7 @@ check: lint test
 check-full: lint
 	$(BIN)/python -m pytest -n 2
 	$(BIN)/python benchmarks/onnx_suite.py
+	$(BIN)/python benchmarks/pairs.py
 
 # MXNet, which the demo and the tests compare with, comes without its dependencies:
 # its pins exclude NumPy 2. Its wheel links to two system libraries that a bare

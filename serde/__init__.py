@@ -10,8 +10,11 @@ from serde._version import __version__
 _HOMES = {
     "check": "serde.api",
     "convert": "serde.api",
+    "diff": "serde.comparison",
     "export_model": "serde.api",
     "from_relay": "serde.api",
+    "import_model": "serde.api",
+    "import_to_gluon": "serde.api",
     "relay": "serde.relay",
     "to_relay": "serde.api",
     "FormatError": "serde.errors",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, bind_options, source_bridge, target_bridge
+from serde._optional import require
+from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.engines import engine_for_path, engine_for_source
 from serde.errors import CheckError, FormatError, OptionError
-from serde.prepare import PrepareOptions, prepare
+from serde.mapping import tensor_mapping as mapped_names
+from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -20,7 +23,15 @@ from serde.relay.visit import post_order
 from serde.report import Report
 from serde.verdict import Tolerance, compare
 
-__all__ = ["check", "convert", "export_model", "from_relay", "to_relay"]
+__all__ = [
+    "check",
+    "convert",
+    "export_model",
+    "from_relay",
+    "import_model",
+    "import_to_gluon",
+    "to_relay",
+]
 
 PathLike = str | os.PathLike[str]
 
@@ -40,7 +51,8 @@ def to_relay(
         params: Weights that belong to `source`, where it does not hold them.
         format: Name of the source's format; recognised by content if left out.
         report: Filled with stages and gaps.
-        options: Options of the source's format, such as ``input_shapes``.
+        options: Options of the source's format, such as ``input_shapes``; ``inputs`` and
+            ``outputs``, if only the part between them is wanted.
 
     Raises:
         FormatError: The bytes are malformed.
@@ -49,8 +61,9 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    bound = bridge.bind_import(_canonical(options))
-    return _read(bridge, source, params, bound, report)[1]
+    part, rest = bind_options(CutOptions, _canonical(options))
+    bound = bridge.bind_import(rest)
+    return cut_out(_read(bridge, source, params, bound, report)[1], part)
 
 
 def from_relay(
@@ -81,7 +94,7 @@ def from_relay(
     bridge = _target(format, path)
     passes, rest = _bind_passes(options)
     bound = bridge.bind_export(rest)
-    native = _write(bridge, model, passes, bound, report)
+    native = _write(bridge, cut_out(model, passes), passes, bound, report)
     if path is None:
         return bridge.complete(native)
     with report.stage("save"):
@@ -120,12 +133,79 @@ def export_model(
     reader, writer = source_bridge(model), _target(format, path)
     own, passes, target = _bind_all(reader, writer, options)
     loaded, relay_model = _read(reader, model, params, own, report)
-    native = _write(writer, relay_model, passes, target, report)
+    native = _write(writer, cut_out(relay_model, passes), passes, target, report)
     if path is None:
         return writer.complete(native)
     sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
     with report.stage("save"):
         return writer.save(native, Path(path), target, sources=sources)
+
+
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before MXNet's.
+
+    Returns:
+        The ``mx.Symbol``, and its parameters: NDArrays by bare name, with ``arg`` and ``aux``.
+        A model with scalars or empty tensors runs under ``mxnet.util.np_shape()``.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    require("mxnet")
+    report = Report() if report is None else report
+    reader, writer = source_bridge(source, format), get_bridge("mxnet")
+    own, passes, target = _bind_all(reader, writer, options)
+    _, relay_model = _read(reader, source, params, own, report)
+    part = cut_out(relay_model, passes)
+    return writer.complete(_write(writer, part, passes, target, report))
+
+
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str | None = None,
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        ctx: MXNet's device for the parameters; the CPU if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before MXNet's.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        MissingDependency: MXNet is not installed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    from serde.mxnet.live import to_block
+
+    symbol, values = import_model(source, params, format=format, report=report, **options)
+    return to_block(symbol, values, ctx)
 
 
 def convert(
@@ -138,6 +218,7 @@ def convert(
     check: bool | int = False,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    tensor_mapping: PathLike | None = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -152,6 +233,8 @@ def convert(
         check: Run source and target on this many seeded inputs before the target appears.
         tolerance: What the check accepts; by dtype if left out.
         dims: Lengths of dynamic dimensions during the check.
+        tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
+            of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target.
 
@@ -168,14 +251,18 @@ def convert(
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = _bind_all(reader, writer, options)
     loaded, model = _read(reader, source, params, own, report)
-    native = _write(writer, model, passes, bound, report)
+    part = cut_out(model, passes)
+    native = _write(writer, part, passes, bound, report)
+    mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
+    saving = ExitStack()
 
     def verify(path: Path) -> None:
+        saving.close()
         with report.stage("check"):
             compare(
-                engine_for_source(reader.name, loaded, model),
+                engine_for_source(reader.name if part is model else "relay", loaded, part),
                 engine_for_path(writer.name, path),
-                model,
+                part,
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
@@ -186,8 +273,8 @@ def convert(
             raise CheckError(f"{target}: the numbers differ from those of the source", report)
 
     path = Path(target)
-    start = len(report.stages)
-    with report.stage("save"):
+    with saving:
+        saving.enter_context(report.stage("save"))
         writer.save(
             native,
             path,
@@ -195,8 +282,10 @@ def convert(
             sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
             before_commit=verify if check else None,
         )
-    _settle_save_stage(report, start)
     report.facts |= {"path": str(path), "bytes": path.stat().st_size}
+    if tensor_mapping is not None:
+        text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
+        Path(tensor_mapping).write_text(text, encoding="utf-8")
     return report
 
 
@@ -292,14 +381,6 @@ def _write(
     return native
 
 
-def _settle_save_stage(report: Report, start: int) -> None:
-    """Take the time of a check that ran inside the save out of it, and put it last."""
-    nested = report.stages[start:-1]
-    if nested:
-        seconds = report.stages[-1].seconds - sum(stage.seconds for stage in nested)
-        report.stages[start:] = [replace(report.stages[-1], seconds=seconds), *nested]
-
-
 def _target(format: str | None, path: PathLike | None) -> Bridge:
     if format is None and path is None:
         raise OptionError("name a format, or a path whose suffix tells it")
@@ -331,11 +412,25 @@ def _bind_all(
 
 
 def _canonical(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    """Return options with sets frozen, so that lists and sets may be given."""
-    return {
-        name: frozenset(value) if name in ("allow", "op_block_list") else value
-        for name, value in options.items()
-    }
+    """Return options with sets and sequences frozen, so that any may be given."""
+    return {name: _FREEZE.get(name, _same)(value) for name, value in options.items()}
+
+
+def _names(value: AnyValue) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _same(value: AnyValue) -> AnyValue:
+    return value
+
+
+_FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
+    "allow": frozenset,
+    "inputs": _names,
+    "op_block_list": frozenset,
+    "outputs": _names,
+}
+"""How the value of an option that holds several is made one that does not change."""
 
 
 def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:

@@ -23,6 +23,7 @@ from typing import ClassVar, SupportsIndex
 from serde.errors import FormatError, OptionError
 from serde.relay.dims import Any, DimLike, SymDim
 from serde.relay.model import RelayModel
+from serde.relay.types import TensorType, Type
 from serde.report import Report
 from serde.weights import dtype_name
 
@@ -32,6 +33,7 @@ __all__ = [
     "ExportOptions",
     "ImportOptions",
     "ModelSummary",
+    "TensorNames",
     "TensorSummary",
     "bind_options",
     "format_names",
@@ -133,6 +135,14 @@ class TensorSummary:
     shape: tuple[int | str, ...] | None = None
     dtype: str | None = None
 
+    @classmethod
+    def of(cls, name: str, type_: Type | None) -> TensorSummary:
+        """Return what a type says of a tensor."""
+        if not isinstance(type_, TensorType):
+            return cls(name)
+        shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
+        return cls(name, shape, type_.dtype)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:
@@ -161,6 +171,16 @@ class ModelSummary:
             return False
         tensors = (*self.inputs, *self.outputs)
         return all(t.shape is not None and t.dtype is not None for t in tensors)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorNames:
+    """What a native model calls its inputs, outputs, weights and nodes, in its order."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    weights: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
 
 
 class Bridge(ABC):
@@ -248,6 +268,14 @@ class Bridge(ABC):
     def summary(self, model: AnyValue) -> ModelSummary:
         """Return what a native model says about itself, without conversion."""
         return ModelSummary()
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return what a native model calls its tensors and nodes.
+
+        Raises:
+            OptionError: The format does not say.
+        """
+        raise OptionError(f"format {self.name} does not say what its tensors are called")
 
     def bind_import(self, given: Mapping[str, AnyValue]) -> AnyValue:
         """Return the options of reading made of `given`.

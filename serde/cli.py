@@ -1,8 +1,9 @@
-"""The command line: ``serde convert | inspect | check | formats | ops``.
+"""The command line: ``serde convert | inspect | check | diff | formats | ops``.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
-model is refused, 2 usage, 3 malformed input, 4 the check failed, 5 it could not
-be made, 6 a package is missing, 70 a defect of serde, 130 interrupted.
+model is refused (of ``diff``, as of diff(1): the models differ), 2 usage, 3
+malformed input, 4 the check failed, 5 it could not be made, 6 a package is
+missing, 70 a defect of serde, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from serde.errors import (
     OptionError,
     ParseError,
     SerdeError,
+    UnsupportedModelError,
 )
 from serde.render import as_json, as_markdown, size_text, tables, verdict_line
 
@@ -97,7 +99,7 @@ class Invocation:
         self.terminal.results = not self.as_json
         path = options.pop("report", None)
         if path is not None:
-            _check_report_path(path, options["paths"])
+            _check_written(path, options["paths"], "--report", (".json", ".md"))
         self.report_path = path
 
     def close(self, code: int, error: str | None = None) -> None:
@@ -119,21 +121,24 @@ class FormatCommand(click.Command):
     def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._directions = (reads, writes)
-        self._generated: list[click.Option] | None = None
+        self._generated: dict[tuple[str, ...], list[click.Option]] = {}
 
     @property
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
-        if self._generated is None:
-            from serde.flags import generated_options
+        from serde.bridge import format_names
+        from serde.flags import generated_options
 
-            self._generated = generated_options(_option_classes(*self._directions), taken=_BY_HAND)
-        return self._generated
+        names = tuple(format_names())
+        if names not in self._generated:
+            classes = _option_classes(*self._directions)
+            self._generated[names] = generated_options(classes, taken=_BY_HAND)
+        return self._generated[names]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters of the command, those of the formats before the common ones."""
         own = super().get_params(ctx)
-        first = next((i for i, p in enumerate(own) if p.name == "report"), len(own))
+        first = next(i for i, p in enumerate(own) if p.name in ("report", "json"))
         return [*own[:first], *self.generated, *own[first:]]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -286,6 +291,12 @@ def cli() -> None:
     help="Run source and target on N seeded inputs (1) before the target is put in place.",
 )
 @_checking_flags
+@click.option(
+    "--tensor-mapping",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what tensors and nodes of the source are called in the target, as JSON.",
+)
 @_report_flag
 @_printing_flags
 @click.pass_context
@@ -294,6 +305,8 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     source, target = _source_and_target(options["paths"])
+    if options["tensor_mapping"] is not None:
+        _check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
     from serde.api import convert as convert_model
 
     checking = _checking(options)
@@ -304,6 +317,7 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
             source_format=options["source_format"],
             target_format=options["target_format"],
             check=options["check"] or False,
+            tensor_mapping=options["tensor_mapping"],
             report=run.report,
             **checking,
             **_reading(options),
@@ -386,6 +400,50 @@ def inspect(ctx: click.Context, /, **options: Any) -> None:
         run.terminal.line(found.relay_text)
 
 
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("left", metavar="LEFT")
+@click.argument("right", metavar="RIGHT")
+@_reading_flags
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the right one.")
+@click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
+@_printing_flags
+@click.pass_context
+def diff(ctx: click.Context, /, **options: Any) -> None:
+    """Show what differs between two models; exit with 1 if anything does."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    from serde.comparison import diff as diff_models
+    from serde.render import difference_lines, difference_tables
+
+    try:
+        found = diff_models(
+            options["left"],
+            options["right"],
+            left_format=options["source_format"],
+            right_format=options["target_format"],
+            weights=options["weights"],
+            report=run.report,
+            **_reading(options),
+            **_given(ctx, options),
+        )
+    except ConversionError as error:
+        raise _not_compared(error) from error
+    if run.as_json:
+        run.terminal.raw(as_json({"exit_code": int(not found.equal), **found.as_dict()}))
+    else:
+        for table in difference_tables(found):
+            run.terminal.table(table)
+        for line in difference_lines(found):
+            run.terminal.line(line)
+    if not found.equal:
+        ctx.exit(1)
+
+
+def _not_compared(error: ConversionError) -> Exception:
+    """Return what a model that cannot be read ends a diff with: not the code of a difference."""
+    return error if isinstance(error, ConverterBug) else CheckError(f"not compared: {error}")
+
+
 @cli.command()
 @_printing_flags
 @click.pass_context
@@ -425,25 +483,25 @@ def ops(ctx: click.Context, /, **options: Any) -> None:
         run.terminal.table(table)
 
 
-def _check_report_path(path: Path, paths: Sequence[str]) -> None:
-    """Refuse a report that cannot be written, or that would replace a model."""
-    if path.suffix not in (".json", ".md"):
-        raise OptionError(f"--report {path}: expected a name ending in .json or .md")
+def _check_written(path: Path, paths: Sequence[str], flag: str, suffixes: Sequence[str]) -> None:
+    """Refuse a file beside the target that cannot be written, or that would replace a model."""
+    if path.suffix not in suffixes:
+        raise OptionError(f"{flag} {path}: expected a name ending in {' or '.join(suffixes)}")
     if any(path.absolute() == Path(other).absolute() for other in paths):
-        raise OptionError(f"--report {path}: is also the source or the target")
+        raise OptionError(f"{flag} {path}: is also the source or the target")
     if not path.absolute().parent.is_dir():
-        raise OptionError(f"--report {path}: there is no directory {path.parent}")
+        raise OptionError(f"{flag} {path}: there is no directory {path.parent}")
     if not path.exists():
         return
     from serde.bridge import source_bridge
 
     if any(os.path.exists(other) and path.samefile(other) for other in paths):
-        raise OptionError(f"--report {path}: is also the source or the target")
+        raise OptionError(f"{flag} {path}: is also the source or the target")
     try:
         bridge = source_bridge(path)
     except (FormatError, OptionError):
         return
-    raise OptionError(f"--report {path}: is a model (format {bridge.name}), not a report")
+    raise OptionError(f"{flag} {path}: is a model (format {bridge.name})")
 
 
 def _show_report(run: Invocation, *, aside: bool = False) -> None:
@@ -523,6 +581,8 @@ def _fail(run: Invocation, error: BaseException) -> int:
 
         run.terminal.error("".join(traceback.format_exception(error)).rstrip())
     run.terminal.error(message if code == 1 else f"serde: {message}")
+    if isinstance(error, UnsupportedModelError):
+        run.terminal.error(error.report.coverage)
     try:
         run.close(code, message)
     except OSError as failure:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
@@ -151,7 +150,7 @@ def _style(cell: str) -> str:
 
 
 class LiveReport(Report):
-    """A report that prints each stage when it is done, with its own seconds.
+    """A report that prints each stage when it is done, with its seconds.
 
     Args:
         terminal: Where to.
@@ -160,17 +159,10 @@ class LiveReport(Report):
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
         self._terminal = terminal
-        self._inner: list[float] = []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage; what stages inside it take is not counted twice."""
-        self._inner.append(0.0)
-        start = time.perf_counter()
+        """Time a stage and print it."""
         with self._terminal.working(name), super().stage(name):
             yield
-        total = time.perf_counter() - start
-        own = total - self._inner.pop()
-        if self._inner:
-            self._inner[-1] += total
-        self._terminal.progress(f"{name:<20}{own:8.2f} s")
+        self._terminal.progress(f"{name:<20}{self.stages[-1].seconds:8.2f} s")

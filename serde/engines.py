@@ -99,7 +99,7 @@ def engine_for_path(format_name: str, path: Path) -> Engine:
     options = bridge.import_options()
     native = bridge.load(path, None, options)
     model = bridge.to_relay(native, options, report=Report(f"{format_name} -> relay"))
-    return RelayEngine(model)
+    return engine_for_source(format_name, native, model)
 
 
 def _onnx_engine(native: AnyValue) -> Engine:
@@ -175,8 +175,9 @@ class MxnetEngine:
         """Bind the symbol to weights and inputs, and run it forward."""
         weights = [*self._native.arg.values(), *self._native.aux.values()]
         shapes = [tensor.shape for tensor in (*inputs.values(), *weights)]
+        marked = "is_np_shape" in self._native.graph.attrs
         # Without it, MXNet takes a length of 0 and a rank of 0 as not known.
-        with self._mxnet.util.np_shape(any(0 in shape or not shape for shape in shapes)):
+        with self._mxnet.util.np_shape(marked or any(0 in s or not s for s in shapes)):
             results = self._forward(inputs)
         if len(results) != len(self._outputs):
             raise CheckError(

@@ -11,7 +11,7 @@ from typing import Any as AnyValue
 from serde.bridge import ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.model import RelayModel
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import TupleType, Type
 from serde.render import Table, shape_text, size_text
 from serde.report import Report
 
@@ -145,8 +145,8 @@ def _completed(summary: ModelSummary, model: RelayModel) -> ModelSummary:
     weights = model.params.values()
     return ModelSummary(
         version=summary.version or model.meta.source_version,
-        inputs=tuple(_tensor(var.name_hint, var.type) for var in model.inputs()),
-        outputs=tuple(_tensor(n, t) for n, t in zip(names, types, strict=False)),
+        inputs=tuple(TensorSummary.of(var.name_hint, var.type) for var in model.inputs()),
+        outputs=tuple(TensorSummary.of(n, t) for n, t in zip(names, types, strict=False)),
         parameters=_or(summary.parameters, sum(weight.size for weight in weights)),
         parameter_bytes=_or(summary.parameter_bytes, sum(weight.nbytes for weight in weights)),
         facts=summary.facts,
@@ -155,13 +155,6 @@ def _completed(summary: ModelSummary, model: RelayModel) -> ModelSummary:
 
 def _or(known: int | None, computed: int) -> int:
     return computed if known is None else known
-
-
-def _tensor(name: str, type_: Type | None) -> TensorSummary:
-    if not isinstance(type_, TensorType):
-        return TensorSummary(name)
-    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
-    return TensorSummary(name, shape, type_.dtype)
 
 
 def list_operators(format_name: str | None = None) -> dict[str, list[tuple[str, str]]]:

@@ -5,20 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from serde.relay import transform
+from serde.relay.collection import without_collection
 from serde.relay.model import RelayModel
 from serde.report import Issue, Report
 
-__all__ = ["PrepareOptions", "prepare"]
+__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare"]
 
 OVERFLOW = "float16-overflow"
 """Name of the step that turns values beyond the range of float16 into infinities."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrepareOptions:
+class CutOptions:
+    """Which part of a model is wanted; see :func:`serde.relay.transform.cut`.
+
+    Attributes:
+        inputs: Values or nodes of the source that are the inputs of the part to convert; those
+            of the model that the outputs depend on, if left out.
+        outputs: Values or nodes of the source that are the outputs of the part to convert; those
+            of the model, if left out. `name:1` is the second result of a node.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return the part of a model that is wanted; the model itself if no part is named.
+
+    Raises:
+        OptionError: A name is unknown, or the names do not separate a part.
+    """
+    return transform.cut(model, options.inputs, options.outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareOptions(CutOptions):
     """Options of the passes between source and target.
 
     Attributes:
+        simplify: Make the model smaller and faster where its results stay the same: merge equal
+            nodes, drop those without effect, fold batch normalisations. Without it, only what
+            targets need is done: functions inlined, shapes and constants evaluated, operators
+            that only matter in training dropped.
         keep_batch_norm: Leave batch normalisations as they are; otherwise one that follows a
             convolution or dense layer becomes part of its weights.
         float16: Compute in float16.
@@ -28,6 +57,7 @@ class PrepareOptions:
         allow: Names of lossy steps that may be taken.
     """
 
+    simplify: bool = True
     keep_batch_norm: bool = False
     float16: bool = field(default=False, metadata={"flag": "--fp16"})
     keep_io_types: bool = False
@@ -35,16 +65,17 @@ class PrepareOptions:
     allow: frozenset[str] = frozenset()
 
 
+@without_collection()
 def prepare(
     model: RelayModel, options: PrepareOptions, *, keep_globals: bool = False, report: Report
 ) -> RelayModel:
     """Return a model with the same meaning in the form that targets expect.
 
-    Functions are inlined, those that call themselves last become loops, shape
-    arithmetic and constants are evaluated, operators that only matter in
-    training dropped, and weights that are computed from weights become weights.
-    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole:
-    whether to inline them is the target's to decide.
+    Functions are inlined, those that call themselves last become loops, sequences
+    whose positions are known tuples; shape arithmetic and constants are evaluated,
+    operators that only matter in training dropped, and weights that are computed
+    from weights become weights. Opaque functions (``Primitive``, ``Composite`` and the
+    like) stay whole: whether to inline them is the target's to decide.
 
     Args:
         model: The model.
@@ -55,22 +86,22 @@ def prepare(
     Raises:
         UnsupportedModelError: A step would lose precision in a way that is not allowed.
     """
-    passes = transform.Sequential(
-        [
-            transform.Inline(keep_globals=keep_globals),
-            transform.RaiseRecursion(),
-            transform.Inline(keep_globals=keep_globals),
-            transform.FoldShape(),
-            transform.SimplifyInference(
-                weights=frozenset(model.params), fold_batch_norm=not options.keep_batch_norm
-            ),
-            transform.FoldConstant(),
-            transform.SimplifyExpr(),
-            transform.EliminateCommonSubexpr(),
-            transform.DeadCodeElimination(),
-        ]
-    )
-    model = transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    fold_batch_norm = options.simplify and not options.keep_batch_norm
+    needed: list[transform.Pass] = [
+        transform.Inline(keep_globals=keep_globals),
+        transform.RaiseRecursion(),
+        transform.Inline(keep_globals=keep_globals),
+        transform.SequencesToTuples(),
+        transform.FoldShape(),
+        transform.SimplifyInference(
+            weights=frozenset(model.params), fold_batch_norm=fold_batch_norm
+        ),
+        transform.FoldConstant(),
+    ]
+    smaller = [transform.SimplifyExpr(), transform.EliminateCommonSubexpr()]
+    passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]
+    mod = transform.Sequential(passes)(model.mod)
+    model = transform.fold_weights(model.evolve(mod=mod), report=report)
     if not options.float16:
         return model
     return _as_float16(model, options, report)

@@ -8,14 +8,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.report import OutputVerdict, Report
+
+if TYPE_CHECKING:
+    from serde.bridge import TensorSummary
+    from serde.comparison import ModelDiff, WeightDiff
 
 __all__ = [
     "Table",
     "as_json",
     "as_markdown",
+    "difference_lines",
+    "difference_tables",
     "markdown_document",
     "printable",
     "shape_text",
@@ -138,6 +145,57 @@ def _all(total: int) -> str:
 
 def _pair(left: str, right: str, sign: str = "!=") -> str:
     return left if left == right else f"{left} {sign} {right}"
+
+
+def difference_tables(found: ModelDiff) -> Iterator[Table]:
+    """Yield the tables of what differs that have rows: facts, ports, operators, weights."""
+    facts = []
+    for name, (left, right) in (("format", found.formats), ("version", found.versions)):
+        if left != right:
+            facts.append((name, left or "unknown", right or "unknown"))
+    if facts:
+        yield Table(("", "left", "right"), tuple(facts))
+    if found.ports:
+        rows = [(p.kind, p.name, _port(p.left), _port(p.right)) for p in found.ports]
+        yield Table(("", "name", "left", "right"), tuple(rows))
+    if found.operators:
+        counts = [(name, str(a), str(b)) for name, (a, b) in found.operators.items()]
+        head = f"operator ({found.operator_set})"
+        yield Table((head, "left", "right"), tuple(counts), frozenset({1, 2}))
+    if found.weights:
+        columns = ("weight", "left", "right", "max abs", "elements")
+        yield Table(columns, tuple(map(_weight_row, found.weights)), frozenset({3, 4}))
+
+
+def difference_lines(found: ModelDiff) -> Iterator[str]:
+    """Yield the sentences about two models: their graphs, their weights, and the outcome."""
+    if not found.ordered:
+        yield "inputs or outputs: the same names in another order"
+    if found.graph is not None:
+        yield f"graph: {found.graph}"
+    if found.same_weights is not None:
+        differ = f"{len(found.weights)} differ" if found.weights else "none differs"
+        yield f"weights: {found.same_weights:,} equal, {differ}"
+    yield "the models are equal" if found.equal else "the models differ"
+
+
+def _port(tensor: TensorSummary | None) -> str:
+    if tensor is None:
+        return "absent"
+    return f"{shape_text(tensor.shape)} {tensor.dtype or 'unknown'}"
+
+
+def _weight_row(weight: WeightDiff) -> tuple[str, ...]:
+    sides = [
+        "absent" if dtype is None else f"{shape_text(shape)} {dtype}"
+        for shape, dtype in zip(weight.shapes, weight.dtypes, strict=True)
+    ]
+    if weight.renamed is not None:
+        sides[1] = f"called {weight.renamed}"
+    figures = ("", "")
+    if weight.max_abs is not None:
+        figures = (f"{weight.max_abs:.2e}", f"{weight.elements:,}")
+    return (weight.name, *sides, *figures)
 
 
 def shape_text(shape: Sequence[object] | None) -> str:

@@ -121,6 +121,13 @@ class Report:
         """Whether there is a verdict for some output and none failed."""
         return bool(self.verdicts) and all(verdict.passed for verdict in self.verdicts)
 
+    @property
+    def coverage(self) -> str:
+        """One sentence on how much can be converted, as ``212 of 226 nodes can be converted``."""
+        failed = len({issue.node for issue in self.issues})
+        total = max(self.nodes, failed)
+        return f"{total - failed} of {total} nodes can be converted"
+
     def as_text(self) -> str:
         """Return the gaps, grouped by operator and reason, in a stable order."""
         failed = len({issue.node for issue in self.issues})

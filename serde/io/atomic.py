@@ -22,9 +22,9 @@ from typing import BinaryIO
 
 from serde.errors import FormatError, OptionError
 from serde.limits import CHUNK_BYTES
-from serde.weights import FileRange, OpenFile
+from serde.weights import FileRange, OpenFile, Weight
 
-__all__ = ["atomic_group", "atomic_write", "copy_range", "write_all"]
+__all__ = ["atomic_group", "atomic_write", "copy_range", "write_all", "write_weight"]
 
 PathLike = str | os.PathLike[str]
 
@@ -207,6 +207,29 @@ def copy_range(source: FileRange, fd: int) -> None:
         status = os.fstat(opened.fd)
         if (status.st_size, status.st_mtime_ns) != opened.stamp[2:]:
             raise FormatError("the file changed while it was being read", path=source.path)
+
+
+def write_weight(weight: Weight, fd: int, name: str) -> None:
+    """Write the values of a weight; bytes that lie in a file are copied from there.
+
+    Args:
+        weight: The weight.
+        fd: Where to.
+        name: Its name, for messages.
+
+    Raises:
+        FormatError: A source file changed or shrank.
+    """
+    if weight.source is not None:
+        copy_range(weight.source, fd)
+        written = weight.source.length
+    else:
+        written = 0
+        for chunk in weight.chunks():
+            write_all(fd, chunk)
+            written += len(chunk)
+    if written != weight.nbytes:
+        raise FormatError(f"parameter {name}: expected {weight.nbytes} bytes, found {written}")
 
 
 def _copy_file_range(source: int, target: int, offset: int, length: int) -> int:

@@ -19,7 +19,7 @@ from serde.limits import MAX_ATTRIBUTE_CHARS
 from serde.mxnet.model import DTYPES
 from serde.weights import numpy_dtype
 
-__all__ = ["decode_attribute", "dtype_of_code"]
+__all__ = ["decode_attribute", "dtype_of_code", "encode_attribute"]
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|nan)\Z", re.I)
 _INTEGER = re.compile(r"[+-]?\d+L?\Z")
@@ -56,6 +56,18 @@ def decode_attribute(raw: AnyValue, hint: AnyValue) -> AnyValue:
     if any(member is str or typing.get_origin(member) is typing.Literal for member in members):
         return raw
     return _value(raw.strip())
+
+
+def encode_attribute(value: AnyValue) -> str:
+    """Return the text that MXNet writes for the value of an attribute."""
+    if isinstance(value, np.dtype):
+        return value.name
+    if isinstance(value, (tuple, list)):
+        items = ", ".join(encode_attribute(item) for item in value)
+        return f"({items},)" if len(value) == 1 else f"({items})"
+    if isinstance(value, float):
+        return repr(value)
+    return str(value)
 
 
 def _members(hint: AnyValue) -> tuple[AnyValue, ...]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.relay.model import RelayModel
 from serde.report import Report
 
-__all__ = ["MxnetBridge", "MxnetImportOptions"]
+__all__ = ["MxnetBridge", "MxnetExportOptions", "MxnetImportOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,20 +28,43 @@ class MxnetImportOptions(ImportOptions):
 
     Attributes:
         epoch: Which ``prefix-NNNN.params`` to read; the newest if left out.
+        keep_labels: Keep inputs that only training needs, such as labels, as inputs that
+            nothing uses; otherwise they are left out.
     """
 
     epoch: int | None = field(
         default=None, metadata={"help": "Epoch of the parameter file beside the symbol."}
     )
+    keep_labels: bool = field(
+        default=False,
+        metadata={
+            "flag": "--keep-labels/--drop-labels",
+            "help": "Keep inputs that only training needs, or leave them out (the default).",
+        },
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MxnetExportOptions(ExportOptions):
+    """Options of writing MXNet models.
+
+    Attributes:
+        params_epoch: The number in the name ``prefix-NNNN.params``.
+    """
+
+    params_epoch: int = field(
+        default=0, metadata={"help": "Epoch in the name of the parameter file that is written."}
+    )
 
 
 class MxnetBridge(Bridge):
-    """Reads symbol and parameter files and live objects; needs MXNet for the latter only."""
+    """Reads and writes symbol and parameter files; needs MXNet for its live objects only."""
 
     name = "mxnet"
     title = "Apache MXNet (symbol JSON and params, Symbol, Gluon, Module)"
     suffixes = ("-symbol.json", ".params", ".tar.gz", ".tgz")
     import_options = MxnetImportOptions
+    export_options = MxnetExportOptions
 
     def detect(self, path: Path) -> bool:
         """Whether `path` is a symbol, a parameter file, their prefix, or an archive of them."""
@@ -68,7 +98,37 @@ class MxnetBridge(Bridge):
         """Return the model as Relay."""
         from serde.mxnet.graph import to_relay
 
-        return to_relay(model, options, report)
+        own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
+        return to_relay(model, options, report, keep_labels=own.keep_labels)
+
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+        """Return the model as MXNet's graph and parameters."""
+        from serde.mxnet.lower import from_relay
+
+        return from_relay(model, report)
+
+    def save(
+        self,
+        model: AnyValue,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write symbol and parameters, the latter streamed from where they are."""
+        from serde.mxnet import codec
+
+        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
+        return codec.save(
+            model, path, epoch=own.params_epoch, sources=sources, before_commit=before_commit
+        )
+
+    def complete(self, model: AnyValue) -> AnyValue:
+        """Return the ``mx.Symbol`` and its :class:`Params`."""
+        from serde.mxnet.live import to_live
+
+        return to_live(model)
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators that are read, each with its other names."""
@@ -79,6 +139,17 @@ class MxnetBridge(Bridge):
         for alias, op in sorted(ALIASES.items()):
             others.setdefault(op, []).append(alias)
         return [(op, ", ".join(others.get(op, ()))) for op, _version in TABLE.imported()]
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of the symbol's inputs, outputs, parameters and nodes."""
+        from serde.mxnet.graph import head_names
+
+        return TensorNames(
+            inputs=tuple(model.inputs),
+            outputs=head_names(model.graph),
+            weights=(*model.arg, *model.aux),
+            nodes=tuple(node.name for node in model.graph.nodes if not node.is_variable),
+        )
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node, variables left out."""

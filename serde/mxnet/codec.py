@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
+from serde.io.atomic import atomic_group
 from serde.limits import MAX_SYMBOL_JSON_BYTES
 from serde.mxnet.arrays import assign, weights_of
 from serde.mxnet.model import Graph, MxnetModel
-from serde.mxnet.params import LIST_MAGIC, read_params
-from serde.mxnet.symbol_json import parse_symbol
+from serde.mxnet.params import LIST_MAGIC, read_params, write_params
+from serde.mxnet.symbol_json import parse_symbol, symbol_text
 from serde.mxnet.upgrades import input_names
 from serde.weights import OpenFile, Weight
 
-__all__ = ["detect", "detect_bytes", "load", "load_params"]
+__all__ = ["detect", "detect_bytes", "load", "load_params", "save"]
 
 
 _SYMBOL = "-symbol.json"
@@ -356,3 +357,42 @@ def _missing_weights(model: MxnetModel) -> list[str]:
             if name in _LEARNED and source.is_variable and model.param(source.name) is None:
                 missing[source.name] = None
     return list(missing)
+
+
+def save(
+    model: MxnetModel,
+    path: Path,
+    *,
+    epoch: int = 0,
+    sources: Sequence[Path] = (),
+    before_commit: Callable[[Path], None] | None = None,
+) -> Path:
+    """Write ``<prefix>-symbol.json`` and, beside it, ``<prefix>-NNNN.params``.
+
+    Args:
+        model: The model.
+        path: Name of the symbol's file.
+        epoch: The number in the name of the parameter file.
+        sources: Files that must not be written over.
+        before_commit: Called with the finished symbol; if it raises, nothing stays.
+
+    Raises:
+        OptionError: `path` cannot be a new file, or is a source.
+        Unsupported: MXNet has no dtype of a parameter.
+        FormatError: A file that holds weights changed meanwhile.
+    """
+    stem = path.name.removesuffix(_SYMBOL) if path.name.endswith(_SYMBOL) else path.stem
+    params = path.with_name(f"{stem}-{epoch:04d}.params")
+    named = {f"arg:{name}": weight for name, weight in model.arg.items()}
+    named |= {f"aux:{name}": weight for name, weight in model.aux.items()}
+    ranges = (weight.source for weight in named.values())
+    files = {each.path for each in ranges if each is not None and each.handle is None}
+
+    def check(staged: tuple[Path, ...]) -> None:
+        if before_commit is not None:
+            before_commit(staged[-1])
+
+    with atomic_group([params, path], sources=[*sources, *files], before_commit=check) as staged:
+        write_params(named, staged[0])
+        staged[-1].write_text(symbol_text(model.graph), encoding="utf-8")
+    return path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from serde.bridge import ImportOptions
@@ -11,8 +11,10 @@ from serde.converters import ImportContext
 from serde.errors import OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
-from serde.mxnet.model import Entry, Graph, MxnetModel, Node
+from serde.mxnet.labels import label_shape, missing_text
+from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
 from serde.relay.model import ModelMeta, RelayModel
@@ -22,7 +24,7 @@ from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Weight
 
-__all__ = ["to_relay"]
+__all__ = ["head_names", "to_relay"]
 
 NUMBERED = frozenset({"SliceChannel", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
@@ -43,11 +45,20 @@ WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnect
 SPARSE = "sparse-as-dense"
 
 
-def to_relay(model: MxnetModel, options: ImportOptions, report: Report) -> RelayModel:
+@without_collection()
+def to_relay(
+    model: MxnetModel, options: ImportOptions, report: Report, *, keep_labels: bool = False
+) -> RelayModel:
     """Return the graph as Relay.
 
     Inputs that only training needs, such as labels, are left out: an operator
     whose further inputs do not bear on its result does not lead to them.
+
+    Args:
+        model: The graph and its parameters.
+        options: Shapes and dtypes of inputs, and what is allowed.
+        report: Filled with gaps.
+        keep_labels: Whether those inputs become inputs that nothing uses.
 
     Raises:
         OptionError: An input's shape is missing, or an option names no input.
@@ -60,6 +71,8 @@ def to_relay(model: MxnetModel, options: ImportOptions, report: Report) -> Relay
         if node.op != "null" and walk.needed[index]:
             walk.results[index] = walk.convert(node, walk.needed[index])
     report.raise_if_refused()
+    if keep_labels:
+        walk.add_labels()
     return walk.finish()
 
 
@@ -100,7 +113,7 @@ class _Walk:
                 continue
             self.results[index] = [self._input(index, node, shape)]
         if missing:
-            raise OptionError(_missing_shapes(list(dict.fromkeys(missing))))
+            raise OptionError(missing_text(self.model, list(dict.fromkeys(missing))))
 
     def _weight(self, name: str, weight: Weight) -> Var:
         if name not in self.weights:
@@ -160,6 +173,38 @@ class _Walk:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
         return results
 
+    def add_labels(self) -> None:
+        """Make inputs of the variables without a value that no result depends on."""
+        nodes = self.model.graph.nodes
+        values = {**self.model.arg, **self.model.aux}
+        implied = self._label_shapes()
+        missing = []
+        for index, node in enumerate(nodes):
+            if not node.is_variable or node.name in values or node.name in self.inputs:
+                continue
+            given = self.options.input_shapes.get(node.name, _declared_shape(node))
+            shape = implied.get(index) if given is None else given
+            if shape is None:
+                missing.append(node.name)
+                continue
+            self._input(index, node, shape)
+        if missing:
+            raise OptionError(missing_text(self.model, missing))
+        order = {node.name: None for node in nodes if node.name in self.inputs}
+        self.inputs = {name: self.inputs[name] for name in order}
+
+    def _label_shapes(self) -> dict[int, Sequence[DimLike]]:
+        """Return the shapes that loss heads imply, by the position of the variable."""
+        found: dict[int, Sequence[DimLike]] = {}
+        for index, node in enumerate(self.model.graph.nodes):
+            if node.is_variable or len(node.inputs) < 2 or not self.needed[index]:
+                continue
+            type_ = self._value(node.inputs[0]).type
+            shape = label_shape(node, type_.shape) if isinstance(type_, TensorType) else None
+            if shape is not None:
+                found[node.inputs[1].node] = shape
+        return found
+
     def _value(self, entry: Entry) -> Expr:
         return self.results[entry.node][entry.index]
 
@@ -175,19 +220,47 @@ class _Walk:
             source_format="mxnet",
             source_version=self.model.version,
         )
-        return RelayModel(IRModule({"main": main}), self.params, meta)
+        return RelayModel(IRModule({"main": main}), self.params, meta, self._values())
+
+    def _values(self) -> dict[str, Expr]:
+        """Return what each node gives: by the node's name (and ``:1``...) and the output's.
+
+        A name that stands for several values is left out.
+        """
+        found: dict[str, Expr | None] = {}
+        for index, results in sorted(self.results.items()):
+            node = self.model.graph.nodes[index]
+            for number, value in enumerate(results):
+                own = node.name if len(results) == 1 else f"{node.name}:{number}"
+                for name in dict.fromkeys((own, self._output_name(Entry(index, number)))):
+                    found[name] = value if found.get(name, value) is value else None
+        return {name: value for name, value in found.items() if value is not None}
 
     def _output_name(self, entry: Entry) -> str:
         """Return the name that ``Symbol.list_outputs`` gives a head."""
-        node = self.model.graph.nodes[entry.node]
-        if node.op == "null":
-            return node.name
-        op = canonical_name(node.op)
-        if op in OUTPUT_NAMES:
-            return f"{node.name}_{OUTPUT_NAMES[op][entry.index]}"
-        if len(self.results[entry.node]) > 1 or op in NUMBERED:
-            return f"{node.name}_output{entry.index}"
-        return f"{node.name}_output"
+        several = len(self.results[entry.node]) > 1
+        return _output_name(self.model.graph.nodes[entry.node], entry.index, several)
+
+
+def head_names(graph: Graph) -> tuple[str, ...]:
+    """Return the names of the outputs; a node has several outputs if a further one is used."""
+    used = [*graph.heads, *(entry for node in graph.nodes for entry in node.inputs)]
+    several = {entry.node for entry in used if entry.index}
+    return tuple(
+        _output_name(graph.nodes[entry.node], entry.index, entry.node in several)
+        for entry in graph.heads
+    )
+
+
+def _output_name(node: Node, index: int, several: bool) -> str:
+    if node.op == "null":
+        return node.name
+    op = canonical_name(node.op)
+    if op in OUTPUT_NAMES:
+        return f"{node.name}_{OUTPUT_NAMES[op][index]}"
+    if several or op in NUMBERED:
+        return f"{node.name}_output{index}"
+    return f"{node.name}_output"
 
 
 def _used_inputs(node: Node) -> Sequence[Entry]:
@@ -209,8 +282,11 @@ def _needed_outputs(graph: Graph) -> list[int]:
     return needed
 
 
-def _declared_shape(node: Node) -> Sequence[int] | None:
+def _declared_shape(node: Node) -> Sequence[DimLike] | None:
     """Return the shape noted on a variable when it was made, if it is known whole."""
+    if DIMS_KEY in node.hidden:
+        dims = node.hidden[DIMS_KEY].split(",")
+        return tuple(int(dim) if dim.isdigit() else dim for dim in dims)
     text = node.hidden.get("__shape__")
     if text is None or len(text) > 1000:
         return None
@@ -221,13 +297,3 @@ def _declared_shape(node: Node) -> Sequence[int] | None:
     if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
         return None
     return shape
-
-
-def _missing_shapes(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    shapes: Mapping[str, tuple[int, ...]] = {names[0]: (1, 3, 224, 224)}
-    return (
-        f"the {'shape' if len(names) == 1 else 'shapes'} of {shown} "
-        f"{'is' if len(names) == 1 else 'are'} missing; "
-        f"give --input-shape {names[0]}:1,3,224,224 or input_shapes={dict(shapes)}"
-    )

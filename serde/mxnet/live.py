@@ -1,7 +1,7 @@
-"""Objects of a running MXNet as the native model: Symbol, Gluon blocks, Module.
+"""Objects of a running MXNet as the native model, and back: Symbol, Gluon blocks, Module.
 
-MXNet is never imported here: whoever holds such an object has done so. Values
-are copied to NumPy in pieces, when they are written.
+MXNet is not imported to read them: whoever holds such an object has done so.
+Values are copied in pieces, to NumPy when they are written.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from serde._optional import require
 from serde.errors import OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
 from serde.mxnet.model import MxnetModel
-from serde.mxnet.symbol_json import parse_symbol
+from serde.mxnet.symbol_json import parse_symbol, symbol_text
 from serde.weights import Weight
 
-__all__ = ["from_live", "is_live"]
+__all__ = ["Params", "from_live", "is_live", "to_block", "to_live"]
 
 _KINDS = ("Symbol", "Block", "BaseModule")
 
@@ -69,6 +70,68 @@ def from_live(
         own = [] if params is not None else _block_weights(source, symbol, shapes)
         return _model(symbol, _replaced(own, params), type(source).__name__)
     raise OptionError(f"expected a Symbol, HybridBlock or Module, found {type(source).__name__}")
+
+
+class Params(dict[str, Any]):
+    """Parameters of a symbol: an NDArray by bare name.
+
+    Attributes:
+        arg: Those that are learned.
+        aux: Those that an operator updates itself.
+    """
+
+    def __init__(self, arg: Mapping[str, Any], aux: Mapping[str, Any]) -> None:
+        super().__init__({**arg, **aux})
+        self.arg = dict(arg)
+        self.aux = dict(aux)
+
+
+def to_live(model: MxnetModel) -> tuple[Any, Params]:
+    """Return a model as ``mx.Symbol`` and parameters, which own their memory.
+
+    Raises:
+        MissingDependency: MXNet is not installed.
+    """
+    mx = require("mxnet")
+    symbol = mx.sym.load_json(symbol_text(model.graph))
+    with mx.util.np_shape("is_np_shape" in model.graph.attrs):
+        arg = {name: _ndarray(mx, weight) for name, weight in model.arg.items()}
+        aux = {name: _ndarray(mx, weight) for name, weight in model.aux.items()}
+    return symbol, Params(arg, aux)
+
+
+def to_block(symbol: Any, params: Params, ctx: Any = None) -> Any:
+    """Return a ``SymbolBlock`` of a symbol whose free variables are its inputs.
+
+    Args:
+        symbol: The ``mx.Symbol``.
+        params: Its parameters.
+        ctx: MXNet's device; the CPU if left out.
+    """
+    mx = require("mxnet")
+    ctx = mx.cpu() if ctx is None else ctx
+    names = [name for name in symbol.list_arguments() if name not in params.arg]
+    notes = symbol.attr_dict()
+    inputs = [mx.sym.var(name, attr=notes.get(name)) for name in names]
+    block = mx.gluon.SymbolBlock(symbol, inputs)
+    declared = block.collect_params()
+    for name, value in params.items():
+        parameter = declared[name]
+        parameter.dtype = value.dtype
+        parameter.shape = value.shape
+        parameter.initialize(ctx=ctx)
+        parameter.set_data(value)
+    return block
+
+
+def _ndarray(mx: Any, weight: Weight) -> Any:
+    """Return an NDArray, filled in bounded pieces."""
+    if not weight.shape:
+        return mx.nd.array(weight.array(), dtype=weight.dtype)
+    result = mx.nd.empty(weight.shape, dtype=weight.dtype)
+    for start, stop in weight.row_ranges():
+        result[start:stop] = mx.nd.array(weight.rows(start, stop), dtype=weight.dtype)
+    return result
 
 
 def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, Weight]]:

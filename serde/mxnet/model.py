@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 
 from serde.weights import Weight
 
-__all__ = ["DTYPES", "LATEST_VERSION", "Entry", "Graph", "MxnetModel", "Node", "version_text"]
+__all__ = [
+    "COMPUTED",
+    "DTYPES",
+    "LATEST_VERSION",
+    "Entry",
+    "Graph",
+    "MxnetModel",
+    "Node",
+    "version_text",
+]
 
 DTYPES = (
     "float32",
@@ -28,6 +37,12 @@ DTYPES = (
     "bfloat16",
 )
 """dtypes by MXNet's type flag (``mshadow/base.h``)."""
+
+COMPUTED = frozenset({"float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"})
+"""dtypes that operators of MXNet 1.9.1 compute; the others only occur in files."""
+
+DIMS_KEY = "__dims__"
+"""Attribute of an input: its dimensions, by name where they have no fixed length."""
 
 LATEST_VERSION = 10901
 """Newest release that serde knows, as MXNet numbers it: 1.9.1."""

@@ -19,20 +19,25 @@ its shape. Definition: ``NDArray::Save`` and ``NDArray::LegacyLoad`` of MXNet.
 from __future__ import annotations
 
 import math
+import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from serde.errors import Unsupported
+from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
 from serde.mxnet.model import DTYPES
 from serde.mxnet.sparse import SparseWeight
 from serde.weights import OpenFile, Weight
 
-__all__ = ["LIST_MAGIC", "read_params"]
+__all__ = ["LIST_MAGIC", "read_params", "write_params"]
 
 LIST_MAGIC = 0x112
 
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
+
+_CPU = struct.pack("<ii", 1, 0)
 
 _STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}
 
@@ -204,3 +209,37 @@ _SPARSE: dict[
     int,
     Callable[[Cursor, int, tuple[int, ...], tuple[int, ...], str], SparseWeight],
 ] = {1: _read_row_sparse, 2: _read_csr}
+
+
+def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> None:
+    """Write a parameter file, the arrays one after another, each from where it is.
+
+    Arrays have the newest form only where an older one could not say them: a scalar, or an
+    axis of length 0.
+
+    Args:
+        params: Arrays by full name, such as ``arg:weight``.
+        path: A file that does not exist yet.
+
+    Raises:
+        Unsupported: MXNet has no such dtype.
+        FormatError: A source file changed or shrank.
+    """
+    with open(path, "xb", buffering=0) as file:
+        fd = file.fileno()
+        write_all(fd, struct.pack("<QQQ", LIST_MAGIC, 0, len(params)))
+        for name, weight in params.items():
+            write_all(fd, _array_head(weight))
+            write_weight(weight, fd, name)
+        encoded = [name.encode() for name in params]
+        names = b"".join(struct.pack("<Q", len(name)) + name for name in encoded)
+        write_all(fd, struct.pack("<Q", len(encoded)) + names)
+
+
+def _array_head(weight: Weight) -> bytes:
+    if weight.dtype not in DTYPES:
+        raise Unsupported(f"MXNet has no {weight.dtype}")
+    shape = weight.shape
+    magic = _V3 if not shape or 0 in shape else _V2
+    head = struct.pack(f"<Iii{len(shape)}q", magic, 0, len(shape), *shape)
+    return head + _CPU + struct.pack("<i", DTYPES.index(weight.dtype))

@@ -347,7 +347,7 @@ def _is_hidden(key: str, op: str) -> bool:
 
 def symbol_text(graph: Graph) -> str:
     """Return a graph as the symbol JSON of MXNet 1.9.1 has it."""
-    return json.dumps(_symbol_dict(graph))
+    return json.dumps(_symbol_dict(graph), indent=2)
 
 
 def _symbol_dict(graph: Graph) -> dict[str, Any]:
@@ -370,5 +370,8 @@ def _symbol_dict(graph: Graph) -> dict[str, Any]:
         "nodes": nodes,
         "arg_nodes": [i for i, node in enumerate(graph.nodes) if node.op == "null"],
         "heads": [[head.node, head.index, 0] for head in graph.heads],
-        "attrs": {"mxnet_version": ["int", LATEST_VERSION]},
+        "attrs": {
+            "mxnet_version": ["int", LATEST_VERSION],
+            **{key: ["int", value] for key, value in graph.attrs.items() if type(value) is int},
+        },
     }

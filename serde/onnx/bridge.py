@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal
 
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.errors import OptionError
 from serde.relay.model import RelayModel
 from serde.report import Report
@@ -28,8 +35,9 @@ class OnnxExportOptions(ExportOptions):
         opset: Version of the default operator set, from 11 on.
         intermediate_shapes: Note the types of all intermediate values.
         quantized: Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), which rounds halves to even and is to be
-            allowed as ``quantised-as-qdq``.
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as ``quantised-as-qdq``.
         save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
         external_data_threshold: Write weights there once they exceed this many bytes together;
             the limit of protobuf if left out.
@@ -41,7 +49,7 @@ class OnnxExportOptions(ExportOptions):
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
     )
-    quantized: Literal["exact", "qdq"] = field(
+    quantized: Literal["exact", "qdq", "qlinear"] = field(
         default="exact", metadata={"help": "How quantised operators are written."}
     )
     save_as_external_data: bool = field(
@@ -189,6 +197,17 @@ class OnnxBridge(Bridge):
         }
         rows = [(op, f"read, versions {', '.join(known)}") for op, known in sorted(read.items())]
         return rows + [(op, f"written from version {v}") for op, v in sorted(lowest.items())]
+
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of the graph's inputs, outputs, initializers and nodes."""
+        graph = model.proto.graph
+        weights = dict.fromkeys((*(each.name for each in graph.initializer), *model.weights))
+        return TensorNames(
+            inputs=tuple(each.name for each in graph.input if each.name not in weights),
+            outputs=tuple(each.name for each in graph.output),
+            weights=tuple(weights),
+            nodes=tuple(each.name for each in graph.node),
+        )
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node of the graph, its subgraphs and functions."""

@@ -21,18 +21,22 @@ from onnx import helper, numpy_helper
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.dims import Any
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import SequenceType, TensorType, TupleType, Type
 from serde.weights import Array, Weight, numpy_dtype
 
 __all__ = [
     "FUNCTION_DOMAIN",
+    "SEQUENCE_IDENTITY",
+    "SEQUENCE_SUBGRAPHS",
     "GraphBuilder",
     "Scope",
     "Value",
+    "ValueType",
     "Values",
     "leaves",
     "regroup",
-    "tensor_type_proto",
+    "require_sequences",
+    "value_type_proto",
     "walk_nodes",
     "without_symbols",
 ]
@@ -40,10 +44,16 @@ __all__ = [
 FUNCTION_DOMAIN: Final = "serde"
 """Domain of local functions."""
 
+SEQUENCE_IDENTITY: Final = 14
+"""First version at which Identity takes sequences."""
+
+SEQUENCE_SUBGRAPHS: Final = 13
+"""First version at which branches yield sequences and loops carry them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor of the ONNX graph.
+    """A tensor or a sequence of the ONNX graph.
 
     Attributes:
         name: Its name there.
@@ -52,9 +62,12 @@ class Value:
     """
 
     name: str
-    type: TensorType | None = None
+    type: TensorType | SequenceType | None = None
     data: Array | None = field(default=None, compare=False)
 
+
+ValueType = TensorType | SequenceType
+"""What a value may be."""
 
 Values = Value | tuple["Values", ...]
 """What an expression becomes: a value, or for a tuple those of its fields."""
@@ -91,20 +104,36 @@ def regroup(flat: Sequence[Value], type_: Type) -> Values:
     return done[0]
 
 
-def without_symbols(type_: TensorType) -> TensorType:
+def without_symbols(type_: ValueType) -> ValueType:
     """Return a type whose symbolic dimensions are anonymous."""
+    if isinstance(type_, SequenceType):
+        return SequenceType(without_symbols(type_.element))
     dims = [dim if isinstance(dim, int) else Any() for dim in type_.shape]
     return TensorType(dims, type_.dtype)
 
 
-def tensor_type_proto(name: str, type_: TensorType) -> onnx.ValueInfoProto:
-    """Return the declaration of a tensor; a symbolic dimension keeps its name."""
+def value_type_proto(name: str, type_: ValueType) -> onnx.ValueInfoProto:
+    """Return the declaration of a tensor or sequence; a symbolic dimension keeps its name."""
+    if isinstance(type_, SequenceType):
+        element = value_type_proto(name, type_.element).type
+        return helper.make_value_info(name, helper.make_sequence_type_proto(element))
     dims = [
         dim if isinstance(dim, int) else None if isinstance(dim, Any) else str(dim)
         for dim in type_.shape
     ]
-    element = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
-    return helper.make_tensor_value_info(name, element, dims)
+    code = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
+    return helper.make_tensor_value_info(name, code, dims)
+
+
+def require_sequences(what: str, types: Iterable[ValueType], version: int, since: int) -> None:
+    """Refuse sequences where an operator only takes tensors yet.
+
+    Raises:
+        Unsupported: `version` is below `since`, and a sequence is among `types`.
+    """
+    if version < since and any(isinstance(type_, SequenceType) for type_ in types):
+        hint = f"use opset {since} or later"
+        raise Unsupported(f"{what} takes no sequence at version {version}", hint=hint)
 
 
 class Scope:
@@ -127,7 +156,7 @@ class Scope:
         self.parent = parent
         self.step = step
         self.nodes: list[onnx.NodeProto] = []
-        self.types: dict[str, TensorType] = {}
+        self.types: dict[str, ValueType] = {}
         self.known: dict[Hashable, Value] = {}
         self.level: int = 0 if parent is None else parent.level + 1
         self.home: Scope = self if parent is None else parent.home
@@ -305,13 +334,18 @@ class GraphBuilder:
         return tuple(Value(each) for each in names)
 
     def own_outputs(self, scope: Scope, values: Iterable[Value], base: str) -> list[str]:
-        """Return names of outputs for `values`, each of a node of `scope` and given once."""
+        """Return names of outputs for `values`, each of a node of `scope` and given once.
+
+        Raises:
+            Unsupported: A sequence would have to be copied by a version that cannot.
+        """
         produced = {name for node in scope.nodes for name in node.output}
         constants = {value.name for value in scope.known.values() if value.data is not None}
         names: list[str] = []
         for value in values:
             name = value.name
             if name not in produced or name in constants:
+                require_sequences("Identity", _known(value), self.version, SEQUENCE_IDENTITY)
                 name = self.reserve(base)
                 source = self.reserve(f"{base}_copy")
                 node = helper.make_node("Identity", [value.name], [name], name=source)
@@ -325,7 +359,7 @@ class GraphBuilder:
         scope: Scope,
         inputs: Sequence[Value],
         outputs: Sequence[Value],
-        types: Sequence[TensorType],
+        types: Sequence[ValueType],
     ) -> onnx.GraphProto:
         """Return a subgraph whose nodes are collected.
 
@@ -340,22 +374,26 @@ class GraphBuilder:
             nodes=scope.nodes,
             name=scope.step,
             inputs=[_declared(value) for value in inputs],
-            outputs=list(map(tensor_type_proto, names, types)),
+            outputs=list(map(value_type_proto, names, types)),
         )
         if self.intermediate_shapes:
             there = set(names)
             proto.value_info.extend(
-                tensor_type_proto(name, type_)
+                value_type_proto(name, type_)
                 for name, type_ in scope.types.items()
                 if name not in there
             )
         return proto
 
 
+def _known(value: Value) -> tuple[ValueType, ...]:
+    return () if value.type is None else (value.type,)
+
+
 def _declared(value: Value) -> onnx.ValueInfoProto:
     if value.type is None:
         raise ConverterBug(f"the input {value.name} of a subgraph has no type")
-    return tensor_type_proto(value.name, value.type)
+    return value_type_proto(value.name, value.type)
 
 
 def _check_form(

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
 
 from serde.onnx.builder import Scope, Values
 from serde.onnx.graph import Subgraph, SymbolTable
 from serde.onnx.placement import Placement
+from serde.relay.biases import fused_biases
 from serde.relay.expr import Call, Expr, Function
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType
 
-__all__ = ["Frame", "fused_biases"]
-
-BIASED: Final = {
-    "nn.conv1d": "data_layout",
-    "nn.conv2d": "data_layout",
-    "nn.conv3d": "data_layout",
-    "nn.conv1d_transpose": "data_layout",
-    "nn.conv2d_transpose": "data_layout",
-    "nn.conv3d_transpose": "data_layout",
-    "nn.dense": None,
-}
-"""Operators whose ONNX form adds a bias, with the attribute that tells the channel axis."""
+__all__ = ["Frame"]
 
 
 @dataclass(slots=True, eq=False)
@@ -72,26 +59,3 @@ class Frame:
                 return node
             self.position += 1
         return None
-
-
-def fused_biases(uses: Mapping[Expr, int]) -> dict[Expr, tuple[Call, Expr]]:
-    """Return the additions of a bias that their only producer's ONNX form includes."""
-    found: dict[Expr, tuple[Call, Expr]] = {}
-    for node in uses:
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-            continue
-        if node.op.name != "nn.bias_add":
-            continue
-        producer = node.args[0]
-        if not isinstance(producer, Call) or not isinstance(producer.op, OpDef):
-            continue
-        if producer.op.name not in BIASED or uses[producer] != 1:
-            continue
-        layout = BIASED[producer.op.name]
-        type_ = producer.type
-        if not isinstance(type_, TensorType) or (layout is None and type_.rank != 2):
-            continue
-        channel = producer.attrs[layout].index("C") if layout else 1
-        if node.attrs["axis"] % type_.rank == channel:
-            found[node] = (producer, node.args[1])
-    return found

@@ -23,7 +23,7 @@ from serde.onnx.builder import (
     walk_nodes,
 )
 from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
-from serde.relay.leaves import holds_tensors, leaf_names, leaf_types
+from serde.relay.leaves import holds_values, leaf_names, value_types
 from serde.relay.registry import OpDef
 from serde.relay.transform.cse import exact_key
 from serde.relay.visit import children, free_vars, post_order
@@ -62,7 +62,7 @@ class LocalFunctions:
         if not name and not any(key in function.attrs for key in _WHOLE):
             return None
         known = [each for each in given if each is not None]
-        if len(known) < len(given) or not holds_tensors(function.body.type):
+        if len(known) < len(given) or not holds_values(function.body.type):
             return None
         if function not in self._structures:
             self._structures[function] = _structure(function)
@@ -126,7 +126,7 @@ class FunctionCall:
         type_ = variable.checked_type
         made = []
         names = leaf_names(variable.name_hint, type_)
-        for name, leaf, each in zip(names, leaves(given), leaf_types(type_), strict=True):
+        for name, leaf, each in zip(names, leaves(given), value_types(type_), strict=True):
             if leaf.data is not None:
                 made.append(builder.constant(leaf.data))
                 continue

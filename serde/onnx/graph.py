@@ -11,11 +11,12 @@ import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, Unsupported
-from serde.onnx.builder import GraphBuilder, Scope, Value, without_symbols
+from serde.onnx.builder import GraphBuilder, Scope, Value, ValueType, without_symbols
+from serde.onnx.schemas import takes_dtype
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Function
-from serde.relay.leaves import leaf_types
-from serde.relay.types import TensorType, Type
+from serde.relay.leaves import leaf_types, value_types
+from serde.relay.types import SequenceType, TensorType, Type
 from serde.weights import Array, numpy_dtype
 
 __all__ = ["ExportContext", "Subgraph", "SymbolTable", "Value"]
@@ -35,7 +36,7 @@ class Subgraph:
     scope: Scope
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
-    types: tuple[TensorType, ...]
+    types: tuple[ValueType, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -55,14 +56,15 @@ class SymbolTable:
     shown: dict[str, tuple[Value, int]] = field(default_factory=dict)
     of_model: bool = False
 
-    def public(self, type_: TensorType) -> TensorType:
+    def public(self, type_: ValueType) -> ValueType:
         """Return a type as it may be written."""
         return type_ if self.of_model else without_symbols(type_)
 
     def add(self, values: Iterable[Value]) -> None:
         """Note the symbols that the types of `values` show."""
         for value in values:
-            for axis, dim in enumerate(() if value.type is None else value.type.shape):
+            shape = value.type.shape if isinstance(value.type, TensorType) else ()
+            for axis, dim in enumerate(shape):
                 if isinstance(dim, SymDim) and dim.name is not None:
                     self.shown.setdefault(dim.name, (value, axis))
 
@@ -137,7 +139,7 @@ class ExportContext:
         return body
 
     def graph(
-        self, body: Subgraph, inputs: Sequence[Value], types: Sequence[TensorType]
+        self, body: Subgraph, inputs: Sequence[Value], types: Sequence[ValueType]
     ) -> onnx.GraphProto:
         """Return the body of a loop as the attribute of a node.
 
@@ -147,7 +149,7 @@ class ExportContext:
             types: Types of its outputs, as wide as they may be.
         """
         public = self._symbols.public
-        declared = [replace(value, type=public(self.type(value))) for value in inputs]
+        declared = [replace(value, type=public(self.value_type(value))) for value in inputs]
         outputs = list(map(public, types))
         return self._builder.graph(body.scope, declared, body.outputs, outputs)
 
@@ -159,9 +161,17 @@ class ExportContext:
         """Return the types of all tensors that the converter must return."""
         return leaf_types(self.result)
 
+    def result_value_types(self) -> list[ValueType]:
+        """Return the types of all tensors and sequences that the converter must return."""
+        return value_types(self.result)
+
     def reserve(self, name: str) -> str:
         """Take and return a name of the graph, for the names inside a body of it."""
         return self._builder.reserve(name)
+
+    def takes(self, op: str, dtype: str) -> bool:
+        """Whether an operator takes a dtype in the version that is written."""
+        return takes_dtype(op, self.version, dtype)
 
     def maker(self, x: Value) -> str | None:
         """Return the operator of the node that gives `x`, None for an input, weight or constant."""
@@ -181,7 +191,18 @@ class ExportContext:
         return self._builder.constant(np.array(value, dtype=numpy_dtype(self.type(x).dtype)))
 
     def type(self, x: Value) -> TensorType:
-        """Return the Relay type of a value.
+        """Return the Relay type of a tensor.
+
+        Raises:
+            ConverterBug: The value is a converter's own and has none, or it is a sequence.
+        """
+        type_ = self.value_type(x)
+        if isinstance(type_, SequenceType):
+            raise ConverterBug(f"{self._source}: {x.name} is a sequence")
+        return type_
+
+    def value_type(self, x: Value) -> ValueType:
+        """Return the Relay type of a tensor or a sequence.
 
         Raises:
             ConverterBug: The value is a converter's own and has none.

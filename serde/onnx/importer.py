@@ -25,6 +25,7 @@ from serde.onnx.scopes import (
     node_label,
 )
 from serde.onnx.sparse import SparseWeight
+from serde.relay.collection import without_collection
 from serde.relay.dims import Dim
 from serde.relay.expr import Constant, Expr, Function, Span, Tuple, Var
 from serde.relay.model import RelayModel
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
+@without_collection()
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 
@@ -69,7 +71,8 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
         main = infer_function(main)
     params = {variable.name_hint: weight for variable, weight in weights.items()}
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
-    return RelayModel(IRModule({"main": main}), params, meta)
+    values = {name: value for name, value in scope.values.items() if value is not None}
+    return RelayModel(IRModule({"main": main}), params, meta, values)
 
 
 class _Walk:

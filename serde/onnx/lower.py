@@ -14,7 +14,7 @@ from serde.onnx.builder import (
     FUNCTION_DOMAIN,
     GraphBuilder,
     Value,
-    tensor_type_proto,
+    value_type_proto,
 )
 from serde.onnx.codec import OnnxModel
 from serde.onnx.ops import TABLE
@@ -22,6 +22,7 @@ from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.onnx.walk import export_function
 from serde.relay import transform
 from serde.relay.bodies import all_nodes
+from serde.relay.collection import without_collection
 from serde.relay.expr import Call, Expr, Function, If, Let
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
@@ -47,13 +48,14 @@ AS_QDQ = "quantised-as-qdq"
 """Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 
+@without_collection()
 def from_relay(
     model: RelayModel,
     opset: int,
     intermediate_shapes: bool,
     report: Report,
     *,
-    quantized: Literal["exact", "qdq"] = "exact",
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
 ) -> OnnxModel:
@@ -64,7 +66,8 @@ def from_relay(
         opset: Version of the default operator set.
         intermediate_shapes: Whether the types of all intermediate values are noted.
         report: Filled with gaps, losses and facts.
-        quantized: Quantised operators step by step in integers, or between linear operators.
+        quantized: Quantised operators step by step in integers, between linear operators, or
+            besides that with products in one step.
         allow: Names of lossy steps that may be taken.
         local_functions: Whether global, composite and fused functions become local functions
             of the model; otherwise their nodes go where they are called.
@@ -79,8 +82,10 @@ def from_relay(
         raise OptionError(
             f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
         )
-    if quantized == "qdq":
+    if quantized != "exact":
         model = _as_qdq(model, report, allow)
+    if quantized == "qlinear":
+        model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
     model = _lowered(model, opset, local_functions, report)
     builder = GraphBuilder(opset, intermediate_shapes=intermediate_shapes)
     inputs, outputs = export_function(
@@ -207,19 +212,19 @@ def _native(
         nodes=nodes,
         name=model.meta.extra.get("name", "main"),
         inputs=[
-            tensor_type_proto(value.name, value.type)
+            value_type_proto(value.name, value.type)
             for value in inputs
             if value.type is not None and value.name not in model.params
         ],
         outputs=[
-            tensor_type_proto(value.name, value.type) for value in outputs if value.type is not None
+            value_type_proto(value.name, value.type) for value in outputs if value.type is not None
         ],
         initializer=[tensor for name, tensor in builder.initializers.items() if name in used],
     )
     if builder.intermediate_shapes:
         final = {value.name for value in outputs}
         graph.value_info.extend(
-            tensor_type_proto(name, type_)
+            value_type_proto(name, type_)
             for name, type_ in builder.main.types.items()
             if name in used and name not in final and name not in weights
         )
@@ -282,7 +287,7 @@ def _infer_shapes(native: OnnxModel) -> None:
     skeleton.CopyFrom(native.proto)
     for name, weight in native.weights.items():
         type_ = TensorType(weight.shape, weight.dtype)
-        skeleton.graph.input.append(tensor_type_proto(name, type_))
+        skeleton.graph.input.append(value_type_proto(name, type_))
     try:
         onnx.shape_inference.infer_shapes(skeleton, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:

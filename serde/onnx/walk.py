@@ -11,12 +11,15 @@ from onnx import helper
 from serde.converters import ConverterTable
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.onnx.builder import (
+    SEQUENCE_IDENTITY,
+    SEQUENCE_SUBGRAPHS,
     GraphBuilder,
     Scope,
     Value,
     Values,
     leaves,
     regroup,
+    require_sequences,
     walk_nodes,
 )
 from serde.onnx.frames import Frame
@@ -35,11 +38,11 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.leaves import holds_tensors, leaf_names, leaf_types, output_names
+from serde.relay.leaves import holds_values, leaf_names, output_names, value_types
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.visit import free_vars
 from serde.report import Report
 
@@ -80,7 +83,7 @@ def export_function(
     """
     main = model.main
     for param in main.params:
-        if not holds_tensors(param.type):
+        if not holds_values(param.type):
             report.add("parameter", param.name_hint, f"a {param.type!r} is no tensor")
     if report.issues:
         return [], []
@@ -99,7 +102,11 @@ def export_function(
     result = outputs[0]
     if result is None or report.issues:
         return inputs, []
-    return inputs, _named_outputs(leaves(result), names, builder)
+    try:
+        return inputs, _named_outputs(leaves(result), names, builder)
+    except Unsupported as error:
+        report.add("output", ", ".join(names), str(error), error.hint)
+        return inputs, []
 
 
 def _is_tuple(param: Var) -> bool:
@@ -110,7 +117,7 @@ def _parameter(param: Var, taken: set[str], builder: GraphBuilder) -> Values:
     """Return the inputs that stand for a parameter of ``main``."""
     if param.type is None:
         raise ConverterBug(f"parameter {param.name_hint} has no type")
-    types = leaf_types(param.type)
+    types = value_types(param.type)
     names = leaf_names(param.name_hint, param.type)
     made = []
     for name, type_ in zip(names, types, strict=True):
@@ -136,6 +143,8 @@ def _named_outputs(
         if value.name in produced and value.name not in renamed:
             renamed[value.name] = name
         else:
+            held = () if value.type is None else (value.type,)
+            require_sequences("Identity", held, builder.version, SEQUENCE_IDENTITY)
             source = replace(value, name=renamed.get(value.name, value.name))
             node = helper.make_node("Identity", [source.name], [name], name=builder.reserve(name))
             builder.main.nodes.append(node)
@@ -262,9 +271,9 @@ class _Walk:
         scope = Scope(self._builder.scope, f"{self._name_of(node)}/body")
         captured = node.args[_CAPTURES[_operator_name(node)]]
         given = frame.values[captured]
-        split = len(body.params) - len(leaf_types(captured.type))
+        split = len(body.params) - len(value_types(captured.type))
         inputs = [
-            Value(self._builder.reserve(param.name_hint), leaf_types(param.type)[0])
+            Value(self._builder.reserve(param.name_hint), value_types(param.type)[0])
             for param in body.params[:split]
         ]
         values: dict[Expr, Values | None] = dict(zip(body.params, inputs, strict=False))
@@ -277,7 +286,7 @@ class _Walk:
         def finish(result: Values | None) -> None:
             frame.bodies[body] = None
             if result is not None:
-                flat, types = tuple(leaves(result)), tuple(leaf_types(body.body.type))
+                flat, types = tuple(leaves(result)), tuple(value_types(body.body.type))
                 frame.bodies[body] = Subgraph(scope, tuple(inputs), flat, types)
 
         return self._frame(body, scope, values, symbols, finish)
@@ -350,7 +359,7 @@ class _Walk:
         """Emit a conditional, whose branches are collected by now."""
         scopes = frame.placement.branches[node]
         given = [frame.values[each] for each in (node.cond, node.true_branch, node.false_branch)]
-        types = [leaf_types(each.type) for each in (node, node.true_branch, node.false_branch)]
+        types = [value_types(each.type) for each in (node, node.true_branch, node.false_branch)]
         condition, *branches = given
         if not isinstance(condition, Value) or any(branch is None for branch in branches):
             return None
@@ -360,6 +369,7 @@ class _Walk:
             raise ConverterBug(f"{node!r} is not typed")
         if not types[0]:
             return regroup((), node.type)
+        require_sequences("If", types[0], self._context.version, SEQUENCE_SUBGRAPHS)
         graphs = [
             self._builder.graph(scope, (), leaves(branch), list(map(frame.symbols.public, each)))
             for scope, branch, each in zip(scopes, branches, types[1:], strict=True)
@@ -442,10 +452,10 @@ def _retyped(values: Values | None, type_: Type | None) -> Values | None:
     """Return values with the types that an expression has for them."""
     if values is None or type_ is None:
         return values
-    if isinstance(values, Value) and isinstance(type_, TensorType):
+    if isinstance(values, Value) and isinstance(type_, (TensorType, SequenceType)):
         return Value(values.name, type_, values.data)
-    flat, types = leaves(values), leaf_types(type_)
-    if len(flat) > len(types) or isinstance(values, Value) != isinstance(type_, TensorType):
+    flat, types = leaves(values), value_types(type_)
+    if len(flat) > len(types) or isinstance(values, Value) == isinstance(type_, TupleType):
         raise ConverterBug(f"{len(flat)} results for {type_!r}")
     typed = [replace(value, type=each) for value, each in zip(flat, types, strict=False)]
     return regroup(typed, type_) if len(flat) == len(types) else tuple(typed)

@@ -32,14 +32,14 @@ from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import lookup_builder as _lookup_builder
 from serde.relay.text import fromtext
-from serde.relay.types import FuncType, TensorType, TupleType
+from serde.relay.types import FuncType, SequenceType, TensorType, TupleType
 from serde.relay.verify import verify
 
 __all__ = [
     "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
-    "ModelMeta", "RelayModel", "Span", "TensorType", "Tuple", "TupleGetItem", "TupleType",
-    "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor", "fromtext",
-    "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
+    "ModelMeta", "RelayModel", "SequenceType", "Span", "TensorType", "Tuple", "TupleGetItem",
+    "TupleType", "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor",
+    "fromtext", "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")

@@ -10,14 +10,14 @@ import numpy as np
 from serde.errors import RelayError
 from serde.relay.dims import Dim, SymDim, substitute
 from serde.relay.expr import Var
-from serde.relay.types import FuncType, TensorType, Type
+from serde.relay.types import FuncType, SequenceType, TensorType, Type
 from serde.weights import dtype_name, numpy_dtype
 
 __all__ = ["as_value", "bind_dims", "has_symbols", "resolve_dims"]
 
 
 def as_value(value: AnyValue, type_: Type | None, where: str) -> AnyValue:
-    """Return an argument as an array or nested tuple of arrays.
+    """Return an argument as an array, a list of arrays for a sequence, or a nested tuple of both.
 
     Python numbers and lists take the declared dtype; arrays keep theirs.
 
@@ -28,11 +28,19 @@ def as_value(value: AnyValue, type_: Type | None, where: str) -> AnyValue:
         return value
     if isinstance(type_, TensorType) or (type_ is None and not isinstance(value, tuple)):
         return _as_array(value, type_, where)
+    if isinstance(type_, SequenceType):
+        return _as_list(value, type_, where)
     fields = (None,) * len(value) if type_ is None else type_.fields
     if not isinstance(value, (tuple, list)) or len(value) != len(fields):
         raise RelayError(f"{where}: expected a tuple of {len(fields)} values, found {value!r}")
     pairs = zip(value, fields, strict=True)
     return tuple(as_value(item, each, f"{where}.{i}") for i, (item, each) in enumerate(pairs))
+
+
+def _as_list(value: AnyValue, type_: SequenceType, where: str) -> list[AnyValue]:
+    if not isinstance(value, (tuple, list)):
+        raise RelayError(f"{where}: expected a list of arrays, found {value!r}")
+    return [_as_array(item, type_.element, f"{where}[{i}]") for i, item in enumerate(value)]
 
 
 def _as_array(value: AnyValue, type_: TensorType | None, where: str) -> AnyValue:
@@ -69,6 +77,8 @@ def has_symbols(types: Iterable[Type | None]) -> bool:
 def _tensor_types(type_: Type | None) -> Iterator[TensorType]:
     if isinstance(type_, TensorType):
         yield type_
+    elif isinstance(type_, SequenceType):
+        yield type_.element
     elif type_ is not None and not isinstance(type_, FuncType):
         for field in type_.fields:
             yield from _tensor_types(field)
@@ -99,6 +109,8 @@ def bind_dims(params: Sequence[Var], values: Sequence[AnyValue]) -> dict[str, in
 def _tensors(type_: Type | None, value: AnyValue) -> Iterator[tuple[TensorType, AnyValue]]:
     if isinstance(type_, TensorType):
         yield type_, value
+    elif isinstance(type_, SequenceType):
+        yield from ((type_.element, item) for item in value)
     elif type_ is not None and not isinstance(type_, FuncType):
         for field, item in zip(type_.fields, value, strict=True):
             yield from _tensors(field, item)

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.collection import without_collection
 from serde.relay.expr import (
     Call,
     Constant,
@@ -29,7 +30,7 @@ from serde.relay.expr import (
     Var,
 )
 from serde.relay.module import IRModule
-from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relay.types import FuncType, Type
 
 __all__ = [
     "assert_structural_equal",
@@ -38,7 +39,7 @@ __all__ = [
     "structural_equal",
 ]
 
-Comparable = IRModule | Expr | TensorType | TupleType | FuncType
+Comparable = IRModule | Expr | Type
 _SHOWN_STEPS: Final = 12
 
 
@@ -69,6 +70,7 @@ class _Difference(Exception):
 Pair = tuple[Expr, Expr, _Path]
 
 
+@without_collection()
 def structural_equal(a: Comparable, b: Comparable, *, map_free_vars: bool = False) -> bool:
     """Whether two modules, expressions or types are the same but for names and spans.
 

@@ -97,6 +97,8 @@ def _bind_arguments(
 def _hand_out(value: AnyValue) -> AnyValue:
     if isinstance(value, tuple):
         return tuple(_hand_out(item) for item in value)
+    if isinstance(value, list):
+        return [_hand_out(item) for item in value]
     return np.array(value).view(NDArray)
 
 

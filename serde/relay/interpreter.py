@@ -32,7 +32,7 @@ from serde.relay.expr import (
 )
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.visit import free_vars
 from serde.weights import numpy_dtype
 
@@ -411,8 +411,11 @@ def _kernel_value(
 
 
 def _as_arrays(value: AnyValue) -> AnyValue:
-    if isinstance(value, (tuple, list)):
-        return tuple(np.asarray(item) for item in value)
+    """Return a result as an array, a list of arrays for a sequence, or a tuple of both."""
+    if isinstance(value, tuple):
+        return tuple(map(_as_arrays, value))
+    if isinstance(value, list):
+        return [np.asarray(item) for item in value]
     return np.asarray(value)
 
 
@@ -426,6 +429,8 @@ def _blank(asked: Blank, lengths: Mapping[str, int]) -> AnyValue:
 
 
 def _zeros(type_: Type, lengths: Mapping[str, int]) -> AnyValue:
+    if isinstance(type_, SequenceType):
+        return []
     if not isinstance(type_, TensorType):
         raise RelayError(f"expected a tensor, found {type_!r}")
     known = [substitute(dim, dict(lengths)) for dim in type_.shape]
@@ -436,6 +441,8 @@ def run(
     function: Function, arguments: Sequence[AnyValue], *, mod: IRModule | None = None
 ) -> AnyValue:
     """Call `function` and return its result: an array, or a nested tuple of arrays.
+
+    A sequence is a list of arrays.
 
     Args:
         function: A function without free variables.
@@ -485,7 +492,7 @@ def _checked(value: AnyValue) -> AnyValue:
     pending = [value]
     while pending:
         item = pending.pop()
-        if isinstance(item, tuple):
+        if isinstance(item, (tuple, list)):
             pending.extend(item)
         elif not isinstance(item, np.ndarray):
             raise RelayError("the result is a function, not a tensor")

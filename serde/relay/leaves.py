@@ -1,31 +1,52 @@
-"""Types and names of the tensors that a tuple of tuples unfolds to."""
+"""Types and names of the tensors and sequences that a tuple of tuples unfolds to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import SequenceType, TensorType, TupleType, Type
 
-__all__ = ["holds_tensors", "leaf_names", "leaf_types", "output_names"]
+__all__ = [
+    "holds_tensors",
+    "holds_values",
+    "leaf_names",
+    "leaf_types",
+    "output_names",
+    "value_types",
+]
+
+
+def value_types(type_: Type | None) -> list[TensorType | SequenceType]:
+    """Return the types of the tensors and sequences of a tuple of tuples, in order.
+
+    Raises:
+        Unsupported: A function is among them.
+    """
+    found: list[TensorType | SequenceType] = []
+    pending = [type_]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, TupleType):
+            pending.extend(reversed(item.fields))
+        elif isinstance(item, (TensorType, SequenceType)):
+            found.append(item)
+        else:
+            raise Unsupported(f"expected tensors, found a value of type {item!r}")
+    return found
 
 
 def leaf_types(type_: Type | None) -> list[TensorType]:
     """Return the types of the tensors of a tuple of tuples, in order.
 
     Raises:
-        Unsupported: A function is among them.
+        Unsupported: A function or a sequence is among them.
     """
     found: list[TensorType] = []
-    pending = [type_]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, TupleType):
-            pending.extend(reversed(item.fields))
-        elif isinstance(item, TensorType):
-            found.append(item)
-        else:
+    for item in value_types(type_):
+        if not isinstance(item, TensorType):
             raise Unsupported(f"expected tensors, found a value of type {item!r}")
+        found.append(item)
     return found
 
 
@@ -33,6 +54,15 @@ def holds_tensors(type_: Type | None) -> bool:
     """Whether a value of this type is tensors alone, no function among them."""
     try:
         leaf_types(type_)
+    except Unsupported:
+        return False
+    return True
+
+
+def holds_values(type_: Type | None) -> bool:
+    """Whether a value of this type is tensors and sequences, no function among them."""
+    try:
+        value_types(type_)
     except Unsupported:
         return False
     return True

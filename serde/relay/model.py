@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any as AnyValue
 
-from serde.relay.expr import Function, Var
+from serde.relay.expr import Expr, Function, Var
 from serde.relay.module import IRModule
 from serde.weights import Weight
 
@@ -45,11 +45,14 @@ class RelayModel:
         mod: The module; weights are parameters of ``main``.
         params: Weights by the name of their parameter.
         meta: Names and facts.
+        values: Values of the module by the names that the source gives them, where the model
+            is as its format says it; a model with another module has none.
     """
 
     mod: IRModule
     params: Mapping[str, Weight]
     meta: ModelMeta = field(default_factory=ModelMeta)
+    values: Mapping[str, Expr] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def main(self) -> Function:
@@ -62,4 +65,6 @@ class RelayModel:
 
     def evolve(self, **changes: AnyValue) -> RelayModel:
         """Return a copy with some attributes replaced."""
+        if "mod" in changes:
+            changes.setdefault("values", {})
         return replace(self, **changes)

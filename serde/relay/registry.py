@@ -29,7 +29,15 @@ from serde.relay.expr import (
     astuple,
 )
 from serde.relay.schema import REQUIRED, Array, Attribute, Operand, read_schema
-from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, substitute_type
+from serde.relay.types import (
+    FuncType,
+    SequenceType,
+    TensorType,
+    TupleType,
+    Type,
+    accepts,
+    substitute_type,
+)
 from serde.weights import numpy_dtype
 
 __all__ = [
@@ -40,6 +48,7 @@ __all__ = [
     "OpDef",
     "Operand",
     "Sample",
+    "SequenceSpec",
     "TensorSpec",
     "all_ops",
     "builder",
@@ -49,6 +58,7 @@ __all__ = [
     "lookup_builder",
     "relay_op",
     "sample",
+    "sequence",
     "tensor",
 ]
 
@@ -80,11 +90,18 @@ class TensorSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SequenceSpec:
+    """A sequence of random tensors of a sample, alike in dtype and rank."""
+
+    items: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Operands and attributes of one call that shows a branch of an operator.
 
-    An operand is a :class:`TensorSpec` (a variable of the graph), an array (a
-    constant of the graph), a list of these (a tuple) or None (absent).
+    An operand is a :class:`TensorSpec` (a variable of the graph), a :class:`SequenceSpec`
+    (likewise), an array (a constant of the graph), a list of these (a tuple) or None (absent).
     """
 
     operands: tuple[AnyValue, ...]
@@ -96,6 +113,12 @@ def tensor(
 ) -> TensorSpec:
     """Return an operand of a :func:`sample`."""
     return TensorSpec(tuple(shape), dtype, low, high)
+
+
+def sequence(*items: TensorSpec | tuple[int, ...]) -> SequenceSpec:
+    """Return an operand of a :func:`sample` that is a sequence of at least one tensor."""
+    specs = [item if isinstance(item, TensorSpec) else TensorSpec(item) for item in items]
+    return SequenceSpec(tuple(specs))
 
 
 def sample(*operands: AnyValue, **attrs: AnyValue) -> Sample:
@@ -206,9 +229,11 @@ def relay_op(
 ) -> Callable[[Kernel], Kernel]:
     """Declare an operator; decorates its NumPy kernel, which stays an ordinary function.
 
-    Operands are annotated ``Array``, ``Array | None`` or ``tuple[Array, ...]``;
-    attributes ``int float bool str Literal np.dtype Dim Function``, ``None``, unions
-    and nested tuples of these. A kernel that returns a tuple makes a TupleType.
+    Operands are annotated ``Array``, ``Array | None`` or ``tuple[Array, ...]``, or
+    ``list[Array]`` for a sequence (``tuple[Array | list[Array], ...]`` where fields of a tuple
+    may be sequences); attributes ``int float bool str Literal np.dtype Dim Function``,
+    ``None``, unions and nested tuples of these. A kernel that returns a tuple makes a
+    TupleType, one that returns a list a sequence.
 
     Args:
         name: Name of the operator, such as ``"nn.softmax"``.
@@ -346,15 +371,26 @@ def _operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyVal
     type_ = argument.type
     if operand.name in definition.by_value and isinstance(argument, Constant):
         return argument.data
-    if isinstance(type_, TensorType) and not operand.variadic:
+    if isinstance(type_, TensorType) and not operand.variadic and not operand.sequence:
+        return type_
+    if isinstance(type_, SequenceType) and operand.sequence and not operand.variadic:
         return type_
     if isinstance(type_, TupleType):
         if operand.variadic:
-            return type_.fields
+            return _fields(operand, type_)
         if operand.optional and not type_.fields:
             return None
-    wanted = "a tuple" if operand.variadic else "a tensor"
+    wanted = "a tuple" if operand.variadic else "a sequence" if operand.sequence else "a tensor"
     raise TypeInferenceError(f"operand {operand.name}: expected {wanted}, found {type_!r}")
+
+
+def _fields(operand: Operand, type_: TupleType) -> tuple[Type, ...]:
+    allowed = (TensorType, SequenceType) if operand.sequence else (TensorType,)
+    for index, field in enumerate(type_.fields):
+        if not isinstance(field, allowed):
+            message = f"field {index}: expected a tensor, found {field!r}"
+            raise TypeInferenceError(f"operand {operand.name}: {message}")
+    return type_.fields
 
 
 def _infer_function_call(node: Call) -> Type | None:

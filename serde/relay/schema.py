@@ -24,14 +24,24 @@ REQUIRED = inspect.Parameter.empty
 
 Convert = Callable[[AnyValue], AnyValue]
 
+_ELEMENT = Array | list[Array]
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand: its name, and whether it may be absent or is a tuple of tensors."""
+    """One operand of an operator: a tensor, unless it says otherwise.
+
+    Attributes:
+        name: Its name.
+        optional: Whether it may be absent.
+        variadic: Whether it is a tuple of tensors.
+        sequence: Whether it is a sequence; of a tuple, whether fields of it may be.
+    """
 
     name: str
     optional: bool = False
     variadic: bool = False
+    sequence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +102,14 @@ def _operand(op: str, name: str, hint: AnyValue) -> Operand:
         return Operand(name, optional=True)
     if typing.get_origin(hint) is tuple and typing.get_args(hint) == (Array, Ellipsis):
         return Operand(name, variadic=True)
-    raise RelayError(f"{op}: operand {name} must be Array, Array | None or tuple[Array, ...]")
+    if hint == list[Array]:
+        return Operand(name, sequence=True)
+    if typing.get_origin(hint) is tuple and typing.get_args(hint) == (_ELEMENT, Ellipsis):
+        return Operand(name, variadic=True, sequence=True)
+    raise RelayError(
+        f"{op}: operand {name} must be Array, Array | None, list[Array], tuple[Array, ...] "
+        "or tuple[Array | list[Array], ...]"
+    )
 
 
 def _is_union(hint: AnyValue) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from serde.errors import RelayError, TypeInferenceError, VerifyError
 from serde.relay.bodies import carried
+from serde.relay.collection import without_collection
 from serde.relay.expr import (
     Attrs,
     Call,
@@ -40,6 +41,7 @@ _NODES: Final = frozenset(
 Walk = Iterator["Expr | None"]
 
 
+@without_collection()
 def verify(value: IRModule | Function) -> None:
     """Refuse a module or function that breaks a structural rule.
 

@@ -7,11 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import TupleType
 from serde.relay.visit import post_order
 from serde.report import Report
 
@@ -110,6 +117,13 @@ class RelayBridge(Bridge):
         """Return the module and its parameters as arrays, as TVM's frontends do."""
         return model.mod, {name: weight.array() for name, weight in model.params.items()}
 
+    def names(self, model: AnyValue) -> TensorNames:
+        """Return the names of inputs, outputs and parameters; nodes have none in the text."""
+        from serde.relayfile.graph import to_relay
+
+        found = to_relay(model, shapes={}, dtypes={}, lift_above=None)
+        return TensorNames(found.meta.inputs, found.meta.outputs, tuple(found.params))
+
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every call of every function."""
         nodes = post_order(*model.mod.functions.values())
@@ -126,16 +140,11 @@ class RelayBridge(Bridge):
         weights = relay_model.params.values()
         return ModelSummary(
             version="0.0.5",
-            inputs=tuple(_tensor(each.name_hint, each.type) for each in relay_model.inputs()),
-            outputs=tuple(map(_tensor, relay_model.meta.outputs, types)),
+            inputs=tuple(
+                TensorSummary.of(each.name_hint, each.type) for each in relay_model.inputs()
+            ),
+            outputs=tuple(map(TensorSummary.of, relay_model.meta.outputs, types)),
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={"functions": len(model.mod.functions)},
         )
-
-
-def _tensor(name: str, type_: Type | None) -> TensorSummary:
-    if not isinstance(type_, TensorType):
-        return TensorSummary(name)
-    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
-    return TensorSummary(name, shape, type_.dtype)

@@ -13,8 +13,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from serde.errors import FormatError
-from serde.io.atomic import copy_range, write_all
+from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
 from serde.relay.containers import HEAD_BYTES, container_head, unpack_head
@@ -132,18 +131,4 @@ def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> 
         write_all(fd, _file_head(params))
         for name, weight in params.items():
             write_all(fd, container_head(weight.shape, weight.dtype))
-            written = _write_values(weight, fd)
-            if written != weight.nbytes:
-                message = f"parameter {name}: expected {weight.nbytes} bytes, found {written}"
-                raise FormatError(message)
-
-
-def _write_values(weight: Weight, fd: int) -> int:
-    if weight.source is not None:
-        copy_range(weight.source, fd)
-        return weight.source.length
-    written = 0
-    for chunk in weight.chunks():
-        write_all(fd, chunk)
-        written += len(chunk)
-    return written
+            write_weight(weight, fd, name)

@@ -55,7 +55,7 @@ def test_convert_prints_stages_tables_and_the_path(
     out, err = capsys.readouterr()
     assert out == "o.toy\n"
     assert untimed(err) == (
-        "load T s\ntoy -> relay T s\noptimize T s\nrelay -> toy T s\ncheck T s\nsave T s\n"
+        "load T s\ntoy -> relay T s\noptimize T s\nrelay -> toy T s\nsave T s\ncheck T s\n"
         "\n"
         "toy    before  toy    after\n"
         "Limit       1  Limit      1\n"
@@ -284,6 +284,7 @@ def test_refused(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "toy -> relay: 2 of 2 nodes cannot be converted\n"
         "  Fold   x1  no importer [f]\n"
         "  Limit  x1  low=2.0 is above high=1.0 (swap them) [l]\n"
+        "0 of 2 nodes can be converted\n"
     )
     assert not Path("o.toy").exists()
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import click
 import pytest
 
-from serde.cli import main
+from serde.cli import cli, main
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_operators_document_is_current(capsys: pytest.CaptureFixture[str]) -> None:
@@ -19,3 +23,15 @@ def test_operators_of_one_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", "--format", "mxnet", "--json"]) == 0
     assert '"Convolution"' in capsys.readouterr().out
     assert main(["ops", "--format", "nothing"]) == 2
+
+
+@pytest.mark.parametrize("command", ["check", "convert", "diff", "formats", "inspect", "ops"])
+def test_every_flag_is_told_of(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
+    text = (DOCS / "command-line.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"--?[a-z][-a-z0-9]*", text))
+    found = cli.commands[command]
+    options = [o for o in found.get_params(click.Context(found)) if isinstance(o, click.Option)]
+    untold = [o.opts for o in options if not told & {*o.opts, *o.secondary_opts}]
+    assert untold == [["-h", "--help"]] or untold == []
+    assert f"\nserde {command} " in text

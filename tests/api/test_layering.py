@@ -15,7 +15,17 @@ LAYERS = [
     {"relay"},
     {"converters", "bridge", "io"},
     FORMATS,
-    {"api", "backend", "engines", "frontend", "inputs", "prepare", "verdict"},
+    {
+        "api",
+        "backend",
+        "comparison",
+        "engines",
+        "frontend",
+        "inputs",
+        "mapping",
+        "prepare",
+        "verdict",
+    },
     {"cli", "compat", "console", "flags", "inspection", "render", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -19,8 +19,11 @@ PUBLIC = {
     "__version__",
     "check",
     "convert",
+    "diff",
     "export_model",
     "from_relay",
+    "import_model",
+    "import_to_gluon",
     "relay",
     "to_relay",
 }

@@ -435,7 +435,7 @@ def mxnet_net() -> tuple[Any, dict[str, np.ndarray]]:
         node("null", "softmax_label"),
         node("SoftmaxOutput", "softmax", [3, 4]),
     ]
-    graph = SimpleNamespace(nodes=nodes, heads=[SimpleNamespace(node=5, index=0)])
+    graph = SimpleNamespace(nodes=nodes, attrs={}, heads=[SimpleNamespace(node=5, index=0)])
     arrays = {
         "fc_weight": np.array([[1.0, 0.0, -1.0], [0.5, 2.0, 0.0]], "float32"),
         "fc_bias": np.array([0.25, -0.25], "float32"),

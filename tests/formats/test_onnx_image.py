@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
-from support.onnx_calls import OPSETS, run_exported
+from support.onnx_export import OPSETS, run_exported
 from support.runtime import open_session
 
 import serde.relay as relay

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from support.onnx_calls import OPSETS, run_exported
+from support.onnx_export import OPSETS, run_exported
 
 import serde.relay as relay
 

@@ -14,6 +14,7 @@ from serde.relay.expr import Expr, Var
 from serde.relay.interpreter import run
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
+from serde.relay.registry import call
 from serde.report import Report
 
 ALLOW = frozenset({"quantised-as-qdq"})
@@ -126,6 +127,86 @@ def test_sums_and_products(name: str, op: str, combine: Any) -> None:
         op,
         "QuantizeLinear",
     ]
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("abs", np.abs),
+        ("exp", np.exp),
+        ("hardswish", lambda x: x * np.clip(x + 3, 0, 6) / 6),
+        ("leaky_relu", lambda x: np.where(x < 0, 0.25 * x, x)),
+        ("sigmoid", lambda x: 1 / (1 + np.exp(-x))),
+        ("tanh", np.tanh),
+    ],
+)
+def test_activations(name: str, function: Any, dtype: str, opset: int) -> None:
+    zero = 100 if dtype == "uint8" else -20
+    x = relay.var("x", shape=(256,), dtype=dtype)
+    out_scale = 0.5 if name == "exp" else 0.02
+    target = _const(out_scale), _const(zero, "int32")
+    options = {"alpha": 0.25} if name == "leaky_relu" else {}
+    whole = call(f"qnn.{name}", x, _const(0.03), _const(zero, "int32"), *target, **options)
+    limits = np.iinfo(dtype)
+    data = np.arange(limits.min, limits.max + 1).astype(dtype)
+    proto = _qdq(whole, [x], opset)
+    operators = [node.op_type for node in proto.graph.node]
+    assert operators[0] == "DequantizeLinear"
+    assert operators[-1] == "QuantizeLinear"
+    found = _run(proto, x=data).astype(int)
+    real = function((data.astype(np.float64) - zero) * np.float32(0.03)) / np.float32(out_scale)
+    wanted = np.clip(np.rint(real) + zero, limits.min, limits.max)
+    tie = np.abs(np.abs(real - np.trunc(real)) - 0.5) < 1e-3
+    np.testing.assert_array_equal(found[~tie], wanted[~tie])
+    exact = run(relay.Function([x], whole), [data]).astype(int)
+    assert np.abs(found - exact).max() <= 1
+
+
+@pytest.mark.parametrize("opset", [13, 21])
+def test_concatenation(opset: int) -> None:
+    a, b = (relay.var(name, shape=(3, 40), dtype="uint8") for name in "ab")
+    scales = relay.Tuple([_const(0.1), _const(0.03)])
+    zeros = relay.Tuple([_const(100, "int32"), _const(7, "int32")])
+    body = relay.qnn.op.concatenate(
+        relay.Tuple([a, b]), scales, zeros, _const(0.07), _const(90, "int32"), 1
+    )
+    proto = _qdq(body, [a, b], opset)
+    assert [node.op_type for node in proto.graph.node].count("Concat") == 1
+    left, right = _bytes(8, (3, 40), "uint8"), _bytes(9, (3, 40), "uint8")
+    found = _run(proto, a=left, b=right).astype(int)
+    real = np.concatenate([(left - 100.0) * 0.1, (right - 7.0) * 0.03], 1) / 0.07
+    wanted = np.clip(np.rint(real) + 90, 0, 255)
+    tie = np.abs(np.abs(real - np.trunc(real)) - 0.5) < 1e-3
+    np.testing.assert_array_equal(found[~tie], wanted[~tie])
+    exact = run(relay.Function([a, b], body), [left, right]).astype(int)
+    assert np.abs(found - exact).max() <= 1
+
+
+@pytest.mark.parametrize("out_scale", [0.1, 0.07])
+def test_means(out_scale: float) -> None:
+    x = relay.var("x", shape=(1, 2, 9, 9), dtype="uint8")
+    body = relay.qnn.op.avg_pool2d(
+        x, _const(0.1), _const(3, "int32"), _const(out_scale), _const(9, "int32"),
+        (3, 3), (2, 2), (1, 1), (1, 1), False, False, "NCHW",
+    )  # fmt: skip
+    proto = _qdq(body, [x])
+    assert "AveragePool" in [node.op_type for node in proto.graph.node]
+    data = _bytes(10, (1, 2, 9, 9), "uint8")
+    found = _run(proto, x=data).astype(int)
+    exact = run(relay.Function([x], body), [data]).astype(int)
+    assert np.abs(found - exact).max() <= 1
+
+
+def test_padding_that_counts_as_zero_stays_exact() -> None:
+    x = relay.var("x", shape=(1, 2, 9, 9), dtype="uint8")
+    body = relay.qnn.op.avg_pool2d(
+        x, _const(0.1), _const(3, "int32"), _const(0.1), _const(3, "int32"),
+        (3, 3), (2, 2), (1, 1), (1, 1), False, True, "NCHW",
+    )  # fmt: skip
+    function = relay.Function([x], body)
+    assert relay.transform.QuantizedAsFloat().transform(function) is function
 
 
 def test_quantize_rounds_to_even() -> None:

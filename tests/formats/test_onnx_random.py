@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.kernels import run_kernel
-from support.onnx_calls import run_exported
+from support.onnx_export import run_exported
 
 import serde.relay as relay
 from serde.relay.op.random import threefry_key

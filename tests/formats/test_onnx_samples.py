@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from support.gaps import case, unknown_gaps
 from support.runtime import OLD_RUNTIME, newest_runtime_opset
-from support.samples import build
+from support.samples import build, each_array
 
 from serde.errors import UnsupportedModelError
 from serde.onnx.lower import from_relay
@@ -66,7 +67,7 @@ def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> Non
     onnx.checker.check_model(proto, full_check=True)
     feeds = dict(zip(inputs, built.arrays, strict=True))
     found = run(proto, feeds, outputs)
-    for expected, actual in zip(built.run(), found, strict=True):
+    for expected, actual in pairs(built.run(), found):
         assert actual.dtype == expected.dtype
         assert actual.shape == expected.shape
         if name in DRAWN:
@@ -75,6 +76,15 @@ def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> Non
         if expected.dtype.type.__module__ == "ml_dtypes":
             expected, actual = expected.astype(np.float32), actual.astype(np.float32)
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+def pairs(expected: Sequence[Any], found: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Return the arrays of two results side by side, those of sequences one by one."""
+    return [
+        pair
+        for one, other in zip(expected, found, strict=True)
+        for pair in zip(each_array(one), each_array(other), strict=True)
+    ]
 
 
 def run(
@@ -86,7 +96,8 @@ def run(
     """
     runtime = pytest.importorskip("onnxruntime")
     ends = [*proto.graph.input, *proto.graph.output]
-    if any(_is_extended(each.type.tensor_type.elem_type) for each in ends):
+    kinds = [each.type.tensor_type.elem_type for each in ends if each.type.HasField("tensor_type")]
+    if any(map(_is_extended, kinds)):
         return ReferenceEvaluator(proto).run(list(outputs), feeds)
     options = runtime.SessionOptions()
     options.log_severity_level = 4
@@ -117,3 +128,18 @@ def test_what_has_no_exporter_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, ("out",)))
     with pytest.raises(UnsupportedModelError, match="no exporter"):
         from_relay(model, NEWEST, False, Report())
+
+
+@pytest.mark.parametrize("index", range(len(all_ops()["serde.swiglu"].samples)))
+def test_swiglu_of_28_agrees_in_the_reference(index: int) -> None:
+    definition = all_ops()["serde.swiglu"]
+    built = build(definition, definition.samples[index])
+    inputs = tuple(variable.name_hint for variable in built.variables)
+    model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, ("out",)))
+    proto = from_relay(model, 28, True, Report()).complete()
+    assert [node.op_type for node in proto.graph.node] == ["SwiGLU"]
+    feeds = dict(zip(inputs, built.arrays, strict=True))
+    (found,) = ReferenceEvaluator(proto).run(["out"], feeds)
+    (expected,) = built.run()
+    tolerance = TOLERANCE[expected.dtype.name]
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)

@@ -7,6 +7,7 @@ import pytest
 from support.onnx_export import OPSETS, export, run, var
 
 import serde.relay as relay
+from serde.errors import UnsupportedModelError
 from serde.relay.dims import symbol
 
 N, M = symbol("n"), symbol("m")
@@ -208,3 +209,17 @@ def test_unused_results_leave_no_nodes() -> None:
     assert [node.op_type for node in export(relay.nn.dropout(x), [x], 17).graph.node] == [
         "Identity"
     ]
+
+
+def test_tables_that_fill_memory_are_refused() -> None:
+    x = var("x", 1, 1, N)
+    body = relay.nn.avg_pool1d(x, pool_size=10**9, dilation=2)
+    with pytest.raises(UnsupportedModelError, match="window of 1000000000, whose table"):
+        export(body, [x], 11)
+    y = var("y", 1, 1, 4, 4)
+    body = relay.image.resize2d(
+        y, (10**9, 4), roi=(0.0, 0.0, 1.0, 1.0),
+        coordinate_transformation_mode="tf_crop_and_resize",
+    )  # fmt: skip
+    with pytest.raises(UnsupportedModelError, match="size 1000000000, whose table"):
+        export(body, [y], 17)

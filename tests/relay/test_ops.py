@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.golden import tvm_ops
-from support.samples import Symbols, all_samples, as_tensor_types, build
+from support.samples import Symbols, all_samples, as_tensor_types, build, each_array
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Any as AnyDim
@@ -77,7 +77,8 @@ def test_inference_equals_kernel(definition: OpDef, given: Sample) -> None:
     types = as_tensor_types(built.call.type)
     results = built.run()
     assert len(types) == len(results)
-    for type_, result in zip(types, results, strict=True):
+    pairs = zip(types, results, strict=True)
+    for type_, result in [(type_, item) for type_, each in pairs for item in each_array(each)]:
         assert type_.dtype == result.dtype.name
         assert type_.rank == result.ndim
         for dim, length in zip(type_.shape, result.shape, strict=True):
@@ -87,10 +88,11 @@ def test_inference_equals_kernel(definition: OpDef, given: Sample) -> None:
 @pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_kernel_leaves_operands_alone(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
-    before = [array.copy() for array in built.arrays]
+    before = [[array.copy() for array in each_array(value)] for value in built.arrays]
     built.run()
-    for array, kept in zip(built.arrays, before, strict=True):
-        np.testing.assert_array_equal(array, kept)
+    for value, kept in zip(built.arrays, before, strict=True):
+        for array, old in zip(each_array(value), kept, strict=True):
+            np.testing.assert_array_equal(array, old)
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["axes", "lengths"])

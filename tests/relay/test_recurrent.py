@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.runtime import needs_newer_runtime, open_session
+from support.runtime import open_session, skip_empty_sequences, skip_rnn_of_other_activations
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
@@ -24,8 +24,6 @@ from serde.relay.types import TensorType
 from serde.relay.verify import verify
 from serde.relay.visit import post_order
 from serde.report import Report
-
-pytestmark = needs_newer_runtime
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 FUNCTIONS = {"lstm": 3, "gru": 2, "rnn": 1}
@@ -92,6 +90,10 @@ def _present(arrays: list[Any]) -> list[np.ndarray]:
 
 
 def _runtime(function: Function, arrays: list[np.ndarray], opset: int = 17) -> list[np.ndarray]:
+    skip_empty_sequences(array for array in arrays if array.dtype == np.int32)
+    for node in post_order(function):
+        if isinstance(node, Call) and getattr(node.op, "name", "") == "serde.rnn":
+            skip_rnn_of_other_activations(node.attrs["activations"])
     names = tuple(variable.name_hint for variable in function.params)
     body = function.body
     count = len(body.fields) if isinstance(body, Tuple) else len(body.type.fields)
@@ -119,10 +121,10 @@ def _judge(kind: str, arrays: list[Any], **attrs: Any) -> None:
     function = _function(kind, arrays, **attrs)
     given = _present(arrays)
     found = run(function, given)
-    _assert_all_close(found, _runtime(function, given))
     plain = LEGAL.transform(function)
     assert not any(name.startswith("serde.") for name in _kinds(plain))
     _assert_all_close(run(plain, given), found)
+    _assert_all_close(found, _runtime(function, given))
     _assert_all_close(_runtime(plain, given), found)
 
 

@@ -11,7 +11,7 @@ import pytest
 from support.gaps import case, unknown_gaps
 from support.golden import GoldenCall, golden_calls
 from support.programs import build_program, call_texts, programs
-from support.samples import Symbols, all_samples, build
+from support.samples import Symbols, all_samples, build, each_array, uses_sequences
 
 import serde.relay as relay
 from serde.errors import ParseError, RelayError, TypeInferenceError
@@ -173,6 +173,10 @@ def test_sample_round_trip(definition: OpDef, given: Sample) -> None:
 @pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_sample_round_trip_in_strict_text(definition: OpDef, given: Sample) -> None:
     mod = InferType()(relay.IRModule({"main": build(definition, given).function}))
+    if uses_sequences(mod["main"]):
+        with pytest.raises(RelayError, match="TVM's text cannot hold"):
+            mod.astext(strict=True)
+        return
     text = mod.astext(strict=True)
     found = relay.fromtext(text)
     assert first_difference(rounded(found), rounded(mod)) is None
@@ -194,9 +198,8 @@ def test_symbolic_sample_round_trip(definition: OpDef, given: Sample) -> None:
     built = build(definition, given)
     kept = frozenset(
         (number, axis)
-        for number, array in enumerate(built.arrays)
-        for axis in range(array.ndim)
-        if axis
+        for number, value in enumerate(built.arrays)
+        for axis in range(1, each_array(value)[0].ndim)
     )
     try:
         function = build(definition, given, Symbols(shared=True, kept=kept)).function
@@ -204,6 +207,8 @@ def test_symbolic_sample_round_trip(definition: OpDef, given: Sample) -> None:
         pytest.skip("the operator needs these lengths")
     mod = InferType()(relay.IRModule({"main": function}))
     assert first_difference(relay.fromtext(mod.astext()), mod) is None
+    if uses_sequences(mod["main"]):
+        return
     shapes = [each.type.concrete_shape for each in function.params]
     if definition.name in FIXED and None in shapes:
         with pytest.raises(TypeInferenceError, match="needs a fixed shape to"):

@@ -46,6 +46,14 @@ _CORNERS = "ONNX Runtime aligns the corners of the whole length, not of the leng
 _ROUNDED = "ONNX Runtime's DFT is off by more than the case allows around zero"
 
 _EXPORT = {
+    "dft": _ROUNDED,
+    "dft_axis": _ROUNDED,
+    "dft_axis_opset19": _ROUNDED,
+    "dft_inverse": _ROUNDED,
+    "dft_inverse_opset19": _ROUNDED,
+    "dft_irfft_opset19": _ROUNDED,
+    "dft_opset19": _ROUNDED,
+    "dft_rfft_opset19": _ROUNDED,
     "resize_downsample_scales_cubic_align_corners": _CORNERS,
     "resize_downsample_scales_linear_align_corners": _CORNERS,
     "mod_float_edge_cases_fmod_0_float16": _FMOD,

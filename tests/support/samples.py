@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 from serde.relay import Function, Var
+from serde.relay.bodies import all_nodes
+from serde.relay.dims import Any as AnyDim
 from serde.relay.dims import Dim, symbol
 from serde.relay.expr import Call, Constant, Expr, Tuple
 from serde.relay.interpreter import apply_kernel
-from serde.relay.registry import OpDef, Sample, TensorSpec, all_ops, infer_call
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops, infer_call
+from serde.relay.types import SequenceType, TensorType, TupleType, Type
 
 Array = np.ndarray
 Naming = Callable[[int, int, int], Dim]
@@ -29,13 +31,13 @@ class BuiltSample:
     Attributes:
         call: The call, with its inferred type.
         variables: Its variables.
-        arrays: A value for each variable.
+        arrays: A value for each variable: an array or, for a sequence, a list of arrays.
         operands: What the kernel gets: an array, a tuple of arrays or None for each operand.
     """
 
     call: Call
     variables: tuple[Var, ...]
-    arrays: tuple[Array, ...]
+    arrays: tuple[Any, ...]
     operands: tuple[Any, ...]
 
     @property
@@ -43,8 +45,8 @@ class BuiltSample:
         """The call as a function of its variables."""
         return Function(self.variables, self.call)
 
-    def run(self) -> tuple[Array, ...]:
-        """Return what the kernel computes, one array for each result."""
+    def run(self) -> tuple[Any, ...]:
+        """Return what the kernel computes: an array or, of a sequence, a list for each result."""
         op = self.call.op
         assert isinstance(op, OpDef)
         given = [() if value is None else value for value in self.operands]
@@ -60,14 +62,20 @@ def all_samples() -> list[Any]:
     ]
 
 
-def as_arrays(result: Any) -> tuple[Array, ...]:
+def each_array(value: Any) -> list[Array]:
+    """Return the arrays of a sequence, or a single one."""
+    return value if isinstance(value, list) else [value]
+
+
+def as_arrays(result: Any) -> tuple[Any, ...]:
     """Return a kernel's result as a tuple."""
     return tuple(result) if isinstance(result, tuple) else (result,)
 
 
 def as_tensor_types(type_: Type | None) -> tuple[TensorType, ...]:
-    """Return a call's type as a tuple of tensor types."""
+    """Return a call's type as a tuple of tensor types; of a sequence, that of its elements."""
     fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    fields = tuple(each.element if isinstance(each, SequenceType) else each for each in fields)
     assert all(isinstance(field, TensorType) for field in fields)
     return fields  # type: ignore[return-value]
 
@@ -82,7 +90,7 @@ def build(definition: OpDef, given: Sample, name_dim: Naming | None = None) -> B
     """
     generator = np.random.default_rng(zlib.crc32(definition.name.encode()))
     variables: list[Var] = []
-    arrays: list[Array] = []
+    arrays: list[Any] = []
 
     def operand(value: Any) -> tuple[Expr, Any]:
         if value is None:
@@ -90,6 +98,8 @@ def build(definition: OpDef, given: Sample, name_dim: Naming | None = None) -> B
         if isinstance(value, list):
             parts = [operand(item) for item in value]
             return Tuple([expr for expr, _ in parts]), tuple(array for _, array in parts)
+        if isinstance(value, SequenceSpec):
+            return sequence(value)
         if not isinstance(value, TensorSpec):
             return Constant(value), np.asarray(value)
         array = value.array(generator)
@@ -102,11 +112,28 @@ def build(definition: OpDef, given: Sample, name_dim: Naming | None = None) -> B
         arrays.append(array)
         return variables[-1], array
 
+    def sequence(value: SequenceSpec) -> tuple[Expr, Any]:
+        number = len(variables)
+        shape: list[Any] = []
+        for axis, lengths in enumerate(zip(*(item.shape for item in value.items), strict=True)):
+            length = lengths[0] if len(set(lengths)) == 1 else None
+            named = length if length is None or not name_dim else name_dim(number, axis, length)
+            shape.append(AnyDim() if named is None else named)
+        arrays.append([item.array(generator) for item in value.items])
+        element = TensorType(shape, value.items[0].dtype)
+        variables.append(Var(f"x{number}", SequenceType(element)))
+        return variables[-1], arrays[-1]
+
     absent = len(definition.operands) - len(given.operands)
     parts = [operand(value) for value in (*given.operands, *[None] * absent)]
     call = Call(definition, [expr for expr, _ in parts], definition.bind(given.attrs))
     call.type = infer_call(call)
     return BuiltSample(call, tuple(variables), tuple(arrays), tuple(value for _, value in parts))
+
+
+def uses_sequences(function: Function) -> bool:
+    """Whether a sequence is anywhere in a function that has types."""
+    return any(isinstance(node.type, SequenceType) for node in all_nodes(function))
 
 
 class Symbols:

@@ -247,11 +247,11 @@ def strategy_of(definition: OpDef) -> st.SearchStrategy[Sample] | None:
         return OTHERS[definition.name]
     family = definition.kernel.__module__.removeprefix("serde.relay.op.")
     kinds = [operand.variadic for operand in definition.operands]
-    if family == "elementwise.unary":
+    if family in ("elementwise.unary", "elementwise.rounding"):
         return unary(definition.name, accepted(definition, 1))
     if family == "elementwise.binary":
         return binary(definition.name, accepted(definition, 2))
-    if family == "reduce" and kinds == [False]:
+    if family in ("reduce.plain", "reduce.norm") and kinds == [False]:
         return reduction(definition.name, accepted(definition, 1))
     return None
 

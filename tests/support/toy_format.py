@@ -19,7 +19,14 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorSummary
+from serde.bridge import (
+    Bridge,
+    ExportOptions,
+    ImportOptions,
+    ModelSummary,
+    TensorNames,
+    TensorSummary,
+)
 from serde.converters import ConverterTable, ImportContext
 from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.expr import Expr
@@ -158,6 +165,14 @@ class ToyBridge(Bridge):
             outputs=tuple(TensorSummary(name) for name in model["outputs"]),
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
+        )
+
+    def names(self, model: AnyValue) -> TensorNames:
+        return TensorNames(
+            inputs=tuple(name for name, _, _ in model["inputs"]),
+            outputs=tuple(model["outputs"]),
+            weights=tuple(model["weights"]),
+            nodes=tuple(node["name"] for node in model["nodes"]),
         )
 
     def to_relay(self, model: AnyValue, options: AnyValue, *, report: Report) -> relay.RelayModel:

@@ -10,6 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
@@ -209,3 +211,49 @@ def import_logistic_regression_output(ctx: Ctx, data: Expr) -> Expr:
 def import_training_head(ctx: Ctx, data: Expr) -> Expr:
     """What these add matters to gradients only."""
     return data
+
+
+def _declare_activation_export(name: str, act_type: str) -> None:
+    @OPS.exports(name)
+    def export_activation(ctx: Out, data: Value) -> Value:
+        return ctx.emit("Activation", data, act_type=act_type)
+
+
+for _relay, _act_type in {
+    "nn.relu": "relu",
+    "serde.softplus": "softrelu",
+    "serde.softsign": "softsign",
+}.items():
+    _declare_activation_export(_relay, _act_type)
+
+
+@OPS.exports("nn.leaky_relu")
+def export_leaky_relu(ctx: Out, data: Value, *, alpha: float) -> Value:
+    return ctx.emit("LeakyReLU", data, act_type="leaky", slope=alpha)
+
+
+@OPS.exports("nn.prelu")
+def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
+    if axis != 1:
+        raise Unsupported(f"slopes along axis {axis}, MXNet has them along axis 1")
+    return ctx.emit("LeakyReLU", data, alpha, act_type="prelu")
+
+
+@OPS.exports("serde.elu")
+def export_elu(ctx: Out, data: Value, *, alpha: float) -> Value:
+    return ctx.emit("LeakyReLU", data, act_type="elu", slope=alpha)
+
+
+@OPS.exports("serde.hard_sigmoid")
+def export_hard_sigmoid(ctx: Out, data: Value, *, alpha: float, beta: float) -> Value:
+    return ctx.emit("hard_sigmoid", data, alpha=alpha, beta=beta)
+
+
+@OPS.exports("nn.softmax", "nn.fast_softmax")
+def export_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
+    return ctx.emit("softmax", data, axis=axis)
+
+
+@OPS.exports("nn.log_softmax")
+def export_log_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
+    return ctx.emit("log_softmax", data, axis=axis)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
@@ -10,8 +11,14 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.linalg import require_dtype
 from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
 from serde.relay.expr import Expr
+from serde.relay.shapes import split_padding
+from serde.relay.types import TensorType
 
 LAYOUTS = {
     (1, None): ("NCW", "OIW"),
@@ -184,3 +191,98 @@ def transposed(
         data_layout=data_layout,
         kernel_layout="IO" + kernel_layout[2:],
     )
+
+
+@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def export_conv(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    channels: AnyValue,
+    kernel_size: AnyValue,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: AnyValue,
+) -> Value:
+    """Uneven padding becomes a node of its own; other layouts than NC... are refused."""
+    ndim = ctx.type(data).rank - 2
+    if (data_layout, kernel_layout) != LAYOUTS[ndim, None] or out_layout not in ("", data_layout):
+        raise Unsupported(f"layouts {data_layout} and {kernel_layout}")
+    require_dtype(ctx, data, out_dtype)
+    shape = ctx.static_shape(weight)
+    data, pad = _symmetric(ctx, data, padding)
+    return ctx.emit(
+        "Convolution", data, weight, bias, kernel=shape[2:], num_filter=shape[0], stride=strides,
+        dilate=dilation, pad=pad, num_group=groups, no_bias=bias is None,
+    )  # fmt: skip
+
+
+def _symmetric(ctx: Out, data: Value, padding: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
+    """Return the data and what is padded on both sides; uneven padding goes in front.
+
+    MXNet's Pad takes tensors of rank 4 and 5 only.
+    """
+    type_ = ctx.type(data)
+    before, after = split_padding(padding, type_.rank - 2)
+    if before == after:
+        return data, before
+    spread = type_.rank == 3
+    if spread:
+        data = ctx.reshape(data, (*type_.shape[:2], 1, type_.shape[2]))
+    sides = [0] * (2 * ctx.type(data).rank)
+    for axis, pair in enumerate(zip(before, after, strict=True)):
+        place = 2 * (ctx.type(data).rank - len(before) + axis)
+        sides[place : place + 2] = pair
+    padded = ctx.emit("Pad", data, mode="constant", pad_width=sides, constant_value=0.0)
+    if spread:
+        wide: list[Dim] = [*type_.shape[:2], type_.shape[2] + before[0] + after[0]]
+        shape = (*wide[:2], 1, wide[2])
+        padded = ctx.reshape(replace(padded, type=TensorType(shape, type_.dtype)), wide)
+    return padded, (0,) * len(before)
+
+
+@OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def export_conv_transpose(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    channels: AnyValue,
+    kernel_size: AnyValue,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: AnyValue,
+) -> Value:
+    """What is cut off unevenly is cut off by a slice behind."""
+    ndim = ctx.type(data).rank - 2
+    wanted = LAYOUTS[ndim, None][0]
+    if (
+        data_layout != wanted
+        or kernel_layout != "IO" + wanted[2:]
+        or out_layout not in ("", wanted)
+    ):
+        raise Unsupported(f"layouts {data_layout} and {kernel_layout}")
+    require_dtype(ctx, data, out_dtype)
+    shape = ctx.static_shape(weight)
+    before, after = split_padding(padding, ndim)
+    if before != after:
+        raise Unsupported(f"uneven padding {padding}")
+    return ctx.emit(
+        "Deconvolution", data, weight, bias, kernel=shape[2:], num_filter=shape[1] * groups,
+        stride=strides, dilate=dilation, pad=before, adj=output_padding, num_group=groups,
+        no_bias=bias is None,
+    )  # fmt: skip

@@ -14,6 +14,8 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.shapes import is_float
@@ -279,3 +281,92 @@ def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
     if ctx.type(condition).rank == 1 and rank > 1:
         chosen = relay.expand_dims(chosen, 1, rank - 1)
     return relay.where(chosen, x, y)
+
+
+def _declare_unary_export(mxnet: str, name: str) -> None:
+    @OPS.exports(name)
+    def export_unary(ctx: Out, x: Value) -> Value:
+        return ctx.emit(mxnet, x)
+
+
+for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
+    _declare_unary_export(_mxnet, _relay)
+
+
+WRITTEN = {
+    "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
+    "subtract": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+    "multiply": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    "divide": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
+    "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
+    "power": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
+    "floor_mod": ("broadcast_mod", "_mod_scalar", "_rmod_scalar"),
+    "equal": ("_npi_equal", "_npi_equal_scalar", "_npi_equal_scalar"),
+    "not_equal": ("_npi_not_equal", "_npi_not_equal_scalar", "_npi_not_equal_scalar"),
+    "greater": ("_npi_greater", "_npi_greater_scalar", "_npi_less_scalar"),
+    "greater_equal": (
+        "_npi_greater_equal", "_npi_greater_equal_scalar", "_npi_less_equal_scalar",
+    ),
+    "less": ("_npi_less", "_npi_less_scalar", "_npi_greater_scalar"),
+    "less_equal": ("_npi_less_equal", "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
+}  # fmt: skip
+"""Relay's operator: MXNet's for two tensors, with a scalar behind, with a scalar in front."""
+
+
+def _declare_binary_export(name: str, tensors: str, behind: str, before: str) -> None:
+    @OPS.exports(name)
+    def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        left, right = ctx.scalar(lhs), ctx.scalar(rhs)
+        if right is not None:
+            return ctx.emit(behind, lhs, scalar=right)
+        if left is not None:
+            return ctx.emit(before, rhs, scalar=left)
+        return ctx.emit_bytes(tensors, lhs, rhs)
+
+
+for _relay, _names in WRITTEN.items():
+    _declare_binary_export(_relay, *_names)
+
+
+LOGICAL = {
+    "logical_and": "_npi_bitwise_and",
+    "logical_or": "_npi_bitwise_or",
+    "logical_xor": "_npi_bitwise_xor",
+    "logical_not": "_npi_logical_not",
+    "bitwise_and": "_npi_bitwise_and",
+    "bitwise_or": "_npi_bitwise_or",
+    "bitwise_xor": "_npi_bitwise_xor",
+    "bitwise_not": "_npi_bitwise_not",
+}
+"""Relay's operator: MXNet's of the same operands."""
+
+
+def _declare_plain_export(name: str, mxnet: str) -> None:
+    @OPS.exports(name)
+    def export_plain(ctx: Out, *operands: Value) -> Value:
+        return ctx.emit_bytes(mxnet, *operands)
+
+
+for _relay, _mxnet in LOGICAL.items():
+    _declare_plain_export(_relay, _mxnet)
+
+
+@OPS.exports("where")
+def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
+    return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
+
+
+@OPS.exports("clip")
+def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
+    return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
+
+
+@OPS.exports("cast")
+def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    return ctx.emit("Cast", data, dtype=dtype)
+
+
+@OPS.exports("copy")
+def export_copy(ctx: Out, data: Value) -> Value:
+    return ctx.emit("_copy", data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -11,10 +12,13 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.shapes import is_float, normalize_axis
+from serde.relay.shapes import is_float, normalize_axes, normalize_axis
+from serde.relay.types import TensorType
 
 FLOAT32 = np.dtype("float32")
 
@@ -161,3 +165,148 @@ def import_sequence_mask(
     if not use_sequence_length or sequence_length is None:
         return data
     return relay.sequence_mask(data, as_index(ctx, sequence_length), mask_value=value, axis=axis)
+
+
+@OPS.exports("strided_slice")
+def export_strided_slice(
+    ctx: Out,
+    data: Value,
+    *,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    slice_mode: Literal["end", "size"],
+    axes: tuple[int, ...] | None,
+) -> Value:
+    """A bound at or past the end that the step goes to is left open; one outside is cut."""
+    type_ = ctx.type(data)
+    if 0 in ctx.result_type().shape:
+        raise Unsupported("a slice without elements")
+    starts: list[int | None] = [None] * type_.rank
+    stops: list[int | None] = [None] * type_.rank
+    steps: list[int | None] = [None] * type_.rank
+    places = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
+    given = [*(strides or ()), *[1] * len(begin)]
+    for place, first, last, step in zip(places, begin, end, given, strict=False):
+        if slice_mode == "size":
+            last, step = LAST if last < 0 else first + last, 1
+        starts[place], stops[place] = _bounds(type_.shape[place], first, last, step)
+        steps[place] = step
+    return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
+
+
+def _bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | None, int | None]:
+    """Return the bounds of a slice as MXNet takes them: inside the axis, or open."""
+    if isinstance(length, int):
+        first, last, step = slice(first, last, step).indices(length)
+        return first, None if last in (-1, length) else last
+    far = LAST if step > 0 else -LAST
+    start = None if first == (0 if step > 0 else -1) or first == -far else first
+    return start, None if last == far or abs(last) >= LAST else last
+
+
+@OPS.exports("slice_like")
+def export_slice_like(
+    ctx: Out, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+) -> Value:
+    return ctx.emit_bytes("slice_like", data, shape_like, axes=axes or None)
+
+
+@OPS.exports("take")
+def export_take(
+    ctx: Out,
+    data: Value,
+    indices: Value,
+    *,
+    batch_dims: int,
+    axis: int | None,
+    mode: Literal["clip", "wrap", "fast"],
+) -> Value:
+    if batch_dims % max(1, ctx.type(indices).rank):
+        raise Unsupported(f"batch_dims={batch_dims}")
+    if axis is None:
+        data, axis = ctx.reshape(data, (ctx.type(data).size,)), 0
+    result = ctx.emit_bytes(
+        "take", data, indices, axis=axis % ctx.type(data).rank,
+        mode="wrap" if mode == "wrap" else "clip",
+    )  # fmt: skip
+    if ctx.type(indices).rank or ctx.np_shape:
+        return result
+    return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+
+
+def _one_index(ctx: Out) -> TensorType:
+    """Return a type of as many elements as the result's, which no shape equals."""
+    return TensorType((1, 1, *ctx.result_type().shape), ctx.result_type().dtype)
+
+
+@OPS.exports("gather")
+def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) -> Value:
+    """MXNet picks along one axis with an index for each place: a gather of tuples of places."""
+    along = (axis or 0) % ctx.type(data).rank
+    shape = ctx.static_shape(indices)
+    length = ctx.static_lengths(data, [along])[0]
+    negative = ctx.emit("_npi_less_scalar", indices, scalar=0.0)
+    shifted = ctx.emit("_plus_scalar", indices, scalar=float(length))
+    wrapped = ctx.emit("_npi_where", negative, shifted, indices)
+    dtype = ctx.type(indices).dtype
+    grids = np.indices(shape)
+    tuples = [
+        wrapped if place == along else ctx.const(grid.astype(dtype))
+        for place, grid in enumerate(grids)
+    ]
+    stacked = ctx.emit("stack", *tuples, axis=0, num_args=len(tuples))
+    return ctx.emit_bytes("gather_nd", data, replace(stacked, type=ctx.type(indices)))
+
+
+@OPS.exports("gather_nd")
+def export_gather_nd(
+    ctx: Out, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+) -> Value:
+    if batch_dims:
+        raise Unsupported(f"batch_dims={batch_dims}")
+    if ctx.type(indices).rank == 1 and not ctx.np_shape:
+        raise Unsupported("a single index without axes")
+    return ctx.emit_bytes("gather_nd", data, indices)
+
+
+@OPS.exports("one_hot")
+def export_one_hot(
+    ctx: Out,
+    indices: Value,
+    on_value: Value,
+    off_value: Value,
+    *,
+    depth: int,
+    axis: int,
+    dtype: np.dtype[AnyValue],
+) -> Value:
+    """Values that are no constants, and axes but the last, are chosen and moved behind."""
+    rank = ctx.type(indices).rank
+    on, off = ctx.scalar(on_value), ctx.scalar(off_value)
+    fixed = on is not None and off is not None
+    result = ctx.emit(
+        "one_hot", indices, depth=depth, on_value=on if fixed else 1.0,
+        off_value=off if fixed else 0.0, dtype=dtype,
+    )  # fmt: skip
+    if not fixed:
+        chosen = ctx.emit("Cast", result, dtype="bool")
+        values = [ctx.cast(value, np.dtype(dtype).name) for value in (on_value, off_value)]
+        result = ctx.emit("_npi_where", chosen, *values)
+    at = axis % (rank + 1)
+    if not rank and not ctx.np_shape:
+        return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+    if at == rank:
+        return result
+    order = [*range(at), rank, *range(at, rank)]
+    return ctx.emit("transpose", result, axes=order)
+
+
+@OPS.exports("sequence_mask")
+def export_sequence_mask(
+    ctx: Out, data: Value, valid_length: Value, *, mask_value: float, axis: int
+) -> Value:
+    lengths = ctx.cast(valid_length, ctx.type(data).dtype)
+    return ctx.emit(
+        "SequenceMask", data, lengths, use_sequence_length=True, value=mask_value, axis=axis
+    )

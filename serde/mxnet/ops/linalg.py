@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
+
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
+from serde.weights import dtype_name
 
 
 @OPS.imports("FullyConnected")
@@ -59,3 +64,75 @@ def import_dot(
     if (left.rank, right.rank) != (2, 2):
         raise Unsupported(f"expected two matrices or two vectors, found {left} and {right}")
     return relay.nn.matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+@OPS.exports("nn.dense")
+def export_dense(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    units: AnyValue,
+    out_dtype: AnyValue,
+) -> Value:
+    require_dtype(ctx, data, out_dtype)
+    return ctx.emit(
+        "FullyConnected",
+        data,
+        weight,
+        bias,
+        num_hidden=ctx.static_shape(weight)[0],
+        no_bias=bias is None,
+        flatten=False,
+    )
+
+
+def require_dtype(ctx: Out, data: Value, out_dtype: AnyValue) -> None:
+    """Refuse results in another dtype than the data's.
+
+    Raises:
+        Unsupported: They are wanted.
+    """
+    if out_dtype is not None and dtype_name(out_dtype) != ctx.type(data).dtype:
+        raise Unsupported(f"out_dtype={dtype_name(out_dtype)} of {ctx.type(data).dtype} data")
+
+
+@OPS.exports("nn.matmul")
+def export_matmul(
+    ctx: Out,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    units: AnyValue,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    require_dtype(ctx, tensor_a, out_dtype)
+    if ctx.type(tensor_a).rank == 2:
+        return ctx.emit("dot", tensor_a, tensor_b, transpose_a=transpose_a, transpose_b=transpose_b)
+    if transpose_a:
+        order = list(range(ctx.type(tensor_a).rank))
+        order[-1], order[-2] = order[-2], order[-1]
+        tensor_a = ctx.emit("transpose", tensor_a, axes=order)
+    return ctx.emit("dot", tensor_a, tensor_b, transpose_b=transpose_b)
+
+
+@OPS.exports("nn.batch_matmul")
+def export_batch_matmul(
+    ctx: Out,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    require_dtype(ctx, tensor_a, out_dtype)
+    left, right = (ctx.type(x).shape[0] for x in (tensor_a, tensor_b))
+    if left != right:
+        raise Unsupported(f"batches of {left} and {right} matrices")
+    return ctx.emit(
+        "batch_dot", tensor_a, tensor_b, transpose_a=transpose_a, transpose_b=transpose_b
+    )

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
+
+import numpy as np
 
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.shapes import normalize_axis
 
@@ -152,3 +158,84 @@ def import_dropout(
     if mode == "always" and p > 0:
         raise Unsupported("mode='always' drops at random when the model is used")
     return relay.nn.dropout(data, p)
+
+
+@OPS.exports("nn.batch_norm")
+def export_batch_norm(
+    ctx: Out,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    moving_mean: Value,
+    moving_var: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> list[Value]:
+    """Statistics that are no weights cannot be states of MXNet's; they are spelled out."""
+    axis = normalize_axis(axis, ctx.type(data).rank)
+    if not (ctx.is_weight(moving_mean) and ctx.is_weight(moving_var)):
+        result = _spelled_out(ctx, data, moving_mean, moving_var, axis, epsilon)
+        if scale:
+            result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, axis))
+        if center:
+            result = ctx.emit("broadcast_add", result, _along(ctx, beta, data, axis))
+        return [result, moving_mean, moving_var]
+    dtype = ctx.type(gamma).dtype
+    length = ctx.static_shape(gamma)
+    result = ctx.emit(
+        "BatchNorm",
+        data,
+        gamma if scale else ctx.const(np.ones(length, dtype)),
+        beta if center else ctx.const(np.zeros(length, dtype)),
+        moving_mean,
+        moving_var,
+        axis=axis,
+        eps=epsilon,
+        fix_gamma=False,
+        use_global_stats=True,
+    )
+    return [result, moving_mean, moving_var]
+
+
+def _spelled_out(
+    ctx: Out, data: Value, mean: Value, variance: Value, axis: int, epsilon: float
+) -> Value:
+    centered = ctx.emit("broadcast_sub", data, _along(ctx, mean, data, axis))
+    factor = ctx.emit("rsqrt", ctx.emit("_plus_scalar", variance, scalar=epsilon))
+    factor = replace(factor, type=ctx.type(variance))
+    return ctx.emit("broadcast_mul", centered, _along(ctx, factor, data, axis))
+
+
+def _along(ctx: Out, vector: Value, data: Value, axis: int) -> Value:
+    """Return a vector with axes of length 1 around it, so that it lies along `axis`."""
+    shape: list[Dim] = [1] * ctx.type(data).rank
+    shape[axis] = ctx.type(vector).shape[0]
+    return ctx.reshape(vector, shape)
+
+
+@OPS.exports("nn.layer_norm")
+def export_layer_norm(
+    ctx: Out,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    dtype, length = ctx.type(gamma).dtype, ctx.static_shape(gamma)
+    gamma = gamma if scale else ctx.const(np.ones(length, dtype))
+    beta = beta if center else ctx.const(np.zeros(length, dtype))
+    return ctx.emit("LayerNorm", data, gamma, beta, axis=axis, eps=epsilon)
+
+
+@OPS.exports("nn.dropout")
+def export_dropout(ctx: Out, data: Value, *, rate: float) -> list[Value]:
+    """The mask is that of inference, where nothing is dropped."""
+    mask = ctx.emit("ones_like", data)
+    return [ctx.emit("Dropout", data, p=rate), mask]

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
-from serde.mxnet.ops.conv import layouts, per_axis
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
+from serde.relay.shapes import split_padding
 
 PoolType = Literal["max", "avg", "sum", "lp"]
 
@@ -184,3 +188,75 @@ def import_adaptive_avg_pooling(ctx: Ctx, data: Expr, *, output_size: tuple[int,
     if (height, width) == (1, 1):
         return relay.nn.global_avg_pool2d(data)
     return relay.nn.adaptive_avg_pool2d(data, output_size=(height, width))
+
+
+def _pool_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
+    def export_pool(
+        ctx: Out,
+        data: Value,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilation: tuple[int, ...],
+        padding: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool = False,
+    ) -> Value:
+        """MXNet pads both sides alike, counts padding by default and has no dilation."""
+        ndim = ctx.type(data).rank - 2
+        if layout != LAYOUTS[ndim, None][0] or out_layout not in ("", layout):
+            raise Unsupported(f"layout {layout}")
+        if any(each != 1 for each in dilation):
+            raise Unsupported(f"dilation {dilation}")
+        before, after = split_padding(padding, ndim)
+        if before != after:
+            raise Unsupported(f"uneven padding {padding}")
+        if ceil_mode and pool_type == "avg" and count_include_pad and any(before):
+            raise Unsupported("a padded average that may reach past the padding")
+        return ctx.emit(
+            "Pooling",
+            data,
+            kernel=pool_size,
+            pool_type=pool_type,
+            stride=strides,
+            pad=before,
+            pooling_convention="full" if ceil_mode else "valid",
+            count_include_pad=count_include_pad if pool_type == "avg" else None,
+        )
+
+    return export_pool
+
+
+for _ndim in (1, 2, 3):
+    OPS.exports(f"nn.max_pool{_ndim}d")(_pool_export("max"))
+    OPS.exports(f"nn.avg_pool{_ndim}d")(_pool_export("avg"))
+
+
+def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
+    def export_global_pool(ctx: Out, data: Value, *, layout: str, out_layout: str) -> Value:
+        if layout != "NCHW" or out_layout not in ("", layout):
+            raise Unsupported(f"layout {layout}")
+        return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
+
+    return export_global_pool
+
+
+OPS.exports("nn.global_max_pool2d")(_global_export("max"))
+OPS.exports("nn.global_avg_pool2d")(_global_export("avg"))
+
+
+@OPS.exports("nn.adaptive_avg_pool2d")
+def export_adaptive_avg_pool(
+    ctx: Out,
+    data: Value,
+    *,
+    output_size: AnyValue,
+    layout: str,
+    out_layout: str,
+) -> Value:
+    if layout != "NCHW" or out_layout not in ("", layout):
+        raise Unsupported(f"layout {layout}")
+    lengths = ctx.result_type().shape[2:]
+    return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=lengths)

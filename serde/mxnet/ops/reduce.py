@@ -10,6 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.shapes import normalize_axes
@@ -86,3 +88,24 @@ for _target in ("argmax", "argmin"):
 @OPS.imports("argmax_channel")
 def import_argmax_channel(ctx: Ctx, data: Expr) -> Expr:
     return relay.cast(relay.argmax(data, axis=(1,)), FLOAT32)
+
+
+def _declare_reduction_export(name: str) -> None:
+    @OPS.exports(name)
+    def export_reduction(
+        ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
+    ) -> Value:
+        rank = ctx.type(data).rank
+        axes = reduced_axes(rank, axis, exclude)
+        if axis == () and not exclude:
+            return data
+        if rank == 0:
+            return data
+        if len(axes) == rank and not keepdims and ctx.np_shape:
+            kept = ctx.emit(name, data, axis=axes, keepdims=True)
+            return ctx.emit("_npx_reshape", kept, newshape=())
+        return ctx.emit(name, data, axis=axes, keepdims=keepdims)
+
+
+for _name in ("sum", "mean", "max", "min", "prod"):
+    _declare_reduction_export(_name)

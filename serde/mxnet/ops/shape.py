@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -10,11 +12,15 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.shapes import normalize_axes, normalize_axis
+from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
 
 FLOAT32 = np.dtype("float32")
 
@@ -244,3 +250,238 @@ def import_shape_array(ctx: Ctx, data: Expr) -> Expr:
 @OPS.imports("size_array")
 def import_size_array(ctx: Ctx, data: Expr) -> Expr:
     return relay.expand_dims(relay.ndarray_size(data, dtype="int64"), 0)
+
+
+@OPS.exports("nn.batch_flatten")
+def export_batch_flatten(ctx: Out, data: Value) -> Value:
+    return ctx.emit_bytes("Flatten", data)
+
+
+@OPS.exports("reshape", "reverse_reshape")
+def export_reshape(
+    ctx: Out, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
+) -> Value:
+    """Only the shape that comes out matters."""
+    return ctx.reshape(data, ctx.result_type().shape)
+
+
+@OPS.exports("reshape_like")
+def export_reshape_like(
+    ctx: Out,
+    data: Value,
+    shape_like: Value,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Value:
+    return ctx.emit(
+        "reshape_like", data, shape_like, lhs_begin=lhs_begin, lhs_end=lhs_end,
+        rhs_begin=rhs_begin, rhs_end=rhs_end,
+    )  # fmt: skip
+
+
+@OPS.exports("expand_dims")
+def export_expand_dims(ctx: Out, data: Value, *, axis: int, num_newaxis: int) -> Value:
+    rank = ctx.type(data).rank
+    if num_newaxis == 1 and rank:
+        return ctx.emit("expand_dims", data, axis=axis % (rank + 1))
+    return ctx.reshape(data, ctx.result_type().shape)
+
+
+@OPS.exports("squeeze")
+def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+    result = ctx.result_type()
+    if not result.shape or axis == () or result.rank == ctx.type(data).rank:
+        return ctx.reshape(data, result.shape)
+    return ctx.emit("squeeze", data, axis=axis)
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(data).rank
+    order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
+    return data if rank < 2 else ctx.emit_bytes("transpose", data, axes=order)
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+    if len(data) == 1:
+        return data[0]
+    return ctx.emit_bytes("Concat", *data, dim=axis, num_args=len(data))
+
+
+@OPS.exports("stack")
+def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+    result = ctx.emit_bytes("stack", *data, axis=axis, num_args=len(data))
+    if ctx.type(data[0]).rank:
+        return result
+    return ctx.reshape(replace(result, type=ctx.result_type()), ctx.result_type().shape)
+
+
+@OPS.exports("split")
+def export_split(
+    ctx: Out, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> Sequence[Value]:
+    """The indices of MXNet start with a 0."""
+    axis = normalize_axis(axis, ctx.type(data).rank)
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        return ctx.emit_tuple(
+            "SliceChannel", data, outputs=count, num_outputs=count, axis=axis, squeeze_axis=False
+        )
+    places = (0, *indices_or_sections)
+    return ctx.emit_tuple(
+        "_split_v2", data, outputs=len(places), indices=places, axis=axis, squeeze_axis=False,
+        sections=0,
+    )  # fmt: skip
+
+
+@OPS.exports("broadcast_to")
+def export_broadcast_to(ctx: Out, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue) -> Value:
+    """A 0 keeps the length there is."""
+    wanted = ctx.result_type().shape
+    have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
+    data = ctx.reshape(data, have)
+    lengths = [0 if dim == own else dim for dim, own in zip(wanted, have, strict=True)]
+    if any(not isinstance(length, int) for length in lengths):
+        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
+    return data if wanted == have else ctx.emit_bytes("broadcast_to", data, shape=lengths)
+
+
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: Out, data: Value, broadcast_type: Value) -> Value:
+    missing = ctx.type(broadcast_type).rank - ctx.type(data).rank
+    data = ctx.reshape(data, (*[1] * missing, *ctx.type(data).shape))
+    return ctx.emit_bytes("broadcast_like", data, broadcast_type)
+
+
+@OPS.exports("tile")
+def export_tile(ctx: Out, data: Value, *, reps: tuple[int, ...]) -> Value:
+    return ctx.emit_bytes("tile", data, reps=reps)
+
+
+@OPS.exports("repeat")
+def export_repeat(ctx: Out, data: Value, *, repeats: int, axis: int | None) -> Value:
+    return ctx.emit_bytes("repeat", data, repeats=repeats, axis=axis)
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: Out, data: Value, *, axis: int) -> Value:
+    return ctx.emit_bytes("reverse", data, axis=(axis % ctx.type(data).rank,))
+
+
+@OPS.exports("nn.pad")
+def export_pad(
+    ctx: Out,
+    data: Value,
+    pad_val: Value,
+    *,
+    pad_width: tuple[tuple[int, int], ...],
+    pad_mode: Literal["constant", "edge", "reflect"],
+) -> Value:
+    """MXNet pads the trailing axes of tensors of rank 4 and 5; others get axes of length 1."""
+    value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
+    type_ = ctx.type(data)
+    if type_.rank > 5 or (type_.rank > 3 and any(map(any, pad_width[:2]))):
+        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
+    more = max(0, 5 - type_.rank) if type_.rank < 4 else 0
+    wide = [*[(0, 0)] * more, *pad_width]
+    data = ctx.reshape(data, (*[1] * more, *type_.shape))
+    result = ctx.emit_bytes(
+        "Pad", data, mode=pad_mode, pad_width=[each for pair in wide for each in pair],
+        constant_value=value,
+    )  # fmt: skip
+    if not more:
+        return result
+    shape = ctx.result_type().shape
+    return ctx.reshape(replace(result, type=TensorType((*[1] * more, *shape), type_.dtype)), shape)
+
+
+def _padded_by_parts(
+    ctx: Out,
+    data: Value,
+    pad_val: Value,
+    pad_width: Sequence[tuple[int, int]],
+    pad_mode: str,
+) -> Value:
+    """Put blocks of the value around each axis."""
+    if pad_mode != "constant":
+        raise Unsupported(f"pad_mode={pad_mode!r} of the first axes")
+    shape = list(ctx.static_shape(data))
+    dtype = ctx.type(data).dtype
+    fill = ctx.constant(pad_val)
+    for axis, widths in enumerate(pad_width):
+        blocks = [
+            ctx.const(np.full([*shape[:axis], width, *shape[axis + 1 :]], fill, numpy_dtype(dtype)))
+            for width in widths
+        ]
+        parts = [
+            block
+            for block, width in zip(
+                (blocks[0], data, blocks[1]), (widths[0], 1, widths[1]), strict=True
+            )
+            if width
+        ]
+        if len(parts) > 1:
+            shape[axis] += sum(widths)
+            joined = ctx.emit_bytes("Concat", *parts, dim=axis, num_args=len(parts))
+            data = replace(joined, type=TensorType(shape, dtype))
+    return data
+
+
+def _declare_filled_export(name: str, value: float) -> None:
+    @OPS.exports(name)
+    def export_filled(ctx: Out, *, shape: tuple[Dim, ...] | None, dtype: AnyValue) -> Value:
+        type_ = ctx.result_type()
+        lengths = type_.concrete_shape
+        if lengths is None:
+            raise Unsupported(f"a length that no input shows: {type_!r}")
+        return ctx.const(np.full(lengths, value, numpy_dtype(type_.dtype)))
+
+
+for _name, _value in (("zeros", 0), ("ones", 1)):
+    _declare_filled_export(_name, _value)
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: Out, data: Value) -> Value:
+    return ctx.emit_bytes("zeros_like", data)
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: Out, data: Value) -> Value:
+    return ctx.emit_bytes("ones_like", data)
+
+
+@OPS.exports("full")
+def export_full(
+    ctx: Out, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+) -> Value:
+    lengths = ctx.result_type().concrete_shape
+    if lengths is None:
+        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
+    value = ctx.cast(fill_value, ctx.result_type().dtype)
+    if value.data is not None:
+        return ctx.const(np.broadcast_to(value.data, lengths))
+    return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
+
+
+@OPS.exports("shape_of")
+def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+    return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)
+
+
+def _declare_block_export(name: str) -> None:
+    @OPS.exports(f"nn.{name}")
+    def export_block(
+        ctx: Out, data: Value, *, block_size: int, layout: str, mode: str = "DCR"
+    ) -> Value:
+        if layout != "NCHW" or mode != "DCR":
+            raise Unsupported(f"layout {layout}, mode {mode}")
+        return ctx.emit(name, data, block_size=block_size)
+
+
+for _name in ("depth_to_space", "space_to_depth"):
+    _declare_block_export(_name)

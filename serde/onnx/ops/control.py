@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import onnx
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.op.control.body import join, results
+from serde.relay.op.control.body import join, results, tensors
 from serde.relay.registry import call
 from serde.relay.transform.infer_type import infer_if
 from serde.relay.types import TensorType, TupleType
@@ -32,13 +34,16 @@ def export_loop(
 ) -> tuple[Value, ...]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
     inner = ctx.subgraph(body)
-    results = ctx.result_types()
+    results = ctx.result_value_types()
     if not results:
         return ()
+    require_sequences("Loop", results, ctx.version, SEQUENCE_SUBGRAPHS)
     number, *states = inner.inputs
     condition = TensorType((), "bool")
     carried, stacks = results[: len(state)], results[len(state) :]
-    elements = [TensorType(each.shape[1:], each.dtype) for each in stacks]
+    elements = [
+        TensorType(each.shape[1:], each.dtype) for each in stacks if isinstance(each, TensorType)
+    ]
     inputs = [number, ctx.input("going", condition), *_declared(states, carried)]
     return ctx.emit_tuple(
         "Loop",
@@ -99,7 +104,7 @@ def export_scan(
     )
 
 
-def _declared(inputs: tuple[Value, ...] | list[Value], types: list[TensorType]) -> list[Value]:
+def _declared(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Value]:
     """Return inputs of a body with types as wide as what goes round: in the symbols outside."""
     return [replace(value, type=type_) for value, type_ in zip(inputs, types, strict=True)]
 
@@ -148,7 +153,7 @@ def import_loop(
     count = len(v_initial)
     if len(body.input) != 2 + count or len(body.output) < 1 + count:
         raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
-    types = [ctx.type(each) for each in v_initial]
+    types: list[ValueType] = [ctx.type(each) for each in v_initial]
     limit = None if m is None else ctx.fold(_scalar(ctx, m))
     going = None if cond is None else ctx.fold(_scalar(ctx, cond))
     while True:
@@ -205,7 +210,8 @@ def import_scan(
         names = [each.name for each in body.input]
         params = [Var(n, type_) for n, type_ in zip(names, [*types, *rows], strict=True)]
         function, captures = ctx.closure(body, params, label="body")
-        joined = [join(a, b) for a, b in zip(types, results(function)[:count], strict=True)]
+        later = results(function)[:count]
+        joined = tensors("state", [join(a, b) for a, b in zip(types, later, strict=True)])
         if joined == types:
             break
         types = joined

@@ -16,6 +16,7 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.bitwise import combined
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
@@ -24,33 +25,10 @@ from serde.relay.op.random import PARITY, ROTATIONS, TOP
 WORDS = 10
 """A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""
 
-HEXADECIMAL = np.arange(16, dtype=np.int64)
-
 
 def _int64(ctx: Ctx, values: AnyValue) -> Value:
     """Return words as int64 of the same bits."""
     return ctx.const(np.array(values, np.uint64).view(np.int64))
-
-
-def _combined(ctx: Ctx, op: str, a: Value, b: Value) -> Value:
-    """Return two int64 combined bit by bit; before 18 by tables of their hexadecimal digits."""
-    if ctx.version >= 18:
-        return ctx.emit(f"Bitwise{op}", a, b)
-    digits = [_digits(ctx, each) for each in (a, b)]
-    place = ctx.emit("Add", ctx.emit("Mul", digits[0], ctx.const(16, np.int64)), digits[1])
-    combine: np.ufunc = np.bitwise_xor if op == "Xor" else np.bitwise_or
-    table = ctx.const(combine.outer(HEXADECIMAL, HEXADECIMAL).reshape(-1))
-    found = ctx.emit("Gather", table, place, axis=0)
-    # ONNX Runtime's ReduceSum of int64 goes through floating-point numbers.
-    return ctx.emit("MatMul", found, ctx.const(1 << 4 * HEXADECIMAL))
-
-
-def _digits(ctx: Ctx, x: Value) -> Value:
-    """Return the hexadecimal digits of int64 on a new last axis, the lowest first."""
-    wide = unsqueeze(ctx, cast(ctx, x, np.uint64), [-1])
-    shifts = ctx.const(4 * HEXADECIMAL, np.uint64)
-    rest = ctx.emit("BitShift", wide, shifts, direction="RIGHT")
-    return cast(ctx, ctx.emit("Mod", rest, ctx.const(16, np.uint64)), np.int64)
 
 
 def _rotated(ctx: Ctx, x: Value, bits: tuple[int, int]) -> Value:
@@ -76,9 +54,9 @@ def _rounds(ctx: Ctx, key: Value, counters: Value) -> Value:
         key: Whose first four words are the cipher's.
         counters: int64 of shape ``(4, blocks)``.
     """
-    halves = _combined(ctx, "Xor", _rows(ctx, key, 0, 1), _rows(ctx, key, 2, 3))
-    whole = _combined(ctx, "Xor", _rows(ctx, halves, 0), _rows(ctx, halves, 1))
-    parity = _combined(ctx, "Xor", whole, _int64(ctx, [PARITY]))
+    halves = combined(ctx, "Xor", _rows(ctx, key, 0, 1), _rows(ctx, key, 2, 3))
+    whole = combined(ctx, "Xor", _rows(ctx, halves, 0), _rows(ctx, halves, 1))
+    parity = combined(ctx, "Xor", whole, _int64(ctx, [PARITY]))
     words = unsqueeze(ctx, ctx.emit("Concat", _rows(ctx, key, 0, 1, 2, 3), parity, axis=0), [1])
     left, right = _rows(ctx, counters, 0, 2), _rows(ctx, counters, 1, 3)
     for turn in range(5):
@@ -88,7 +66,7 @@ def _rounds(ctx: Ctx, key: Value, counters: Value) -> Value:
         for step in range(4):
             left = ctx.emit("Add", left, right)
             turned = _rotated(ctx, right, ROTATIONS[(4 * turn + step) % 8])
-            right = _rows(ctx, _combined(ctx, "Xor", turned, left), 1, 0)
+            right = _rows(ctx, combined(ctx, "Xor", turned, left), 1, 0)
     return _rows(ctx, ctx.emit("Concat", left, right, axis=0), 0, 2, 1, 3)
 
 
@@ -112,7 +90,7 @@ def _is_full(ctx: Ctx, bit: Value) -> Value:
 
 def _longer(ctx: Ctx, key: Value) -> Value:
     """Return the two words of a key's path with its next bit."""
-    return _combined(ctx, "Or", _rows(ctx, key, 4, 5), _rows(ctx, key, 8, 9))
+    return combined(ctx, "Or", _rows(ctx, key, 4, 5), _rows(ctx, key, 8, 9))
 
 
 def _with_room(ctx: Ctx, key: Value, count: int) -> Value:

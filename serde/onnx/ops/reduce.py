@@ -12,7 +12,7 @@ from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise import cast, widened, working
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
@@ -38,6 +38,9 @@ def reduce(ctx: Ctx, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> 
     """Return `x` reduced over `axes`; over none, `x` itself."""
     if not axes:
         return x
+    if isinstance(x.type, TensorType) and not ctx.takes(op, x.type.dtype):
+        dtype = x.type.dtype
+        return cast(ctx, reduce(ctx, op, cast(ctx, x, working(dtype)), axes, keepdims), dtype)
     if ctx.version >= (13 if op == "ReduceSum" else 18):
         return ctx.emit(op, x, ctx.ints(axes), keepdims=int(keepdims))
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
@@ -163,7 +166,7 @@ def _last(ctx: Ctx, op: str, x: Value, axis: int, keepdims: int) -> Value:
 def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
     """Return `x` with `axes` behind the others and joined into one."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
-    moved = ctx.emit("Transpose", x, perm=[*kept, *axes])
+    moved = ctx.emit("Transpose", x, perm=[*kept, *axes]) if kept else x
     length = product(shape[axis] for axis in axes)
     return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
 

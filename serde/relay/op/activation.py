@@ -241,6 +241,37 @@ def silu(data: Array) -> Array:
     return _rounded(data, lambda x: x * _logistic(x))
 
 
+def _swiglu_type(gate: TensorType, value: TensorType, *, alpha: float) -> TensorType:
+    require_float(gate)
+    dtype = require_same_dtype(gate, value)
+    if gate.rank != value.rank:
+        raise TypeInferenceError(f"ranks differ: {gate!r} and {value!r}")
+    shape = [join_dim(a, b) for a, b in zip(gate.shape, value.shape, strict=True)]
+    return TensorType(shape, dtype)
+
+
+def _decompose_swiglu(gate: Expr, value: Expr, *, alpha: float) -> Expr:
+    scaled = gate if alpha == 1 else _times(gate, alpha)
+    return call("multiply", call("multiply", gate, call("sigmoid", scaled)), value)
+
+
+@relay_op(
+    "serde.swiglu",
+    infer=_swiglu_type,
+    decompose=_decompose_swiglu,
+    samples=[
+        sample((2, 3), (2, 3)),
+        sample((4,), (4,), alpha=1.702),
+        sample(tensor((2, 3), "float64"), tensor((2, 3), "float64"), alpha=0.5),
+        sample(tensor((2, 3), "float16"), tensor((2, 3), "float16")),
+    ],
+)
+def swiglu(gate: Array, value: Array, *, alpha: float = 1.0) -> Array:
+    """`value` times `gate` times the logistic function of `alpha` times `gate` (Shazeer, 2020)."""
+    wide = widen(gate)
+    return (wide * _logistic(wide.dtype.type(alpha) * wide) * widen(value)).astype(gate.dtype)
+
+
 @relay_op("serde.softplus", infer=_float_type, decompose=_decompose_softplus, samples=_samples())
 def softplus(data: Array) -> Array:
     """Logarithm of one plus the exponential, without overflow."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.limits import MAX_NESTING
+from serde.relay.collection import without_collection
 from serde.relay.expr import (
     Attrs,
     Call,
@@ -67,6 +68,7 @@ _OBJECT: Final = "meta[...]"
 """Key under which attributes that came as one object wait for their operator."""
 
 
+@without_collection()
 def fromtext(text: str, *, name: str = "<text>") -> IRModule:
     """Return the module that `text` holds, with its types inferred.
 

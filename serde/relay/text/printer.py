@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.collection import without_collection
 from serde.relay.dims import Any, SymDim
 from serde.relay.expr import (
     Call,
@@ -43,7 +44,7 @@ from serde.relay.text.names import (
     encode_pairs,
     is_attribute_key,
 )
-from serde.relay.text.type_text import dim_text, has_symbols, type_text
+from serde.relay.text.type_text import dim_text, has_sequence, has_symbols, type_text
 from serde.relay.types import FuncType, Type
 from serde.relay.visit import use_counts
 
@@ -82,6 +83,7 @@ TVM wants most of them, and does not look at them.
 Step = Generator["Step", str, str]
 
 
+@without_collection()
 def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = False) -> str:
     """Return the text of a module.
 
@@ -104,6 +106,7 @@ def print_module(mod: IRModule, *, show_meta_data: bool = True, strict: bool = F
     return printer.finish(body) if show_meta_data else body
 
 
+@without_collection()
 def print_expr(expr: Expr, *, strict: bool = False) -> str:
     """Return the text of an expression, its free variables announced.
 
@@ -224,6 +227,9 @@ class _Printer:
         """Name a variable and return its definition: name, type, comment."""
         printed = self._names.take(variable.name_hint)
         self._memo[variable] = f"%{printed}"
+        if self._strict and has_sequence(variable.type):
+            message = "TVM's text cannot hold a sequence"
+            raise RelayError(f"%{variable.name_hint}: {message}, found {variable.type!r}")
         declared = variable.type_annotation
         if declared is None and self._typed:
             declared = variable.type

@@ -11,7 +11,7 @@ from serde.relay.dims import Any, Dim, SymDim, symbol
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value, unescape
 from serde.relay.text.names import is_symbol
-from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relay.types import FuncType, SequenceType, TensorType, TupleType, Type
 
 __all__ = ["TypeParser"]
 
@@ -83,6 +83,8 @@ class TypeParser:
             return FuncType(arguments, self.type(depth + 1))
         if token.text == "Tensor":
             return self._tensor()
+        if token.text == "Sequence":
+            return self._sequence_type(depth)
         if token.text == "_":
             raise self._fail("a part of a type cannot be left out", token)
         return TensorType((), self._dtype(token))
@@ -113,6 +115,15 @@ class TypeParser:
         dtype = self._dtype(self._expect_kind("ident", "an element type"))
         self._expect("]")
         return TensorType(dims, dtype)
+
+    def _sequence_type(self, depth: int) -> SequenceType:
+        self._expect("[")
+        place = self._lexer.peek()
+        element = self.type(depth + 1)
+        if not isinstance(element, TensorType):
+            raise self._fail("a sequence holds tensors", place)
+        self._expect("]")
+        return SequenceType(element)
 
     def _dtype(self, token: Token) -> str:
         name = "bool" if token.text == "uint1" else token.text

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.relay.bodies import map_bodies
+from serde.relay.collection import without_collection
 from serde.relay.expr import Function, GlobalVar
 from serde.relay.module import IRModule
 
@@ -27,6 +28,7 @@ class Pass(ABC):
     def run(self, mod: IRModule) -> tuple[IRModule, bool]:
         """Return the module that results, and whether anything changed."""
 
+    @without_collection()
     def __call__(self, mod: IRModule) -> IRModule:
         """Return the module that results."""
         return self.run(mod)[0]

@@ -7,12 +7,11 @@ from typing import ClassVar
 
 from serde.errors import TypeInferenceError
 from serde.relay.bodies import all_nodes, inner_first
-from serde.relay.dims import Any, Dim
 from serde.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, infer_call
 from serde.relay.transform.base import Pass
-from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts
+from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, join_types
 from serde.relay.visit import post_order
 
 __all__ = ["InferType", "infer_function", "infer_if"]
@@ -166,21 +165,7 @@ def infer_if(node: If) -> Type:
     if node.cond.type != TensorType((), "bool"):
         raise TypeInferenceError(f"a condition must be a scalar bool, found {node.cond.type!r}")
     left, right = _known(node.true_branch), _known(node.false_branch)
-    if left == right:
-        return left
-    return _join(left, right)
-
-
-def _join(left: Type, right: Type) -> Type:
-    fault = TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
-    if isinstance(left, TupleType) and isinstance(right, TupleType):
-        if len(left.fields) != len(right.fields):
-            raise fault
-        pairs = zip(left.fields, right.fields, strict=True)
-        return TupleType(_join(a, b) for a, b in pairs)
-    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
-        raise fault
-    if left.rank != right.rank or left.dtype != right.dtype:
-        raise fault
-    dims: list[Dim] = [a if a == b else Any() for a, b in zip(left.shape, right.shape, strict=True)]
-    return TensorType(dims, left.dtype)
+    joined = join_types(left, right)
+    if joined is None:
+        raise TypeInferenceError(f"the branches of an if differ: {left!r} and {right!r}")
+    return joined

@@ -67,7 +67,8 @@ _OPERATORS = {
         nn.conv2d nn.conv2d_backward_weight nn.conv2d_transpose nn.conv3d nn.conv3d_transpose
         nn.correlation nn.deformable_conv2d nn.dense nn.fast_softmax nn.global_avg_pool2d
         nn.global_max_pool2d nn.log_softmax nn.matmul nn.max_pool1d nn.max_pool2d nn.max_pool3d
-        nn.nll_loss nn.softmax nn.sparse_conv2d nn.sparse_dense nn.sparse_transpose one_hot
+        nn.internal.sparse_dense_padded nn.nll_loss nn.softmax nn.sparse_conv2d nn.sparse_dense
+        nn.sparse_transpose one_hot
         qnn.avg_pool2d qnn.contrib_dense_pack qnn.conv2d qnn.dense
         vision.roi_align vision.roi_pool serde.deform_conv2d serde.lp_pool serde.matmul
         serde.one_hot""",

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Call, Constant, Expr, Function, const
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, const
 from serde.relay.registry import OpDef, call
 from serde.relay.transform.base import FunctionPass
 from serde.relay.types import TensorType
@@ -24,6 +24,17 @@ _PRODUCTS = {
     "qnn.conv2d": "nn.conv2d",
     "qnn.dense": "nn.dense",
 }
+_UNARY = {
+    "qnn.abs": "abs",
+    "qnn.erf": "erf",
+    "qnn.exp": "exp",
+    "qnn.hardswish": "serde.hard_swish",
+    "qnn.leaky_relu": "nn.leaky_relu",
+    "qnn.sigmoid": "sigmoid",
+    "qnn.tanh": "tanh",
+}
+"""Functions defined for all numbers; roots and logarithms are not, so their tables stay."""
+
 _TARGETS = ("int8", "uint8", "int16", "uint16")
 
 
@@ -33,7 +44,8 @@ class QuantizedAsFloat(FunctionPass):
 
     These are the blocks that runtimes know. They round halves to even, where
     Relay's operators round as they are told, so results differ by a step at ties, and
-    sums by what float32 loses. Operators whose scales or zero points are not
+    sums by what float32 loses; means, which Relay cuts towards zero, differ by a step
+    more often. Operators whose scales or zero points are not
     constants, or do not belong together, stay as they are: so do integer results that
     something else than a requantisation uses.
     """
@@ -70,6 +82,10 @@ def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
         if a is None or b is None:
             return None
         return _quantized(call(_SUMS[name], a, b, span=node.span), scale, zero, -1, node)
+    if name in _UNARY or name == "qnn.avg_pool2d":
+        return _one_operand(node)
+    if name == "qnn.concatenate":
+        return _concatenated(node)
     if name != "qnn.requantize":
         return None
     data, scale, zero, out_scale, out_zero = node.args
@@ -78,6 +94,33 @@ def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
     else:
         real = _dequantized(data, scale, zero, node.attrs["axis"])
     return None if real is None else _quantized(real, out_scale, out_zero, -1, node)
+
+
+def _one_operand(node: Call) -> Expr | None:
+    """Return an activation or a mean on floats; padding that counts as the number 0 has no form."""
+    data, scale, zero, out_scale, out_zero = node.args
+    attrs = node.attrs
+    if _name(node) == "qnn.avg_pool2d" and attrs["count_include_pad"] and any(attrs["padding"]):
+        return None
+    x = _dequantized(data, scale, zero, -1)
+    if x is None:
+        return None
+    real = call(_UNARY.get(_name(node), "nn.avg_pool2d"), x, span=node.span, **attrs)
+    return _quantized(real, out_scale, out_zero, -1, node)
+
+
+def _concatenated(node: Call) -> Expr | None:
+    """Return tensors put together on floats, each with its own scale."""
+    *groups, out_scale, out_zero = node.args
+    if not all(isinstance(group, Tuple) for group in groups):
+        return None
+    data, scales, zeros = (group.fields for group in groups if isinstance(group, Tuple))
+    parts = [_dequantized(*each, -1) for each in zip(data, scales, zeros, strict=True)]
+    known = [part for part in parts if part is not None]
+    if len(known) != len(parts):
+        return None
+    real = call("concatenate", known, axis=node.attrs["axis"], span=node.span)
+    return _quantized(real, out_scale, out_zero, -1, node)
 
 
 def _name(node: Expr) -> str:

@@ -38,7 +38,7 @@ from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.inline import ToGraphNormalForm
 from serde.relay.transform.loop_to_scan import as_scan
 from serde.relay.transform.purity import is_random
-from serde.relay.types import TensorType, accepts
+from serde.relay.types import SequenceType, TensorType, accepts
 from serde.relay.visit import children, free_vars, post_order, rewrite
 
 __all__ = ["RaiseRecursion"]
@@ -197,7 +197,8 @@ def _read(function: Function, own: Expr) -> _Recursion | None:
         if isinstance(node, Call) and _is_self(node.op, own) and node not in tails:
             return None
     outside = [variable for variable in free_vars(function) if variable is not own]
-    if not all(isinstance(each.type, TensorType) for each in (*function.params, *outside)):
+    held = (TensorType, SequenceType)
+    if not all(isinstance(each.type, held) for each in (*function.params, *outside)):
         return None
     found = _Recursion(function.params, lets, going, again, leaves, result)
     twice = found.reached([going]) & found.reached([again, result])

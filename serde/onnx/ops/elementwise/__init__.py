@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.elementwise import binary, convert, fixed_point, unary
+from serde.onnx.ops.elementwise import binary, bitwise, convert, fixed_point, unary
 from serde.onnx.ops.elementwise.convert import (
     cast,
     chosen,
@@ -18,6 +18,7 @@ from serde.onnx.ops.elementwise.unary import export_clip, export_round
 
 __all__ = [
     "binary",
+    "bitwise",
     "cast",
     "chosen",
     "comparable",

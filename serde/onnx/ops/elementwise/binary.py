@@ -13,21 +13,38 @@ from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise.convert import cast, chosen, scalar_like, truth
+from serde.onnx.ops.elementwise.convert import (
+    cast,
+    chosen,
+    computed,
+    scalar_like,
+    truth,
+    typed,
+    working,
+)
 from serde.onnx.ops.elementwise.unary import same
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.registry import call
 from serde.relay.shapes import is_float
 
+OPS.exports("equal")(same("Equal"))
+
+
+def _arithmetic(target: str) -> Callable[..., Value]:
+    def export_arithmetic(ctx: Ctx, x: Value, y: Value) -> Value:
+        return computed(ctx, target, x, y)
+
+    return export_arithmetic
+
+
 for _name, _target in {
     "add": "Add",
     "divide": "Div",
-    "equal": "Equal",
     "multiply": "Mul",
     "subtract": "Sub",
 }.items():
-    OPS.exports(_name)(same(_target))
+    OPS.exports(_name)(_arithmetic(_target))
 
 
 def _comparison(target: str) -> Callable[..., Value]:
@@ -65,22 +82,6 @@ for _name, _target in {
     "logical_xor": "Xor",
 }.items():
     OPS.exports(_name)(_logical(_target))
-
-
-def _bitwise(target: str, logical: str) -> Callable[..., Value]:
-    def export_bitwise(ctx: Ctx, *operands: Value) -> Value:
-        return ctx.emit(logical if ctx.type(operands[0]).dtype == "bool" else target, *operands)
-
-    return export_bitwise
-
-
-for _name, (_target, _truth) in {
-    "bitwise_and": ("BitwiseAnd", "And"),
-    "bitwise_not": ("BitwiseNot", "Not"),
-    "bitwise_or": ("BitwiseOr", "Or"),
-    "bitwise_xor": ("BitwiseXor", "Xor"),
-}.items():
-    OPS.exports(_name, since=18)(_bitwise(_target, _truth))
 
 
 @OPS.exports("where")
@@ -160,8 +161,18 @@ def export_floor_mod(ctx: Ctx, x: Value, y: Value) -> Value:
     return ctx.emit("Sub", x, ctx.emit("Mul", whole, y))
 
 
+def _widely(ctx: Ctx, export: Callable[[Ctx, Value, Value], Value], x: Value, y: Value) -> Value:
+    """Return what a converter makes of operands in a wider dtype, in their own."""
+    dtype = ctx.type(x).dtype
+    work = working(dtype)
+    wide = (typed(ctx, cast(ctx, each, work), each, work) for each in (x, y))
+    return cast(ctx, export(ctx, *wide), dtype)
+
+
 @OPS.exports("floor_divide")
 def export_floor_divide(ctx: Ctx, x: Value, y: Value) -> Value:
+    if not ctx.takes("Div", ctx.type(x).dtype):
+        return _widely(ctx, export_floor_divide, x, y)
     if is_float(ctx.type(x).dtype):
         return ctx.emit("Floor", ctx.emit("Div", x, y))
     rest = ctx.emit("Mod", x, y, fmod=0)
@@ -170,6 +181,8 @@ def export_floor_divide(ctx: Ctx, x: Value, y: Value) -> Value:
 
 @OPS.exports("trunc_divide")
 def export_trunc_divide(ctx: Ctx, x: Value, y: Value) -> Value:
+    if not ctx.takes("Div", ctx.type(x).dtype):
+        return _widely(ctx, export_trunc_divide, x, y)
     quotient = ctx.emit("Div", x, y)
     if not is_float(ctx.type(x).dtype):
         return quotient

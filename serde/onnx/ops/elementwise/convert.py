@@ -45,6 +45,15 @@ def working(dtype: str) -> str:
     return "float32" if is_float(dtype) else "int64"
 
 
+def computed(ctx: Ctx, op: str, *operands: Value, **attrs: AnyValue) -> Value:
+    """Return what an operator gives, in a wider dtype where it does not take the operands'."""
+    dtype = ctx.type(operands[0]).dtype
+    if ctx.takes(op, dtype):
+        return ctx.emit(op, *operands, **attrs)
+    work = working(dtype)
+    return cast(ctx, ctx.emit(op, *[cast(ctx, x, work) for x in operands], **attrs), dtype)
+
+
 def truth(ctx: Ctx, x: Value) -> Value:
     """Return whether each element differs from zero."""
     return x if ctx.type(x).dtype == "bool" else cast(ctx, x, np.bool_)

@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise.convert import cast, filled, scalar_like
+from serde.onnx.ops.elementwise.convert import cast, computed, filled, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.registry import call
@@ -51,8 +51,15 @@ def same(target: str) -> Callable[..., Value]:
     return export_same
 
 
+def _function(target: str) -> Callable[..., Value]:
+    def export_function(ctx: Ctx, x: Value) -> Value:
+        return computed(ctx, target, x)
+
+    return export_function
+
+
 for _name, _target in SAME.items():
-    OPS.exports(_name)(same(_target))
+    OPS.exports(_name)(_function(_target))
 
 
 def _of_floats(target: str) -> Callable[..., Value]:

@@ -12,7 +12,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, chosen, widened
-from serde.onnx.ops.shape import arranged, integers
+from serde.onnx.ops.shape import arranged, integers, require_short
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim, product
 from serde.relay.op.image.interpolation import Interpolation
@@ -137,6 +137,7 @@ def _looked_up(
         axis = layout.index(letter)
         shape = [-1 if each == axis else 1 for each in range(given.rank)]
         (length,), (size,) = ctx.static_lengths(x, [axis]), fixed([result.shape[axis]], "size")
+        require_short(size, f"size {size}")
         places = how.places(length, size, region[i], region[ndim + i])
         beyond = beyond | ((places < 0) | (places > length - 1)).reshape(shape)
         parts = []

@@ -26,14 +26,24 @@ def export_strided_slice(
     slice_mode: Literal["end", "size"],
     axes: tuple[int, ...] | None,
 ) -> Value:
-    """In mode "size" the ends are lengths, and -1 means all that follows."""
+    """In mode "size" the ends are lengths, and -1 means all that follows.
+
+    Of a slice backwards, ONNX moves a start in front of the axis to its first element.
+    """
     places = list(axes) if axes is not None else list(range(len(begin)))
     steps = [*(strides or ()), *[1] * len(places)][: len(places)]
     stops = list(end)
     if slice_mode == "size":
         steps = [1] * len(places)
         stops = [END if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
-    return ctx.emit("Slice", x, ctx.ints(begin), ctx.ints(stops), ctx.ints(places), ctx.ints(steps))
+    starts = list(begin)
+    for index, (place, step) in enumerate(zip(places, steps, strict=True)):
+        length = ctx.type(x).shape[place]
+        if step < 0 and isinstance(length, int) and starts[index] < -length:
+            starts[index], stops[index] = 0, 0
+    return ctx.emit(
+        "Slice", x, ctx.ints(starts), ctx.ints(stops), ctx.ints(places), ctx.ints(steps)
+    )
 
 
 @OPS.exports("slice_like")

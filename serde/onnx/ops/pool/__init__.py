@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.pool import adaptive, window
+from serde.onnx.ops.pool import adaptive, unpool, window
 
-__all__ = ["adaptive", "window"]
+__all__ = ["adaptive", "unpool", "window"]

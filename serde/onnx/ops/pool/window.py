@@ -439,34 +439,3 @@ def import_global_lp_pool(ctx: ImportCtx, x: Expr, *, p: float = 2) -> Expr:
     powers = relay.power(relay.abs(x), scalar_like(ctx, x, p))
     total = relay.sum(powers, axis=axes, keepdims=True)
     return relay.power(total, scalar_like(ctx, x, 1 / p))
-
-
-@OPS.imports("MaxUnpool", since=(9, 11, 22))
-def import_max_unpool(
-    ctx: ImportCtx,
-    x: Expr,
-    places: Expr,
-    output_shape: Expr | None = None,
-    *,
-    kernel_shape: tuple[int, ...],
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
-) -> Expr:
-    """Places are counted in what the window tells of, to which a greater shape adds zeros."""
-    shape, ndim = ctx.static_shape(x), len(kernel_shape)
-    steps, around = per_axis(strides, ndim, "strides"), pads or (0,) * (2 * ndim)
-    lengths = [
-        (shape[2 + i] - 1) * steps[i] - around[i] - around[ndim + i] + kernel_shape[i]
-        for i in range(ndim)
-    ]
-    inner = (*shape[:2], *lengths)
-    zeros = relay.zeros([int(np.prod(inner))], ctx.type(x).dtype)
-    flat = relay.scatter_elements(
-        zeros, relay.reshape(places, [-1]), relay.reshape(x, [-1]), axis=0, reduction="update"
-    )
-    result = relay.reshape(flat, inner)
-    if output_shape is None or (ctx.is_constant(output_shape) and ctx.ints(output_shape) == inner):
-        return result
-    more = relay.subtract(relay.cast(output_shape, "int64"), relay.const(np.array(inner)))
-    widths = relay.stack([relay.zeros_like(more), more], axis=1)
-    return relay.nn.pad(result, ctx.fold(widths), scalar_like(ctx, x, 0))

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.qnn import conv, linear, product, rescale
+from serde.onnx.ops.qnn import conv, linear, product, rescale, whole
 
-__all__ = ["conv", "linear", "product", "rescale"]
+__all__ = ["conv", "linear", "product", "rescale", "whole"]

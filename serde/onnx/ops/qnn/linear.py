@@ -13,23 +13,11 @@ from serde.errors import Unsupported
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
+from serde.onnx.schemas import allowed_types, type_text
 from serde.onnx.versions import CHANGES
 from serde.relay.expr import Call
 from serde.relay.types import TensorType
-from serde.weights import dtype_name, numpy_dtype
-
-
-def _element(dtype: str) -> str:
-    """Return how ONNX's schemas call the type of a tensor."""
-    kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(dtype))
-    return f"tensor({onnx.TensorProto.DataType.Name(kind).lower()})"
-
-
-def _allowed(schema: onnx.defs.OpSchema, formal: onnx.defs.OpSchema.FormalParameter) -> set[str]:
-    for constraint in schema.type_constraints:
-        if constraint.type_param_str == formal.type_str:
-            return set(constraint.allowed_type_strs)
-    return {formal.type_str}
+from serde.weights import dtype_name
 
 
 def _takes(op: str, version: int) -> Callable[[Call], bool]:
@@ -39,7 +27,7 @@ def _takes(op: str, version: int) -> Callable[[Call], bool]:
     would need it as well.
     """
     schema = onnx.defs.get_schema(op, version)
-    everything = _allowed(cast_schema := onnx.defs.get_schema("Cast", version),
+    everything = allowed_types(cast_schema := onnx.defs.get_schema("Cast", version),
                           cast_schema.inputs[0])  # fmt: skip
 
     def takes(node: Call) -> bool:
@@ -50,11 +38,11 @@ def _takes(op: str, version: int) -> Callable[[Call], bool]:
         for formal, type_ in zip(formals, types, strict=True):
             if not isinstance(type_, TensorType):
                 continue
-            name = _element(type_.dtype)
+            name = type_text(type_.dtype)
             if name not in everything:
                 return True
             same = bound.setdefault(formal.type_str, name) == name
-            fits = fits and same and name in _allowed(schema, formal)
+            fits = fits and same and name in allowed_types(schema, formal)
         scale = node.args[1].type
         vector = isinstance(scale, TensorType) and scale.rank > 0 and scale.size != 1
         if (vector or node.attrs["block_size"]) and "axis" not in schema.attributes:
@@ -68,7 +56,7 @@ def _takes(op: str, version: int) -> Callable[[Call], bool]:
 
 def _require_type(ctx: Ctx, dtype: str) -> None:
     schema = onnx.defs.get_schema("Cast", ctx.version)
-    if _element(dtype) not in _allowed(schema, schema.inputs[0]):
+    if type_text(dtype) not in allowed_types(schema, schema.inputs[0]):
         raise Unsupported(f"ONNX has no {dtype} at version {ctx.version}")
 
 

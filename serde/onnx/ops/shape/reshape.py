@@ -8,6 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
@@ -20,6 +21,8 @@ from serde.relay.registry import call
 
 def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
+    if not axes:
+        return x
     if ctx.version >= 13:
         return ctx.emit("Unsqueeze", x, ctx.ints(axes))
     return ctx.emit("Unsqueeze", x, axes=list(axes))
@@ -27,6 +30,8 @@ def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
 
 def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     """Drop axes of length 1; their places are an attribute before 13."""
+    if not axes:
+        return x
     if ctx.version >= 13:
         return ctx.emit("Squeeze", x, ctx.ints(axes))
     return ctx.emit("Squeeze", x, axes=list(axes))
@@ -51,6 +56,16 @@ def counting(ctx: Ctx, count: Value) -> Value:
 def along(ctx: Ctx, x: Value, axis: int, rank: int) -> Value:
     """Return a vector as a tensor of `rank` whose only long axis is `axis`."""
     return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
+
+
+def require_short(count: int, what: str) -> None:
+    """Refuse a table of `count` int64 that is too large to stand in the graph.
+
+    Raises:
+        Unsupported: It is; the message names it as `what`.
+    """
+    if count * 8 > MAX_INLINE_BYTES:
+        raise Unsupported(f"{what}, whose table of {count} places is too large to write")
 
 
 def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.shape.reshape import along, counting
+from serde.onnx.ops.shape.reshape import along, counting, require_short
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.shapes import pool_dim
@@ -55,6 +55,7 @@ class Windows:
         for i, (axis, size, stride, gap) in enumerate(
             zip(axes, sizes, strides, dilations, strict=True)
         ):
+            require_short(size, f"a window of {size}")
             before, after = pads[i], pads[len(axes) + i]
             count = pool_dim(shape[axis], size, stride, before + after, gap, ceil_mode=ceil_mode)
             counts.append(count)

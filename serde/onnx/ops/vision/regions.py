@@ -14,7 +14,7 @@ from serde.onnx.ops.conv.windows import fixed
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, length_of, limited, pixels, sampled
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import along, arranged, counting, unsqueeze
+from serde.onnx.ops.shape import along, arranged, counting, require_short, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
@@ -76,6 +76,7 @@ class _Samples:
         cls, ctx: Ctx, edges: tuple[Value, Value], bins: int, ratio: int, length: Dim, axis: int
     ) -> _Samples:
         """Return the samples between edges, float32 or float64 of shape (regions, 1, 1, 1, 1)."""
+        require_short(bins, f"pooled_size {bins}")
         start, end = edges
         dtype = ctx.type(start).dtype
         one, half = ctx.const(1, dtype), ctx.const(0.5, dtype)

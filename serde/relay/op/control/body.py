@@ -7,10 +7,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim, SymDim
+from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
 from serde.relay.registry import infer_call
-from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, substitute_type
+from serde.relay.types import (
+    FuncType,
+    SequenceType,
+    TensorType,
+    TupleType,
+    Type,
+    accepts,
+    join_types,
+    substitute_type,
+)
 
 __all__ = [
     "called",
@@ -20,6 +29,7 @@ __all__ = [
     "leave",
     "results",
     "substitute_results",
+    "tensors",
     "with_results",
 ]
 
@@ -41,47 +51,67 @@ def enter(body: Function, given: Sequence[tuple[str, Type]]) -> dict[str, Dim]:
         )
     values: dict[str, Dim] = {}
     for wanted, (name, found) in zip(body.type.arg_types, given, strict=True):
-        if not isinstance(found, TensorType):
+        if not isinstance(found, (TensorType, SequenceType)):
             raise TypeInferenceError(f"{name}: expected a tensor, found {found!r}")
-        if not isinstance(wanted, TensorType) or not accepts(wanted, found):
+        if not accepts(wanted, found):
             raise TypeInferenceError(f"body: {name}: expected {wanted!r}, found {found!r}")
-        for dim, length in zip(wanted.shape, found.shape, strict=True):
+        for dim, length in zip(_lengths(wanted), _lengths(found), strict=True):
             if isinstance(dim, SymDim) and dim.name is not None:
                 values.setdefault(dim.name, length)
     return values
 
 
-def results(body: Function) -> tuple[TensorType, ...]:
+def _lengths(type_: Type) -> tuple[Dim, ...]:
+    """Return the lengths of a tensor, or of each element of a sequence."""
+    if isinstance(type_, SequenceType):
+        return type_.element.shape
+    return type_.shape if isinstance(type_, TensorType) else ()
+
+
+def results(body: Function) -> tuple[TensorType | SequenceType, ...]:
     """Return the types of what a body yields, in its own symbols.
 
     Raises:
-        TypeInferenceError: It yields no tuple of tensors.
+        TypeInferenceError: It yields no tuple of tensors and sequences.
     """
     type_ = body.type.ret_type if isinstance(body.type, FuncType) else None
     if not isinstance(type_, TupleType):
         raise TypeInferenceError(f"body: expected a tuple as its result, found {type_!r}")
-    fields = [field for field in type_.fields if isinstance(field, TensorType)]
+    fields = [field for field in type_.fields if isinstance(field, (TensorType, SequenceType))]
     if len(fields) != len(type_.fields):
         raise TypeInferenceError(f"body: expected a tuple of tensors, found {type_!r}")
     return tuple(fields)
 
 
-def substitute_results(types: Sequence[TensorType], values: dict[str, Dim]) -> list[TensorType]:
+def substitute_results(
+    types: Sequence[TensorType | SequenceType], values: dict[str, Dim]
+) -> list[TensorType | SequenceType]:
     """Return types of a body in the symbols around it."""
-    return [
-        t for t in (substitute_type(each, values) for each in types) if isinstance(t, TensorType)
-    ]
+    outside = (substitute_type(each, values) for each in types)
+    return [each for each in outside if isinstance(each, (TensorType, SequenceType))]
 
 
-def leave(param: Type, yielded: TensorType, index: int) -> None:
+def tensors(what: str, types: Sequence[Type]) -> list[TensorType]:
+    """Return types of which all are to be tensors.
+
+    Raises:
+        TypeInferenceError: One is not.
+    """
+    for type_ in types:
+        if not isinstance(type_, TensorType):
+            raise TypeInferenceError(f"{what}: expected a tensor, found {type_!r}")
+    return [type_ for type_ in types if isinstance(type_, TensorType)]
+
+
+def leave(param: Type, yielded: Type, index: int) -> None:
     """Check that what a body yields as a state may enter it again.
 
     Raises:
         TypeInferenceError: It may not, or a length that changes has a name.
     """
-    if not isinstance(param, TensorType) or not accepts(param, yielded):
+    if not accepts(param, yielded):
         raise TypeInferenceError(f"body: state {index}: enters as {param!r}, leaves as {yielded!r}")
-    for before, after in zip(param.shape, yielded.shape, strict=True):
+    for before, after in zip(_lengths(param), _lengths(yielded), strict=True):
         if isinstance(before, SymDim) and isinstance(after, SymDim) and before != after:
             raise TypeInferenceError(
                 f"body: state {index}: a length that changes, from {before} to {after}, "
@@ -89,10 +119,16 @@ def leave(param: Type, yielded: TensorType, index: int) -> None:
             )
 
 
-def join(first: TensorType, later: TensorType) -> TensorType:
-    """Return the type of a state that is either; a length they do not share is anonymous."""
-    dims = [a if a == b else Any() for a, b in zip(first.shape, later.shape, strict=True)]
-    return TensorType(dims, first.dtype)
+def join(first: Type, later: Type) -> TensorType | SequenceType:
+    """Return the type of a state that is either; a length they do not share is anonymous.
+
+    Raises:
+        TypeInferenceError: No type is both.
+    """
+    joined = join_types(first, later)
+    if not isinstance(joined, (TensorType, SequenceType)):
+        raise TypeInferenceError(f"a state enters as {first!r} and leaves as {later!r}")
+    return joined
 
 
 def goes_on(body: Function) -> bool:

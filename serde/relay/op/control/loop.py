@@ -19,10 +19,11 @@ from serde.relay.registry import (
     call,
     relay_op,
     sample,
+    sequence,
     tensor,
     wrap_tuple,
 )
-from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relay.types import FuncType, SequenceType, TensorType, TupleType, Type
 
 __all__: list[str] = []
 
@@ -34,7 +35,7 @@ def _loop_type(
     captures: Sequence[Type],
     *,
     body: Function,
-) -> tuple[TensorType, ...] | None:
+) -> tuple[TensorType | SequenceType, ...] | None:
     if body.type is None:
         return None
     _require_scalar("limit", limit, bodies.SCALAR_INT)
@@ -52,12 +53,12 @@ def _loop_type(
     for index in range(len(state)):
         bodies.leave(body.params[1 + index].checked_type, yielded[1 + index], index)
     _, *later = bodies.substitute_results(yielded, values)
-    first = [type_ for type_ in state if isinstance(type_, TensorType)]
     length: Dim = Any()
     if isinstance(limit, np.ndarray) and _always(going) and bodies.goes_on(body):
         length = max(int(limit.reshape(())), 0)
-    finals = [bodies.join(a, b) for a, b in zip(first, later, strict=False)]
-    stacked = [TensorType((length, *each.shape), each.dtype) for each in later[len(state) :]]
+    finals = [bodies.join(a, b) for a, b in zip(state, later, strict=False)]
+    rows = bodies.tensors("what is stacked", later[len(state) :])
+    stacked = [TensorType((length, *each.shape), each.dtype) for each in rows]
     return (*finals, *stacked)
 
 
@@ -83,10 +84,11 @@ def _decompose_loop(
 ) -> Expr:
     given = [("", bodies.SCALAR_INT), *(("", each.checked_type) for each in (*state, *captures))]
     yielded = bodies.substitute_results(bodies.results(body), bodies.enter(body, given))
-    elements = yielded[1 + len(state) :]
+    elements = bodies.tensors("what is stacked", yielded[1 + len(state) :])
     start = [_nothing(element, (*state, *captures)) for element in elements]
-    types: list[TensorType] = [
-        _entering(each.checked_type, later) for each, later in zip(state, yielded[1:], strict=False)
+    types: list[TensorType | SequenceType] = [
+        bodies.join(each.checked_type, later)
+        for each, later in zip(state, yielded[1:], strict=False)
     ]
     types += [TensorType((Any(), *each.shape), each.dtype) for each in elements]
     number, further = Var("i", bodies.SCALAR_INT), Var("going", bodies.SCALAR_BOOL)
@@ -113,12 +115,6 @@ def _decompose_loop(
     function = Function([number, further, *carried], choice, result)
     begin = const(True, "bool") if going is None else going
     return Let(loop, function, bodies.called(loop, [const(0, "int64"), begin, *state, *start]))
-
-
-def _entering(first: Type, later: TensorType) -> TensorType:
-    if not isinstance(first, TensorType):
-        raise TypeInferenceError(f"expected a tensor, found {first!r}")
-    return bodies.join(first, later)
 
 
 def _nothing(element: TensorType, sources: Sequence[Expr]) -> Expr:
@@ -171,16 +167,23 @@ def _length(dim: Dim, sources: Sequence[Expr]) -> Expr:
             body=samples.accumulation(),
         ),
         sample(np.array(3, np.int64), None, [tensor((2,), "int64")], [], body=samples.growth()),
+        sample(
+            tensor((), "int64", low=2, high=4),
+            None,
+            [sequence((2,), (3,))],
+            [(2,)],
+            body=samples.collection(),
+        ),
     ],
 )
 def loop(
     limit: Array | None,
     going: Array | None,
-    state: tuple[Array, ...],
-    captures: tuple[Array, ...],
+    state: tuple[Array | list[Array], ...],
+    captures: tuple[Array | list[Array], ...],
     *,
     body: Function,
-) -> Kernel[tuple[Array, ...]]:
+) -> Kernel[tuple[Array | list[Array], ...]]:
     """Call `body` again and again, as a Loop of ONNX does.
 
     With i from 0 on, while i is below `limit` and `going` holds: going, the states and one value
@@ -189,7 +192,8 @@ def loop(
     Args:
         limit: How often at most, a scalar of int64; any number of times if absent.
         going: Whether to begin, a scalar of bool; True if absent.
-        state: What goes into the first iteration, and from each into the next.
+        state: What goes into the first iteration, and from each into the next: tensors and
+            sequences.
         captures: What every iteration gets alike.
         body: A function without free variables of the iteration's number (a scalar of int64),
             the states and the captures. It yields whether to go on (a scalar of bool), the next

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from serde.relay.dims import Any
 from serde.relay.expr import Function, Tuple, Var, const
-from serde.relay.op import elementwise, reduce, shape  # noqa: F401  (declares what is called here)
+from serde.relay.op import (  # noqa: F401  (declares what is called here)
+    elementwise,
+    reduce,
+    sequence,
+    shape,
+)
 from serde.relay.op.control.body import SCALAR_INT
 from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.types import SequenceType, TensorType
 
-__all__ = ["accumulation", "countdown", "growth", "product", "running_sum"]
+__all__ = ["accumulation", "collection", "countdown", "growth", "product", "running_sum"]
 
 
 def countdown() -> Function:
@@ -37,6 +42,14 @@ def growth() -> Function:
     row = call("expand_dims", number, axis=0)
     grown = call("concatenate", [x, row], axis=0)
     return Function([number, x], Tuple([const(True, "bool"), grown]))
+
+
+def collection() -> Function:
+    """Return a body that puts a capture at the front of a sequence."""
+    row = Var("row", TensorType((2,)))
+    number, rows = Var("i", SCALAR_INT), Var("rows", SequenceType(TensorType((Any(),))))
+    following = call("serde.sequence_insert", rows, row, const(0, "int64"))
+    return Function([number, rows, row], Tuple([const(True, "bool"), following]))
 
 
 def running_sum() -> Function:

@@ -90,7 +90,7 @@ def _scan_type(
     if not scanned:
         raise TypeInferenceError("a scan needs a tensor to walk along")
     first, walked = _tensors("state", state), _tensors("scanned", scanned)
-    yielded = bodies.results(body)
+    yielded = bodies.tensors("body", bodies.results(body))
     if len(yielded) < len(first):
         raise TypeInferenceError(
             f"body: expected {len(first)} states and what is stacked, found {TupleType(yielded)!r}"
@@ -109,8 +109,10 @@ def _scan_type(
     values = bodies.enter(body, given)
     for index in range(len(first)):
         bodies.leave(body.params[index].checked_type, yielded[index], index)
-    later = bodies.substitute_results(yielded, values)
-    finals = [bodies.join(a, b) for a, b in zip(first, later, strict=False)]
+    later = bodies.tensors("body", bodies.substitute_results(yielded, values))
+    finals = bodies.tensors(
+        "state", [bodies.join(a, b) for a, b in zip(first, later, strict=False)]
+    )
     stacked = [
         TensorType((*each.shape[:axis], length, *each.shape[axis:]), each.dtype)
         for each, axis in zip(later[len(first) :], walk.out_axes, strict=True)
@@ -127,7 +129,7 @@ def _decompose_scan(
     **directions: AnyValue,
 ) -> Expr:
     walked = _tensors("scanned", [each.checked_type for each in scanned])
-    ranks = [each.rank for each in bodies.results(body)[len(state) :]]
+    ranks = [each.rank for each in bodies.tensors("body", bodies.results(body))[len(state) :]]
     walk = _walk([type_.rank for type_ in walked], ranks, **directions)
     limit = _length(scanned[0], walk.axes[0])
     number = Var("i", bodies.SCALAR_INT)
@@ -209,7 +211,7 @@ def _placed(stack: Expr, rank: int, axis: int, reverse: bool) -> Expr:
 def scan(
     state: tuple[Array, ...],
     scanned: tuple[Array, ...],
-    captures: tuple[Array, ...],
+    captures: tuple[Array | list[Array], ...],
     *,
     body: Function,
     axes: tuple[int, ...] = (),
@@ -222,7 +224,7 @@ def scan(
     Args:
         state: What goes into the first iteration, and from each into the next.
         scanned: The tensors, equally long along the axis that each is walked along.
-        captures: What every iteration gets alike.
+        captures: What every iteration gets alike: tensors and sequences.
         body: A function without free variables of the states, a slice of each tensor (without
             the axis walked along) and the captures. It yields the next states, and what is
             stacked. A length of a state that changes is anonymous.
@@ -236,7 +238,8 @@ def scan(
     """
     count = len(state)
     ranks = [each.ndim for each in scanned]
-    stacked_ranks = [each.rank for each in bodies.results(body)[count:]]
+    stacked = bodies.tensors("body", bodies.results(body)[count:])
+    stacked_ranks = [each.rank for each in stacked]
     walk = _walk(ranks, stacked_ranks, axes, reverse, out_axes, out_reverse)
     rows = [
         np.flip(np.moveaxis(each, axis, 0), 0) if backwards else np.moveaxis(each, axis, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from serde.relay.op.index import (
     arrangement,
+    cache,
     dynamic,
     gather,
     scan,
@@ -17,6 +18,7 @@ from serde.relay.op.index import (
 
 __all__ = [
     "arrangement",
+    "cache",
     "dynamic",
     "gather",
     "scan",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from serde.relay.op.linalg import fourier, sparse, spectrum, stacked
+from serde.relay.op.linalg import determinant, fourier, sparse, spectrum, stacked
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 
 __all__ = [
+    "determinant",
     "exact_operand",
     "fourier",
     "product_dtype",

@@ -1,7 +1,7 @@
-"""Pooling: over sliding windows, over adaptive parts, over everything, and by a norm."""
+"""Pooling: over sliding windows, over adaptive parts, over everything, and by a norm; and back."""
 
 from __future__ import annotations
 
-from serde.relay.op.pool import adaptive, norm, window
+from serde.relay.op.pool import adaptive, norm, unpool, window
 
-__all__ = ["adaptive", "norm", "window"]
+__all__ = ["adaptive", "norm", "unpool", "window"]

@@ -17,6 +17,7 @@ from serde.relay.op.qnn import (
     product,
     rescale,
     simulated,
+    whole,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "product",
     "rescale",
     "simulated",
+    "whole",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.relay.op.shape import (
     arrange,
     broadcast,
+    columns,
     create,
     dynamic,
     join,
@@ -18,6 +19,7 @@ from serde.relay.op.shape import (
 __all__ = [
     "arrange",
     "broadcast",
+    "columns",
     "create",
     "dynamic",
     "join",

@@ -1,0 +1,253 @@
+"""MXNet's graph while it is written: nodes, parameters, auxiliary states and names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.converters import ConverterTable
+from serde.errors import ConverterBug, Unsupported
+from serde.mxnet.attributes import encode_attribute
+from serde.mxnet.model import Entry, Graph, Node
+from serde.mxnet.upgrades import AUXILIARY
+from serde.relay.types import TensorType
+from serde.weights import Array, ArrayWeight, Weight
+
+__all__ = ["GraphBuilder", "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor of MXNet's graph.
+
+    Attributes:
+        node: Number of the node, or -1 for a constant that no node uses yet.
+        index: Which of its outputs.
+        type: Its Relay type, where it stands for a Relay expression.
+        data: Its value, where it is a constant of the graph.
+    """
+
+    node: int
+    index: int = 0
+    type: TensorType | None = None
+    data: Array | None = field(default=None, compare=False)
+
+
+@dataclass(slots=True)
+class _Draft:
+    op: str
+    name: str
+    attrs: dict[str, str] = field(default_factory=dict)
+    inputs: list[Entry] = field(default_factory=list)
+    hidden: dict[str, str] = field(default_factory=dict)
+    subgraphs: tuple[Graph, ...] = ()
+    outputs: int = 1
+
+
+class GraphBuilder:
+    """Collects the nodes of one graph, under names that occur once.
+
+    Args:
+        table: The converters; a node is written in a form that its importer reads.
+        names: What the outputs are called.
+        np_shape: Whether MXNet runs the graph with NumPy's shapes. If not, a constant without
+            axes gets one.
+
+    Attributes:
+        arg: Parameters by name; those that :meth:`finish` finds used, once it has run.
+        aux: Those that an operator updates itself, likewise.
+    """
+
+    def __init__(self, table: ConverterTable, names: Sequence[str], *, np_shape: bool) -> None:
+        self.np_shape = np_shape
+        self.arg: dict[str, Weight] = {}
+        self.aux: dict[str, Weight] = {}
+        self._table = table
+        self._drafts: list[_Draft] = []
+        self._names: set[str] = set()
+        self._next: Counter[str] = Counter()
+        self._constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
+        self._outputs = list(names)
+
+    def reserve(self, name: str) -> str:
+        """Take and return `name`, or the first of ``name_1``, ``name_2``... that is free."""
+        unique = name
+        while unique in self._names:
+            self._next[name] += 1
+            unique = f"{name}_{self._next[name]}"
+        self._names.add(unique)
+        return unique
+
+    def variable(
+        self, name: str, type_: TensorType, weight: Weight | None, hidden: Mapping[str, str]
+    ) -> Value:
+        """Add an input or, with its `weight`, a parameter."""
+        name = self.reserve(name)
+        if weight is not None:
+            self.arg[name] = weight
+        self._drafts.append(_Draft("null", name, hidden=dict(hidden)))
+        return Value(len(self._drafts) - 1, 0, type_)
+
+    def is_weight(self, value: Value) -> bool:
+        """Whether a value is a parameter as it is."""
+        return value.node >= 0 and self._drafts[value.node].name in self.arg
+
+    def add(
+        self,
+        op: str,
+        inputs: Sequence[Value | None],
+        outputs: int,
+        attrs: Mapping[str, AnyValue],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append a node and return its outputs.
+
+        Raises:
+            ConverterBug: The importer of the operator would not take such a node.
+        """
+        while inputs and inputs[-1] is None:
+            inputs = inputs[:-1]
+        text = {key: encode_attribute(value) for key, value in attrs.items() if value is not None}
+        self._check(op, len(inputs), text)
+        entries = [self._entry(op, value) for value in inputs]
+        name = self.reserve(source or op.lower())
+        self._drafts.append(_Draft(op, name, text, entries, outputs=outputs))
+        return tuple(Value(len(self._drafts) - 1, index) for index in range(outputs))
+
+    def _check(self, op: str, inputs: int, attrs: Mapping[str, str]) -> None:
+        """Compare a node with what the importer of its operator takes, where there is one."""
+        converter = self._table.importer(op, 1)
+        if converter is None:
+            return
+        unknown = sorted(attrs.keys() - converter.attributes.keys() - converter.ignored)
+        if unknown:
+            raise ConverterBug(f"{op} has no attribute {unknown[0]}")
+        if converter.uses is None and inputs > (converter.accepted or inputs):
+            raise ConverterBug(f"{op} does not take {inputs} inputs")
+        if inputs < converter.required:
+            raise ConverterBug(f"{op} does not take {inputs} inputs")
+
+    def _entry(self, op: str, value: Value | None) -> Entry:
+        """Return where `value` stands; a constant becomes a parameter, equal ones are one."""
+        if value is None:
+            raise ConverterBug(f"{op}: an operand in the middle is absent")
+        if value.node >= 0 or value.data is None:
+            return Entry(value.node, value.index)
+        data = value.data if self.np_shape else np.atleast_1d(value.data)
+        key = (data.dtype.str + data.dtype.name, data.shape, data.tobytes())
+        if key not in self._constants:
+            name = self.reserve("const")
+            self.arg[name] = ArrayWeight(np.ascontiguousarray(data).reshape(data.shape))
+            self._drafts.append(_Draft("null", name))
+            self._constants[key] = len(self._drafts) - 1
+        return Entry(self._constants[key], 0)
+
+    def finish(self, outputs: Sequence[Value]) -> Graph:
+        """Return the graph with `outputs`, in the order and with the names MXNet gives it."""
+        heads = self._heads(outputs)
+        order = self._needed([head.node for head in heads])
+        self._split_states(order)
+        order = self._needed([head.node for head in heads])
+        place = {old: new for new, old in enumerate(order)}
+        nodes = tuple(self._node(self._drafts[old], place) for old in order)
+        used = {node.name for node in nodes if node.is_variable}
+        self.arg = {name: weight for name, weight in self.arg.items() if name in used}
+        self.aux = {name: weight for name, weight in self.aux.items() if name in used}
+        attrs: dict[str, object] = {"is_np_shape": 1} if self.np_shape else {}
+        return Graph(nodes, tuple(Entry(place[h.node], h.index) for h in heads), attrs=attrs)
+
+    def _heads(self, outputs: Sequence[Value]) -> list[Entry]:
+        """Return the heads: a node takes the name of its output, anything else is copied.
+
+        MXNet calls the only output of a node ``<node>_output``, and a variable as it is.
+        """
+        own = Counter(value.node for value in outputs)
+        heads = []
+        for value, name in zip(outputs, self._outputs, strict=True):
+            entry = self._entry("output", value)
+            draft = self._drafts[entry.node]
+            if draft.op == "null" and draft.name == name:
+                heads.append(entry)
+                continue
+            wanted = name.removesuffix("_output")
+            if draft.op == "null" or draft.outputs > 1 or own[value.node] > 1:
+                self._drafts.append(_Draft("_copy", "", inputs=[entry]))
+                entry = Entry(len(self._drafts) - 1, 0)
+                draft = self._drafts[entry.node]
+            self._names.discard(draft.name)
+            draft.name = self._claim(wanted, draft)
+            heads.append(entry)
+        return heads
+
+    def _claim(self, name: str, owner: _Draft) -> str:
+        """Take `name` for a node, from another node if need be, never from a variable."""
+        if name not in self._names:
+            self._names.add(name)
+            return name
+        other = next(draft for draft in self._drafts if draft.name == name and draft is not owner)
+        if other.op == "null":
+            return self.reserve(name)
+        other.name = self.reserve(name)
+        return name
+
+    def _needed(self, roots: Sequence[int]) -> list[int]:
+        """Return the nodes that `roots` lead to, inputs first, as MXNet orders them."""
+        order: list[int] = []
+        seen: set[int] = set()
+        for root in roots:
+            if root in seen:
+                continue
+            seen.add(root)
+            stack = [(root, iter(self._drafts[root].inputs))]
+            while stack:
+                node, pending = stack[-1]
+                child = next((e.node for e in pending if e.node not in seen), None)
+                if child is None:
+                    order.append(node)
+                    stack.pop()
+                    continue
+                seen.add(child)
+                stack.append((child, iter(self._drafts[child].inputs)))
+        return order
+
+    def _split_states(self, order: Sequence[int]) -> None:
+        """Make an auxiliary state of every parameter that an operator updates.
+
+        One that serves elsewhere as well is there twice: MXNet tells the two kinds apart.
+        """
+        states: dict[int, list[tuple[_Draft, int]]] = {}
+        others: set[int] = set()
+        for number in order:
+            draft = self._drafts[number]
+            places = AUXILIARY.get(draft.op, ())
+            for place, entry in enumerate(draft.inputs):
+                if place in places:
+                    states.setdefault(entry.node, []).append((draft, place))
+                else:
+                    others.add(entry.node)
+        for number, uses in states.items():
+            variable = self._drafts[number]
+            if variable.name not in self.arg:
+                raise Unsupported(f"{variable.name} is updated by MXNet but is no parameter")
+            if number not in others:
+                self.aux[variable.name] = self.arg.pop(variable.name)
+                continue
+            name = self.reserve(f"{variable.name}_state")
+            self.aux[name] = self.arg[variable.name]
+            self._drafts.append(_Draft("null", name))
+            for draft, place in uses:
+                draft.inputs[place] = Entry(len(self._drafts) - 1, 0)
+
+    def _node(self, draft: _Draft, place: Mapping[int, int]) -> Node:
+        return Node(
+            draft.op,
+            draft.name,
+            draft.attrs,
+            tuple(Entry(place[entry.node], entry.index) for entry in draft.inputs),
+            draft.hidden,
+            draft.subgraphs,
+        )

@@ -1,0 +1,12 @@
+"""Activations that gate another tensor."""
+
+from __future__ import annotations
+
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.table import OPS
+
+
+@OPS.exports("serde.swiglu", since=28)
+def export_swiglu(ctx: Ctx, gate: Value, value: Value, *, alpha: float) -> Value:
+    return ctx.emit("SwiGLU", gate, value, alpha=alpha)

@@ -1,0 +1,74 @@
+"""The partial inverse of max pooling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
+from serde.relay.shapes import split_padding
+
+
+def _has_least_shape(node: Call) -> bool:
+    """Given another shape, ONNX numbers elements as in the least one, ONNX Runtime as in that."""
+    return node.attrs["output_shape"] is None
+
+
+@OPS.exports("serde.max_unpool", when=_has_least_shape)
+def export_max_unpool(
+    ctx: Ctx,
+    data: Value,
+    indices: Value,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    padding: tuple[int, ...],
+    output_shape: tuple[Dim, ...] | None,
+) -> Value:
+    if ctx.type(indices).dtype != "int64":
+        indices = cast(ctx, indices, "int64")
+    before, after = split_padding(padding, len(pool_size))
+    return ctx.emit(
+        "MaxUnpool",
+        data,
+        indices,
+        kernel_shape=list(pool_size),
+        strides=list(strides or (1,) * len(pool_size)),
+        pads=[*before, *after],
+    )
+
+
+@OPS.imports("MaxUnpool", since=(9, 11, 22))
+def import_max_unpool(
+    ctx: ImportCtx,
+    x: Expr,
+    places: Expr,
+    output_shape: Expr | None = None,
+    *,
+    kernel_shape: tuple[int, ...],
+    pads: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] | None = None,
+) -> Expr:
+    """Places are counted in what the window tells of, to which a greater shape adds zeros."""
+    result = call(
+        "serde.max_unpool",
+        x,
+        places,
+        pool_size=kernel_shape,
+        strides=strides,
+        padding=pads or (0,),
+    )
+    if output_shape is None:
+        return result
+    least = relay.const(np.array(ctx.static_shape(result), np.int64))
+    more = relay.subtract(relay.cast(output_shape, "int64"), least)
+    widths = ctx.fold(relay.stack([relay.zeros_like(more), more], axis=1))
+    return relay.nn.pad(result, widths, scalar_like(ctx, x, 0))

@@ -1,0 +1,180 @@
+"""Images put together from columns of their blocks."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Any, Dim, product
+from serde.relay.expr import Expr, TupleGetItem, const
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample, tensor
+from serde.relay.shapes import join_dim, require_window, split_padding
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+_MOST_BLOCKS: Final = 4096
+
+
+class _Blocks:
+    """How blocks lie on an image, one item for each of its axes.
+
+    Attributes:
+        counts: Number of blocks.
+        strides: Steps from one to the next.
+        dilation: Steps between the elements of one.
+        before: Elements of the padding before the image.
+        after: Elements of the padding after it.
+    """
+
+    def __init__(
+        self,
+        image_shape: tuple[Dim, ...],
+        block_shape: tuple[int, ...],
+        strides: tuple[int, ...] | None,
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...] | None,
+    ) -> None:
+        rank = len(block_shape)
+        if not rank or len(image_shape) != rank:
+            raise TypeInferenceError(f"blocks of {block_shape} do not cover an image {image_shape}")
+        self.strides = strides or (1,) * rank
+        self.dilation = dilation or (1,) * rank
+        require_window(rank, block_shape=block_shape, strides=self.strides, dilation=self.dilation)
+        self.before, self.after = split_padding(padding, rank)
+        spans = zip(
+            image_shape,
+            block_shape,
+            self.strides,
+            self.dilation,
+            self.before,
+            self.after,
+            strict=True,
+        )
+        self.counts = [(n + b + a - d * (k - 1) - 1) // s + 1 for n, k, s, d, b, a in spans]
+        if any(isinstance(count, int) and count < 1 for count in self.counts):
+            raise TypeInferenceError(f"no block of {block_shape} fits an image of {image_shape}")
+
+
+def _col2im_type(
+    data: TensorType,
+    *,
+    image_shape: tuple[Dim, ...],
+    block_shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...] | None,
+) -> TensorType:
+    blocks = _Blocks(image_shape, block_shape, strides, padding, dilation)
+    if data.rank != 3:
+        raise TypeInferenceError(f"expected (batch, channels and elements, blocks), found {data!r}")
+    join_dim(data.shape[2], product(blocks.counts))
+    rows, size = data.shape[1], prod(block_shape)
+    if isinstance(rows, int) and rows % size:
+        raise TypeInferenceError(f"{rows} rows are no whole number of blocks of {size} elements")
+    return TensorType((data.shape[0], rows // size, *image_shape), data.dtype)
+
+
+def _decompose_col2im(
+    data: Expr,
+    *,
+    image_shape: tuple[Dim, ...],
+    block_shape: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...] | None,
+) -> Expr:
+    """Every element of a block is an image of its own, spread and moved; they are added."""
+    blocks = _Blocks(image_shape, block_shape, strides, padding, dilation)
+    type_, size = data.type, prod(block_shape)
+    lengths = [dim for dim in image_shape if isinstance(dim, int)]
+    counts = [count for count in blocks.counts if isinstance(count, int)]
+    if not isinstance(type_, TensorType) or len(lengths) != len(image_shape):
+        raise TypeInferenceError("the image needs fixed lengths to be put together")
+    if size > _MOST_BLOCKS or isinstance(type_.shape[1], Any):
+        raise TypeInferenceError(f"blocks of {size} elements are too large to be taken apart")
+    rest = range(2, 2 + len(lengths))
+    apart = call("reshape", data, newshape=(0, type_.shape[1] // size, size, *counts))
+    parts = call("split", apart, indices_or_sections=size, axis=2)
+    total: Expr | None = None
+    for number, place in enumerate(np.ndindex(*block_shape)):
+        part: Expr = call("squeeze", TupleGetItem(parts, number), axis=(2,))
+        if max(blocks.strides) > 1:
+            part = call("nn.dilate", part, strides=(1, 1, *blocks.strides))
+        widths = [(0, 0), (0, 0)]
+        for axis, length in enumerate(lengths):
+            before = place[axis] * blocks.dilation[axis]
+            span = (counts[axis] - 1) * blocks.strides[axis] + 1
+            whole = length + blocks.before[axis] + blocks.after[axis]
+            widths.append((before, whole - before - span))
+        part = call("nn.pad", part, const(0, type_.dtype), pad_width=widths)
+        total = part if total is None else call("add", total, part)
+    if total is None:
+        raise TypeInferenceError("a block without elements")
+    ends = [before + length for before, length in zip(blocks.before, lengths, strict=True)]
+    ones = (1,) * len(lengths)
+    return call(
+        "strided_slice", total, begin=blocks.before, end=ends, strides=ones, axes=tuple(rest)
+    )
+
+
+@relay_op(
+    "serde.col2im",
+    infer=_col2im_type,
+    decompose=_decompose_col2im,
+    samples=[
+        sample((2, 6, 9), image_shape=(4, 5), block_shape=(2, 3)),
+        sample((1, 9, 4), image_shape=(5, 5), block_shape=(3, 3), strides=(2, 2)),
+        sample(
+            (1, 8, 16),
+            image_shape=(5, 5),
+            block_shape=(2, 2),
+            padding=(1, 0, 0, 0),
+            dilation=(2, 1),
+        ),
+        sample(tensor((1, 4, 5), "float64"), image_shape=(10,), block_shape=(2,), strides=(2,)),
+        sample((1, 8, 2), image_shape=(3, 2, 2), block_shape=(2, 2, 2)),
+    ],
+)
+def col2im(
+    data: Array,
+    *,
+    image_shape: tuple[Dim, ...],
+    block_shape: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    padding: tuple[int, ...] = (0,),
+    dilation: tuple[int, ...] | None = None,
+) -> Array:
+    """Images in which blocks lie next to or over each other; what lies over each other is added.
+
+    Args:
+        data: (batch, channels times elements of a block, blocks), blocks and their elements in
+            row-major order.
+        image_shape: Lengths of the images.
+        block_shape: Lengths of a block.
+        strides: Steps from one block to the next; 1 each if None.
+        padding: Elements around the image that blocks cover too, and that are dropped: one for
+            all sides, one for each axis, or all those before and then all those after.
+        dilation: Steps between the elements of a block; 1 each if None.
+
+    Returns:
+        (batch, channels, image), as ``fold`` of PyTorch and Col2Im of ONNX yield.
+    """
+    blocks = _Blocks(image_shape, block_shape, strides, padding, dilation)
+    counts = [int(count) for count in blocks.counts if isinstance(count, int)]
+    lengths = [int(dim) for dim in image_shape if isinstance(dim, int)]
+    wide = widen(data)
+    columns = wide.reshape(len(data), -1, prod(block_shape), *counts)
+    around = [n + b + a for n, b, a in zip(lengths, blocks.before, blocks.after, strict=True)]
+    result = np.zeros((*columns.shape[:2], *around), wide.dtype)
+    whole = (slice(None), slice(None))
+    for number, place in enumerate(np.ndindex(*block_shape)):
+        spots = zip(place, counts, blocks.strides, blocks.dilation, strict=True)
+        cuts = tuple(slice(p * d, p * d + (n - 1) * s + 1, s) for p, n, s, d in spots)
+        result[(*whole, *cuts)] += columns[:, :, number]
+    inner = tuple(slice(b, b + n) for b, n in zip(blocks.before, lengths, strict=True))
+    return result[(*whole, *inner)].astype(data.dtype)

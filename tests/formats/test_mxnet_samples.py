@@ -1,0 +1,57 @@
+"""Every sample of every operator that MXNet can say: our kernel against MXNet 1.9.1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.gaps import case, unknown_gaps
+from support.samples import build
+
+from serde.compat import import_mxnet
+from serde.engines import MxnetEngine
+from serde.errors import MissingDependency
+from serde.mxnet.lower import from_relay
+from serde.mxnet.ops import TABLE
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import Sample, all_ops
+from serde.relay.types import TupleType
+from serde.report import Report
+
+TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
+
+
+def samples() -> list[Any]:
+    """One parameter set for each sample of each operator that is written or decomposed."""
+    return [
+        case("mxnet-sample", f"{name}-{index}", name, given)
+        for name, definition in all_ops().items()
+        for index, given in enumerate(definition.samples)
+        if TABLE.exporter(name, 1) is not None or definition.decompose is not None
+    ]
+
+
+def test_gaps_name_cases() -> None:
+    assert unknown_gaps("mxnet-sample", {each.id for each in samples()}) == []
+
+
+@pytest.mark.parametrize(("name", "given"), samples())
+def test_mxnet_agrees_with_kernel(name: str, given: Sample) -> None:
+    try:
+        mxnet = import_mxnet()
+    except MissingDependency as error:
+        pytest.skip(str(error))
+    built = build(all_ops()[name], given)
+    results = len(built.call.type.fields) if isinstance(built.call.type, TupleType) else 1
+    outputs = tuple(f"out{i}" for i in range(results))
+    inputs = tuple(variable.name_hint for variable in built.variables)
+    model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, outputs))
+    native = from_relay(model, Report())
+    found = MxnetEngine(mxnet, native, model).run(dict(zip(inputs, built.arrays, strict=True)))
+    for expected, actual in zip(built.run(), found.values(), strict=True):
+        assert actual.dtype == expected.dtype
+        assert actual.shape == expected.shape
+        tolerance = TOLERANCE.get(expected.dtype.name, 0)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
