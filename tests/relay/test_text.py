@@ -189,6 +189,7 @@ FIXED = (
     "serde.random_uniform",
     "serde.resize",
     "serde.deform_conv2d",
+    "serde.max_pool_with_places",
 )
 """Operators whose decomposition needs shapes that are fixed."""
 

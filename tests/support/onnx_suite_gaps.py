@@ -7,7 +7,6 @@ from __future__ import annotations
 
 _FMOD = "Relay's floor_mod of floats is exported as a difference, which loses infinities"
 
-_PLACES = "a MaxPool gives the places of the greatest values"
 _SEQUENCES = "sequences and optionals are not imported"
 
 _IMPORT = {
@@ -15,8 +14,6 @@ _IMPORT = {
     "cast_e8m0_FLOAT_to_FLOAT8E8M0": "a cast to float8_e8m0fnu rounds up",
     "identity_opt": _SEQUENCES,
     "identity_sequence": _SEQUENCES,
-    "maxpool_with_argmax_2d_precomputed_pads": _PLACES,
-    "maxpool_with_argmax_2d_precomputed_strides": _PLACES,
     "squeezenet": "logits of 1e10 before a softmax must be equal to the last bit",
 }
 """What import refuses or gets wrong."""

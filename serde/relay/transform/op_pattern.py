@@ -71,7 +71,8 @@ _OPERATORS = {
         nn.sparse_transpose one_hot
         qnn.avg_pool2d qnn.contrib_dense_pack qnn.conv2d qnn.dense
         vision.roi_align vision.roi_pool serde.deform_conv2d serde.lp_pool serde.matmul
-        serde.one_hot serde.roi_align""",
+        serde.one_hot serde.roi_align
+        serde.max_pool_with_places""",
     OpPattern.OPAQUE: """
         arange argsort argwhere cumprod cumsum dft dyn.sparse_to_dense dyn.topk image.dilation2d
         nn.dropout nn.fifo_buffer nn.group_norm nn.instance_norm nn.l2_normalize nn.layer_norm

@@ -171,9 +171,7 @@ def roi_align(
         *x, x_near = _samples(left, width, columns, across, data.shape[3])
         near = y_near[:, None] & x_near
         parts = [
-            np.where(
-                near, wide[int(image)][:, y[i]][:, :, x[j]] * (y[2 + i][:, None] * x[2 + j]), 0
-            )
+            np.where(near, given[:, y[i]][:, :, x[j]] * (y[2 + i][:, None] * x[2 + j]), 0)
             for i in (0, 1)
             for j in (0, 1)
         ]
