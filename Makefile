@@ -25,6 +25,7 @@ lint: setup
 bench: setup
 	$(BIN)/python benchmarks/nodes.py
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/onnx_import.py
 
 docs: setup
 	$(BIN)/python -m serde ops --markdown > docs/operators.md

@@ -1,8 +1,8 @@
 """How many cases of onnx's backend suite are converted, in all and by operator.
 
 `python benchmarks/onnx_suite.py [--by-operator] [--failures]` runs every case through import
-and the Relay interpreter, as it is and with constant inputs as initializers, and through
-import, export and ONNX Runtime.
+and the Relay interpreter, as it is and with constant inputs as initializers, through
+import, export and ONNX Runtime, and through our MXNet export and MXNet 1.9.1.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from support.onnx_suite import (
     SuiteCase,
     check_export,
     check_import,
+    check_mxnet,
     frozen,
+    imported,
     left_out,
     load_cases,
 )
 
-import serde
 from serde.errors import SerdeError
 from serde.render import Table, markdown_document
 
 ROUTES: dict[str, Callable[[SuiteCase], object]] = {
     "import": check_import,
     "import, frozen": lambda case: check_import(frozen(case)),
-    "import, export": lambda case: check_export(case, serde.to_relay(case.model())),
+    "import, export": lambda case: check_export(case, imported(case)),
+    "import, frozen, MXNet": lambda case: check_mxnet(frozen(case)),
 }
 
 

@@ -210,6 +210,7 @@ class ConverterTable:
         self._decode = decode
         self._imports: dict[tuple[str, int], Converter] = {}
         self._exports: dict[str, dict[int, Converter]] = {}
+        self._expansions: dict[str, Callable[..., AnyValue]] = {}
 
     def imports(
         self,
@@ -258,6 +259,29 @@ class ConverterTable:
             return function
 
         return register
+
+    def expands(self, *names: str) -> Callable[[F], F]:
+        """Register what Relay operators are made of where the format cannot say a call.
+
+        The function takes operands and attributes as the operator's kernel does, and returns
+        an expression of the same type; it raises :class:`Unsupported` where it cannot.
+
+        Args:
+            names: The operators.
+        """
+
+        def register(function: F) -> F:
+            for name in names:
+                if name in self._expansions:
+                    raise RelayError(f"{self.format_name}: {name} is expanded twice")
+                self._expansions[name] = function
+            return function
+
+        return register
+
+    def expansion(self, name: str) -> Callable[..., AnyValue] | None:
+        """Return what the format makes a Relay operator of where it cannot say a call."""
+        return self._expansions.get(name)
 
     def importer(self, name: str, version: int) -> Converter | None:
         """Return the importer for an operator as it stands at a version of the operator set."""

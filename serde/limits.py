@@ -26,6 +26,9 @@ MAX_NODES: Final = 10_000_000
 MAX_GRAPH_TEXT_BYTES: Final = 1 * 2**30
 """Longest text of a graph (symbol JSON, Relay text)."""
 
+MAX_ONNX_TEXT_BYTES: Final = 2**28
+"""Longest ONNX model in one of its text forms."""
+
 MAX_SYMBOL_JSON_BYTES: Final = 32 * 2**20
 """Longest symbol JSON: room for some 200,000 nodes as MXNet writes them."""
 

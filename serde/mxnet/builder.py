@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from serde.converters import ConverterTable
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
-from serde.mxnet.model import Entry, Graph, Node
+from serde.mxnet.model import DTYPES, Entry, Graph, Node
 from serde.mxnet.upgrades import AUXILIARY
 from serde.relay.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight
@@ -46,6 +46,7 @@ class _Draft:
     hidden: dict[str, str] = field(default_factory=dict)
     subgraphs: tuple[Graph, ...] = ()
     outputs: int = 1
+    source: str = ""
 
 
 class GraphBuilder:
@@ -56,14 +57,26 @@ class GraphBuilder:
         names: What the outputs are called.
         np_shape: Whether MXNet runs the graph with NumPy's shapes. If not, a constant without
             axes gets one.
+        outer: What collects the graph around this one, where this is a subgraph: it has no
+            parameters of its own.
 
     Attributes:
+        captured: What a subgraph takes from around it, by the name of the variable inside.
         arg: Parameters by name; those that :meth:`finish` finds used, once it has run.
         aux: Those that an operator updates itself, likewise.
     """
 
-    def __init__(self, table: ConverterTable, names: Sequence[str], *, np_shape: bool) -> None:
+    def __init__(
+        self,
+        table: ConverterTable,
+        names: Sequence[str],
+        *,
+        np_shape: bool,
+        outer: GraphBuilder | None = None,
+    ) -> None:
         self.np_shape = np_shape
+        self.outer = outer
+        self.captured: dict[str, Value] = {}
         self.arg: dict[str, Weight] = {}
         self.aux: dict[str, Weight] = {}
         self._table = table
@@ -71,6 +84,7 @@ class GraphBuilder:
         self._names: set[str] = set()
         self._next: Counter[str] = Counter()
         self._constants: dict[tuple[str, tuple[int, ...], bytes], int] = {}
+        self._inner: dict[tuple[int, int], Value] = {}
         self._outputs = list(names)
 
     def reserve(self, name: str) -> str:
@@ -92,8 +106,23 @@ class GraphBuilder:
         self._drafts.append(_Draft("null", name, hidden=dict(hidden)))
         return Value(len(self._drafts) - 1, 0, type_)
 
+    def capture(self, value: Value) -> Value:
+        """Return the variable that stands for a value of the graph around this one."""
+        if value.data is not None:
+            return value
+        key = (value.node, value.index)
+        if key not in self._inner:
+            name = self.reserve("captured")
+            self.captured[name] = value
+            self._drafts.append(_Draft("null", name))
+            self._inner[key] = Value(len(self._drafts) - 1, 0, value.type)
+        return replace(self._inner[key], type=value.type)
+
     def is_weight(self, value: Value) -> bool:
         """Whether a value is a parameter as it is."""
+        if self.outer is not None and value.node >= 0:
+            taken = self.captured.get(self._drafts[value.node].name)
+            return taken is not None and (taken.data is not None or self.outer.is_weight(taken))
         return value.node >= 0 and self._drafts[value.node].name in self.arg
 
     def add(
@@ -103,6 +132,7 @@ class GraphBuilder:
         outputs: int,
         attrs: Mapping[str, AnyValue],
         source: str,
+        subgraphs: tuple[Graph, ...] = (),
     ) -> tuple[Value, ...]:
         """Append a node and return its outputs.
 
@@ -115,8 +145,23 @@ class GraphBuilder:
         self._check(op, len(inputs), text)
         entries = [self._entry(op, value) for value in inputs]
         name = self.reserve(source or op.lower())
-        self._drafts.append(_Draft(op, name, text, entries, outputs=outputs))
+        draft = _Draft(op, name, text, entries, subgraphs=subgraphs, outputs=outputs, source=source)
+        self._drafts.append(draft)
         return tuple(Value(len(self._drafts) - 1, index) for index in range(outputs))
+
+    def absorb(self, value: Value, op: str, source: str) -> Value:
+        """Return what a node of `op` takes, if `value` is its result and it has this source.
+
+        The node that does both then has the name of the source; `value` itself otherwise.
+        """
+        draft = self._drafts[value.node] if value.node >= 0 else None
+        if draft is None or not source or (draft.op, draft.source) != (op, source):
+            return value
+        if draft.name == source:
+            draft.name = self.reserve(f"{source}_{op.lower()}")
+            self._names.discard(source)
+        entry = draft.inputs[0]
+        return Value(entry.node, entry.index)
 
     def _check(self, op: str, inputs: int, attrs: Mapping[str, str]) -> None:
         """Compare a node with what the importer of its operator takes, where there is one."""
@@ -141,8 +186,13 @@ class GraphBuilder:
         key = (data.dtype.str + data.dtype.name, data.shape, data.tobytes())
         if key not in self._constants:
             name = self.reserve("const")
-            self.arg[name] = ArrayWeight(np.ascontiguousarray(data).reshape(data.shape))
-            self._drafts.append(_Draft("null", name))
+            if self.outer is None:
+                self.arg[name] = ArrayWeight(np.ascontiguousarray(data).reshape(data.shape))
+            else:
+                self.captured[name] = value
+            code = str(DTYPES.index(data.dtype.name))
+            hidden = {"__shape__": str(data.shape), "__dtype__": code}
+            self._drafts.append(_Draft("null", name, hidden=hidden))
             self._constants[key] = len(self._drafts) - 1
         return Entry(self._constants[key], 0)
 
@@ -157,7 +207,8 @@ class GraphBuilder:
         used = {node.name for node in nodes if node.is_variable}
         self.arg = {name: weight for name, weight in self.arg.items() if name in used}
         self.aux = {name: weight for name, weight in self.aux.items() if name in used}
-        attrs: dict[str, object] = {"is_np_shape": 1} if self.np_shape else {}
+        marked = self.np_shape
+        attrs: dict[str, object] = {"is_np_shape": 1} if marked else {}
         return Graph(nodes, tuple(Entry(place[h.node], h.index) for h in heads), attrs=attrs)
 
     def _heads(self, outputs: Sequence[Value]) -> list[Entry]:

@@ -1,30 +1,62 @@
-"""The walk over Relay into MXNet's graph."""
+"""What a converter from Relay to MXNet may reach."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
 from serde.converters import ConverterTable
-from serde.errors import ConverterBug, TypeInferenceError, Unsupported
+from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Value
-from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
-from serde.relay.biases import fused_biases
-from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem
-from serde.relay.model import RelayModel
+from serde.mxnet.model import COMPUTED, Graph
+from serde.relay.dims import Dim
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
 from serde.relay.registry import OpDef
+from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order, use_counts
-from serde.report import Report
+from serde.relay.visit import post_order
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["ExportContext", "export_function"]
+__all__ = [
+    "ExportContext",
+    "Subgraph",
+    "Values",
+    "Written",
+    "as_typed",
+    "present",
+    "require_computed",
+    "structural",
+]
 
-Values = dict[Expr, Value | tuple[Value, ...] | None]
+Written = Value | tuple[Value, ...]
+
+Values = dict[Expr, Written | None]
+
+MAX_LEVEL: Final = 30
+"""Subgraphs inside each other: MXNet reads their JSON text recursively."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A graph inside a node.
+
+    Attributes:
+        graph: The graph.
+        captured: What it takes from around it, by the name of its variable.
+    """
+
+    graph: Graph
+    captured: Mapping[str, Value]
+
+    @property
+    def variables(self) -> list[str]:
+        """Names of its variables in MXNet's order."""
+        return [node.name for node in self.graph.variables]
 
 
 class ExportContext:
@@ -34,13 +66,30 @@ class ExportContext:
         result: Relay type of what the converter must return.
         np_shape: Whether MXNet runs the graph with NumPy's shapes. If not, what is a scalar in
             Relay has one axis of length 1 in MXNet.
+        in_loop: Whether the nodes go into the body of a loop.
     """
 
-    def __init__(self, builder: GraphBuilder, np_shape: bool) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        np_shape: bool,
+        table: ConverterTable,
+        write_scope: Callable[[Function, Values, ExportContext], Written | None],
+        level: int = 0,
+    ) -> None:
         self.result: Type = TensorType(())
         self.np_shape = np_shape
+        self.level = level
+        self.in_loop = False
+        self._write_scope = write_scope
         self._builder = builder
+        self._table = table
         self._source = ""
+
+    @property
+    def source(self) -> str:
+        """Name of the node that is converted."""
+        return self._source
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`."""
@@ -78,6 +127,79 @@ class ExportContext:
             raise ConverterBug(f"{self._source}: the result is {self.result!r}")
         return self.result
 
+    def result_types(self) -> tuple[TensorType, ...]:
+        """Return the types of the tensors that the converter must return."""
+        fields = self.result.fields if isinstance(self.result, TupleType) else (self.result,)
+        return tuple(field for field in fields if isinstance(field, TensorType))
+
+    def typed(self, x: Value, type_: TensorType) -> Value:
+        """Return a value of the converter's own with its Relay type."""
+        return replace(x, type=type_)
+
+    def emit_with_bodies(
+        self,
+        op: str,
+        inputs: Sequence[Value],
+        bodies: Sequence[Subgraph],
+        outputs: int,
+        **attrs: AnyValue,
+    ) -> tuple[Value, ...]:
+        """Append a node with subgraphs."""
+        graphs = tuple(body.graph for body in bodies)
+        return self._builder.add(op, inputs, outputs, attrs, self._source, graphs)
+
+    def subgraph(
+        self,
+        names: Sequence[str],
+        types: Sequence[TensorType],
+        write: Callable[[ExportContext, Sequence[Value]], Sequence[Value]],
+        count: int,
+    ) -> Subgraph:
+        """Return a graph of its own of variables called `names`.
+
+        Args:
+            names: What its variables are called.
+            types: Relay types of the variables.
+            write: Emits the nodes, given the context inside and the variables, and returns what
+                the graph yields.
+            count: How much it yields.
+
+        Raises:
+            Unsupported: There are too many inside each other.
+        """
+        if self.level >= MAX_LEVEL:
+            raise Unsupported(f"more than {MAX_LEVEL} loops and conditionals inside each other")
+        heads = [f"out{place}" for place in range(count)]
+        inner = GraphBuilder(self._table, heads, np_shape=self.np_shape, outer=self._builder)
+        own = [
+            inner.variable(name, type_, None, {}) for name, type_ in zip(names, types, strict=True)
+        ]
+        context = ExportContext(
+            inner, self.np_shape, self._table, self._write_scope, self.level + 1
+        )
+        context.enter("", self.result)
+        graph = inner.finish([*write(context, own)])
+        return Subgraph(graph, dict(inner.captured))
+
+    def captured(self, x: Value) -> Value:
+        """Return the variable that stands for a value of the graph around this one."""
+        return self._builder.capture(x)
+
+    def write_body(
+        self, body: Function, params: Sequence[Value | tuple[Value, ...]]
+    ) -> tuple[Value, ...]:
+        """Write a body of a loop here and return what it yields.
+
+        Raises:
+            Unsupported: MXNet cannot say some of it; the report tells what.
+        """
+        values: Values = dict(zip(body.params, params, strict=True))
+        self.in_loop = True
+        found = self._write_scope(body, values, self)
+        if found is None:
+            raise Unsupported("its body cannot be written")
+        return found if isinstance(found, tuple) else (found,)
+
     def static_shape(self, x: Value) -> tuple[int, ...]:
         """Return the shape of a value whose dimensions are all integers.
 
@@ -112,10 +234,18 @@ class ExportContext:
         return x.data
 
     def scalar(self, x: Value) -> float | None:
-        """Return the number that a constant of one element and rank 0 is, None for all else."""
+        """Return the number that a constant of rank 0 is, None for all else.
+
+        An integer that is no float64 is left to be a tensor.
+        """
         if x.data is None or x.data.ndim or x.data.dtype == np.bool_:
             return None
-        return float(x.data)
+        number = float(x.data)
+        return number if x.data.dtype.kind == "f" or int(number) == int(x.data) else None
+
+    def absorb(self, x: Value, op: str) -> Value:
+        """Return what a node of `op` takes that gives `x` and came from the same layer, or `x`."""
+        return self._builder.absorb(x, op, self._source)
 
     def is_weight(self, x: Value) -> bool:
         """Whether `x` is a parameter of the graph, or a constant, which becomes one."""
@@ -137,6 +267,65 @@ class ExportContext:
         if x.data is not None:
             return self.const(x.data.astype(numpy_dtype(dtype)))
         return replace(self.emit("Cast", x, dtype=dtype), type=type_)
+
+    def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
+        """Write the Relay expression that `build` makes of the operands.
+
+        Raises:
+            Unsupported: MXNet lacks an operator of it.
+        """
+        result = self.spell_tuple(build, *operands)
+        if not isinstance(result, Value):
+            raise ConverterBug(f"{self._source}: expected one tensor, found {len(result)}")
+        return result
+
+    def spell_tuple(
+        self, build: Callable[..., Expr], *operands: Value
+    ) -> Value | tuple[Value, ...]:
+        """Write an expression of one tensor or several; see :meth:`spell`."""
+        given = [
+            Var(f"x{place}", self.type(x)) if x.data is None else Constant(x.data)
+            for place, x in enumerate(operands)
+        ]
+        free = [each for each in given if isinstance(each, Var)]
+        function = FoldConstant().transform(Function(free, astuple(build(*given))))
+        values: Values = {
+            param: x
+            for param, x in zip(
+                function.params, (x for x in operands if x.data is None), strict=True
+            )
+        }
+        source, result = self._source, self.result
+        written = self._written(function.body, values)
+        self.enter(source, result)
+        return written
+
+    def _written(self, body: Expr, values: Values) -> Value | tuple[Value, ...]:
+        """Write `body`, whose leaves have `values`."""
+        source = self._source
+        for node in post_order(body):
+            if node in values or isinstance(node, OpDef):
+                continue
+            done = structural(node, values, self)
+            if done is None:
+                done = self._called(node, values, source)
+            values[node] = done
+        found = values[body]
+        if found is None:
+            raise ConverterBug(f"{source}: {body!r} has no value")
+        return found
+
+    def _called(self, node: Expr, values: Values, source: str) -> Value | tuple[Value, ...]:
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
+            raise ConverterBug(f"{source}: {node!r} is no call of an operator")
+        body = self._table.expansion(node.op.name) or node.op.decompose
+        if body is not None and not self._table.can_export(node, 1):
+            return self._written(decompose(node, body), values)
+        require_computed(node.type)
+        converter, attrs = self._table.bind_export(node, 1)
+        operands = present(node.op, [values[argument] for argument in node.args])
+        self.enter(source, node.type)
+        return as_typed(converter.function(self, *operands, **attrs), node.type)
 
     def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
         """Return `x` in another shape of the same size, with symbols where one can be inferred.
@@ -171,69 +360,10 @@ def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[int, ...]:
     return tuple(codes)
 
 
-def export_function(
-    model: RelayModel,
-    table: ConverterTable,
-    builder: GraphBuilder,
-    report: Report,
-    *,
-    np_shape: bool,
-) -> list[Value]:
-    """Emit the nodes of ``main`` and return its outputs; gaps go into `report`.
-
-    Names of inputs and weights are kept.
-    """
-    main = model.main
-    values: Values = {}
-    for param in main.params:
-        type_ = param.type
-        if not isinstance(type_, TensorType):
-            raise ConverterBug(f"parameter {param.name_hint} is {type_!r}")
-        weight = model.params.get(param.name_hint)
-        if type_.dtype not in DTYPES:
-            report.add("null", param.name_hint, f"MXNet has no {type_.dtype}")
-        hidden = {} if weight is not None else _declaration(type_)
-        values[param] = builder.variable(param.name_hint, type_, weight, hidden)
-    context = ExportContext(builder, np_shape)
-    biases = fused_biases(use_counts(main.body), dense_rank=None)
-    skipped = {call for call, _bias in biases.values()}
-    for node in post_order(main.body):
-        if node in values or node in skipped or isinstance(node, OpDef):
-            continue
-        values[node] = _export_node(node, values, biases, table, context, report)
-    result = values[main.body]
-    if result is None or report.issues:
-        return []
-    return list(result) if isinstance(result, tuple) else [result]
-
-
-def _declaration(type_: TensorType) -> dict[str, str]:
-    """Return what is noted on an input: shape (0 or, with scalars, -1 is open) and dtype."""
-    hidden = {"__dtype__": str(DTYPES.index(type_.dtype))} if type_.dtype in DTYPES else {}
-    shape = type_.concrete_shape
-    if shape is not None:
-        return {"__shape__": str(shape), **hidden}
-    return {
-        DIMS_KEY: ",".join(map(_dim_text, type_.shape)),
-        **hidden,
-    }
-
-
-def _dim_text(dim: Dim) -> str:
-    if isinstance(dim, int):
-        return str(dim)
-    return (isinstance(dim, SymDim) and dim.name) or "?"
-
-
-def _export_node(
-    node: Expr,
-    values: Values,
-    biases: Mapping[Expr, tuple[Call, Expr]],
-    table: ConverterTable,
-    context: ExportContext,
-    report: Report,
+def structural(
+    node: Expr, values: Values, context: ExportContext
 ) -> Value | tuple[Value, ...] | None:
-    """Return the values of one expression, or None where it could not be exported."""
+    """Return the values of a constant, a tuple or one of its fields, where there are any."""
     if isinstance(node, Constant):
         return context.const(node.data)
     if isinstance(node, Tuple):
@@ -243,35 +373,10 @@ def _export_node(
     if isinstance(node, TupleGetItem):
         source = values[node.tuple_value]
         return source[node.index] if isinstance(source, tuple) else None
-    name = node.span.source_name if node.span is not None else ""
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-        kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
-        report.add(kind, name, "has no counterpart in an MXNet graph")
-        return None
-    call, extra = (node, ()) if node not in biases else (biases[node][0], (biases[node][1],))
-    operands = [values[argument] for argument in (*call.args, *extra)]
-    if not isinstance(call.op, OpDef) or node.type is None:
-        raise ConverterBug(f"{name}: {node!r} is not typed")
-    label = call.op.name
-    try:
-        _require_computed(node.type)
-        converter, attrs = table.bind_export(call, 1)
-        if any(operand is None for operand in operands):
-            return None
-        context.enter(name or label.rsplit(".", 1)[-1], node.type)
-        result = converter.function(context, *_present(call.op, operands), **attrs)
-    except (Unsupported, TypeInferenceError) as error:
-        hint = error.hint if isinstance(error, Unsupported) else None
-        report.add(label, name or label, str(error), hint)
-        return None
-    except ConverterBug:
-        raise
-    except Exception as error:
-        raise ConverterBug(f"mxnet: {name} ({label}): {type(error).__name__}: {error}") from error
-    return _typed(result, node.type)
+    return None
 
 
-def _present(
+def present(
     definition: OpDef, operands: Sequence[Value | tuple[Value, ...] | None]
 ) -> list[Value | tuple[Value, ...] | None]:
     """Return the operands, those that a call leaves out as None."""
@@ -281,14 +386,14 @@ def _present(
     return [None if may and operand == () else operand for operand, may in pairs]
 
 
-def _require_computed(type_: Type) -> None:
+def require_computed(type_: Type) -> None:
     fields = type_.fields if isinstance(type_, TupleType) else (type_,)
     for each in fields:
         if isinstance(each, TensorType) and each.dtype not in COMPUTED:
             raise Unsupported(f"MXNet computes no {each.dtype}")
 
 
-def _typed(result: Value | Sequence[Value], type_: Type) -> Value | tuple[Value, ...]:
+def as_typed(result: Value | Sequence[Value], type_: Type) -> Value | tuple[Value, ...]:
     """Note the Relay types of a converter's results."""
     if isinstance(result, Value):
         if not isinstance(type_, TensorType):
@@ -296,5 +401,5 @@ def _typed(result: Value | Sequence[Value], type_: Type) -> Value | tuple[Value,
         return replace(result, type=type_)
     if not isinstance(type_, TupleType) or len(type_.fields) < len(result):
         raise ConverterBug(f"{len(result)} results for {type_!r}")
-    typed = (_typed(value, each) for value, each in zip(result, type_.fields, strict=False))
+    typed = (as_typed(value, each) for value, each in zip(result, type_.fields, strict=False))
     return tuple(value for value in typed if isinstance(value, Value))

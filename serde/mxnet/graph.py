@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from serde.bridge import ImportOptions
-from serde.converters import ImportContext
 from serde.errors import OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
+from serde.mxnet.bodies import NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
@@ -90,7 +90,7 @@ class _Walk:
     needed: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.needed = _needed_outputs(self.model.graph)
+        self.needed = needed_outputs(self.model.graph, TABLE)
 
     def declare(self) -> None:
         """Make a variable of every weight and input that is needed."""
@@ -166,8 +166,8 @@ class _Walk:
     def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
         """Return the outputs of one node."""
         op = canonical_name(node.op)
-        ctx = ImportContext(1, node.name, outputs)
-        arguments = [self._value(entry) for entry in _used_inputs(node)]
+        ctx = NodeContext(TABLE, node, outputs, self.report)
+        arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
         results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
         if len(results) < outputs:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
@@ -261,25 +261,6 @@ def _output_name(node: Node, index: int, several: bool) -> str:
     if several or op in NUMBERED:
         return f"{node.name}_output{index}"
     return f"{node.name}_output"
-
-
-def _used_inputs(node: Node) -> Sequence[Entry]:
-    converter = TABLE.importer(canonical_name(node.op), 1)
-    if converter is None or converter.uses is None:
-        return node.inputs
-    return node.inputs[: converter.uses]
-
-
-def _needed_outputs(graph: Graph) -> list[int]:
-    """Return, for each node, how many outputs the heads need: up to the last one used."""
-    needed = [0] * len(graph.nodes)
-    for entry in graph.heads:
-        needed[entry.node] = max(needed[entry.node], entry.index + 1)
-    for index in range(len(graph.nodes) - 1, -1, -1):
-        if needed[index]:
-            for entry in _used_inputs(graph.nodes[index]):
-                needed[entry.node] = max(needed[entry.node], entry.index + 1)
-    return needed
 
 
 def _declared_shape(node: Node) -> Sequence[DimLike] | None:

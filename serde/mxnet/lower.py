@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from serde.mxnet.builder import GraphBuilder
-from serde.mxnet.exporter import export_function
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
+from serde.mxnet.ops.recurrent import MergeStacks
+from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
 from serde.relay.model import RelayModel
@@ -45,7 +46,13 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         [
             transform.Inline(opaque=True),
             transform.ToGraphNormalForm(),
-            transform.Legalize(supported=supported),
+            transform.RaiseRecursion(),
+            transform.DynamicToStatic(),
+            transform.channels_first(),
+            transform.Legalize(supported, TABLE.expansion),
+            transform.SimplifyExpr(),
+            MergeStacks(),
+            transform.SimplifyExpr(),
             transform.FoldConstant(),
         ]
     )

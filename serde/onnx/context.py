@@ -48,6 +48,9 @@ class Surroundings(Protocol):
     def fold(self, x: Expr) -> Expr:
         """Return what stands for a new expression."""
 
+    def optionals(self) -> set[Expr]:
+        """Return the sequences that stand for optional tensors."""
+
     def tensor(self, tensor: onnx.TensorProto, name: str) -> Expr:
         """Return a tensor of the file: a constant if it is small, else a new weight."""
 
@@ -146,6 +149,16 @@ class ImportContext(BaseContext):
     def fold(self, x: Expr) -> Expr:
         """Return what stands for an expression that was just built: a constant if it is one."""
         return self._around.fold(x)
+
+    def as_optional(self, x: Expr) -> Expr:
+        """Return what stands for a sequence of at most one tensor, noted as an optional one."""
+        found = self.fold(x)
+        self._around.optionals().add(found)
+        return found
+
+    def is_optional(self, x: Expr) -> bool:
+        """Whether an expression stands for an optional tensor."""
+        return x in self._around.optionals()
 
     def dtype(self, code: int) -> str:
         """Return the dtype of an element type's number.

@@ -13,6 +13,7 @@ from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
 from serde.onnx.attributes import attribute_value, resolved
 from serde.onnx.context import ImportContext, element_dtype
+from serde.onnx.expansion import check_expansion, function_key
 from serde.onnx.interface import declare_inputs, graph_meta, opset_versions
 from serde.onnx.model import OnnxModel
 from serde.onnx.ops import TABLES
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
+_OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
+
+
 @without_collection()
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
@@ -61,6 +65,8 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     scope = Scope(opset_versions(model.proto, options.source_opset))
     walk.add_initializers(graph, scope, main=True)
     inputs = declare_inputs(graph, scope, options, report)
+    kinds = {each.name: each.type.WhichOneof("value") for each in graph.input}
+    walk.optionals.update(x for x in inputs if kinds[x.name_hint] == "optional_type")
     outputs = walk.run(graph.node, [output.name for output in graph.output], scope, "the graph")
     report.raise_if_refused()
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
@@ -82,6 +88,7 @@ class _Walk:
         model: What is walked.
         weights: The weight of each variable that stands for one.
         folder: Follows the values of small tensors.
+        optionals: The sequences that stand for optional tensors.
     """
 
     def __init__(self, model: OnnxModel, report: Report) -> None:
@@ -94,11 +101,13 @@ class _Walk:
         self._converted = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self.weights: dict[Expr, Weight] = {}
+        self.optionals: set[Expr] = set()
         for function in model.proto.functions:
             key = (domain_name(function.domain), function.name, function.overload)
             if key in self._functions:
                 raise FormatError(f"function {function.name!r} is defined twice")
             self._functions[key] = function
+        check_expansion(graph, self._functions)
 
     def add_initializers(self, graph: onnx.GraphProto, scope: Scope, *, main: bool = False) -> None:
         """Enter the initializers of a graph into its scope."""
@@ -186,7 +195,7 @@ class _Walk:
             values = {name: attribute_value(each) for name, each in attributes.items()}
         except FormatError as error:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
-        function = self._functions.get((domain_name(node.domain), node.op_type, node.overload))
+        function = self._functions.get(function_key(node))
         if function is not None:
             results = self._call(function, inputs, attributes, scope, label, wanted)
         else:
@@ -215,6 +224,9 @@ class _Walk:
         table = TABLES.get(domain)
         if table is None:
             self._report.add(op, label, f"operators of the domain {domain!r} are not read")
+            return holes
+        if not domain and node.op_type in _OF_STRINGS:
+            self._report.add(op, label, "a tensor of strings has no counterpart in Relay")
             return holes
         version = scope.opsets.get(domain)
         if version is None:
@@ -304,6 +316,9 @@ class _Around:
 
     def fold(self, x: Expr) -> Expr:
         return self._walk.folder.fold(x)
+
+    def optionals(self) -> set[Expr]:
+        return self._walk.optionals
 
     def tensor(self, tensor: onnx.TensorProto, name: str) -> Expr:
         element_dtype(tensor.data_type)

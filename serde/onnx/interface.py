@@ -14,7 +14,7 @@ from serde.onnx.versions import NEWEST
 from serde.relay.dims import DimLike
 from serde.relay.expr import Span, Var
 from serde.relay.model import ModelMeta
-from serde.relay.types import TensorType
+from serde.relay.types import SequenceType, TensorType
 from serde.report import Report
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def declare_inputs(
         if shape is None:
             missing.append(each.name)
             continue
-        variable = Var(each.name, TensorType(shape, dtype), Span(each.name))
+        tensor = TensorType(shape, dtype)
+        type_ = tensor if each.type.HasField("tensor_type") else SequenceType(tensor)
+        variable = Var(each.name, type_, Span(each.name))
         scope.values[each.name] = variable
         inputs.append(variable)
     if missing:
@@ -131,17 +133,29 @@ def _check_rank(name: str, given: Sequence[DimLike], declared: Sequence[DimLike]
 
 
 def _dtype(type_: onnx.TypeProto) -> str:
+    type_ = _element_type(type_)
     if not type_.HasField("tensor_type"):
-        kind = type_.WhichOneof("value") or "no type"
-        raise Unsupported(f"expected a tensor, found {kind.removesuffix('_type')}")
+        kind = (type_.WhichOneof("value") or "no type").removesuffix("_type")
+        raise Unsupported(f"expected tensors, found {kind}")
     return element_dtype(type_.tensor_type.elem_type)
+
+
+def _element_type(type_: onnx.TypeProto) -> onnx.TypeProto:
+    """Return the type of the tensors of a sequence or an optional, others as they are."""
+    kind = type_.WhichOneof("value")
+    if kind in ("sequence_type", "optional_type"):
+        return getattr(type_, kind).elem_type
+    return type_
 
 
 def declared_shape(type_: onnx.TypeProto) -> list[DimLike] | None:
     """Return the shape of a tensor type, or None where the number of axes is not known.
 
-    A dimension keeps its name; one without a length or a name is anonymous.
+    It is that of the tensors of a sequence or of an optional. A dimension keeps its name; one
+    without a length or a name is anonymous, as is one that tensors of a sequence need not share.
     """
+    differ = type_.HasField("sequence_type")
+    type_ = _element_type(type_)
     if not type_.HasField("tensor_type") or not type_.tensor_type.HasField("shape"):
         return None
     shape: list[DimLike] = []
@@ -149,7 +163,7 @@ def declared_shape(type_: onnx.TypeProto) -> list[DimLike] | None:
         if dim.WhichOneof("value") == "dim_value" and dim.dim_value >= 0:
             shape.append(dim.dim_value)
         else:
-            shape.append(dim.dim_param or "?")
+            shape.append("?" if differ else dim.dim_param or "?")
     return shape
 
 

@@ -18,6 +18,8 @@ from serde.limits import MAX_NAME_BYTES, MAX_PROTOBUF_BYTES, MAX_RANK, MAX_TENSO
 from serde.onnx.elements import ELEMENTS, Element, PackedWeight
 from serde.onnx.external import ExternalFiles
 from serde.onnx.model import MARKER, OnnxModel, inline_fault, tensors
+from serde.onnx.text import detect_text, is_text, read_text
+from serde.onnx.versions import NEWEST_IR
 from serde.onnx.wire import LENGTH, VARINT, Cut, Piece, Scanner, Span, splice, total_length
 from serde.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
 
@@ -74,7 +76,7 @@ def load(
     """Return the model in a file, in bytes or in a protobuf message.
 
     Data of 1 KiB and more is not read: it becomes ranges of the file, or views of the bytes.
-    A message is not changed.
+    A message is not changed. Files of text, by their suffix, are read whole.
 
     Args:
         source: Where the model is.
@@ -92,6 +94,9 @@ def load(
     if not isinstance(source, (str, os.PathLike)):
         raise OptionError(f"expected a path, bytes or a ModelProto, found {type(source).__name__}")
     path = os.path.abspath(os.fspath(source))
+    if is_text(path):
+        external = ExternalFiles(base or os.path.dirname(path), path)
+        return _from_message(read_text(path), external)
     with OpenFile.open(path) as opened:
         external = ExternalFiles(base or os.path.dirname(path), path)
         return _from_bytes(_FileSource(opened), external)
@@ -108,6 +113,8 @@ def detect(path: str | os.PathLike[str]) -> bool:
         return False
     if file.suffix == ".onnx":
         return True
+    if is_text(str(file)):
+        return detect_text(file)
     try:
         with OpenFile.open(file) as opened:
             return _has_fields(_FileSource(opened))
@@ -369,6 +376,10 @@ def _check_name(name: str, names: set[str], where: str, path: str | None) -> Non
 def _check_header(proto: onnx.ModelProto, path: str | None) -> None:
     if not proto.HasField("graph") or proto.ir_version < 1:
         raise FormatError("expected an ONNX model: it has no graph or no IR version", path=path)
+    if proto.ir_version > NEWEST_IR:
+        raise FormatError(
+            f"IR version {proto.ir_version}: expected 1 to {NEWEST_IR}, the newest", path=path
+        )
     if proto.ir_version >= 3 and not proto.opset_import:
         raise FormatError("expected an operator set version, found none", path=path)
 

@@ -11,7 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["CHANGES", "LOWEST_TARGET", "NEWEST", "Change"]
+__all__ = ["CHANGES", "LOWEST_TARGET", "NEWEST", "NEWEST_IR", "Change"]
 
 
 class Change(Enum):
@@ -29,6 +29,9 @@ class Change(Enum):
 
 NEWEST: Final = 28
 """Newest version of the operator set known here."""
+
+NEWEST_IR: Final = 14
+"""Newest version of the file format itself known here."""
 
 LOWEST_TARGET: Final = 11
 """Lowest version that is written."""

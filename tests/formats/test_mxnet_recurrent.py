@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from pathlib import Path
 from typing import Any
@@ -251,3 +252,73 @@ def test_a_vector_of_another_length_is_refused(mx: Any, off: int) -> None:
     vector = np.resize(params["weights"], params["weights"].size + off)
     with pytest.raises(UnsupportedModelError, match="parameters"):
         serde.to_relay(symbol, {"weights": mx.nd.array(vector)}, input_shapes=shapes)
+
+
+def _returned(
+    symbol: Any, params: dict[str, np.ndarray], inputs: dict[str, np.ndarray], shapes: Any
+) -> tuple[list[str], list[np.ndarray]]:
+    """The operators of a net that went through Relay and back, and its outputs."""
+    arrays = {name: mx_array(value) for name, value in params.items()}
+    returned, values = serde.import_model(symbol, arrays, input_shapes=shapes)
+    assert returned.list_outputs() == symbol.list_outputs()
+    names = [node["op"] for node in json.loads(returned.tojson())["nodes"]]
+    return [name for name in names if name != "null"], run_mxnet(returned, values, inputs)
+
+
+def mx_array(value: np.ndarray) -> Any:
+    """An array of MXNet."""
+    return import_mxnet().nd.array(value)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+@pytest.mark.parametrize("directions", [1, 2])
+@pytest.mark.parametrize(("mode", "projection"), [*((mode, None) for mode in GATES), ("lstm", 3)])
+def test_a_stack_comes_back_as_one(
+    mx: Any, mode: str, projection: int | None, directions: int, layers: int
+) -> None:
+    symbol, params, inputs = _net(mx, mode, layers, directions, projection, state_outputs=True)
+    expected = _expected(mx, symbol, params, inputs)
+    shapes = {name: value.shape for name, value in inputs.items()}
+    kinds, found = _returned(symbol, params, inputs, shapes)
+    assert kinds.count("RNN") == 1
+    assert set(kinds) <= {"RNN", "_copy"}
+    _assert_all_close(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(TIME, BATCH, INPUT), ("t", "n", INPUT)])
+@pytest.mark.parametrize("layout", ["TNC", "NTC"])
+@pytest.mark.parametrize("layer", ["RNN", "LSTM", "GRU"])
+def test_a_gluon_layer_comes_back(mx: Any, layer: str, layout: str, shape: Any) -> None:
+    net = getattr(mx.gluon.rnn, layer)(HIDDEN, 2, layout=layout, bidirectional=True)
+    net.initialize(mx.init.Normal(0.4))
+    x = np.random.default_rng(3).normal(size=(TIME, BATCH, INPUT)).astype("float32")
+    expected = net(mx.nd.array(x)).asnumpy()
+    symbol = net(mx.sym.Variable("data"))
+    params = {name: value.data().asnumpy() for name, value in net.collect_params().items()}
+    kinds, found = _returned(symbol, params, {"data": x}, {"data": shape})
+    assert kinds.count("RNN") == 1
+    assert set(kinds) <= {"RNN", "transpose", "_zeros", "_copy"}
+    _assert_all_close(found, [expected])
+
+
+def test_states_that_are_made_from_states_stay_apart(mx: Any) -> None:
+    """An encoder's last state begins the decoder, which reads its outputs."""
+    data = mx.sym.Variable("data")
+    first, second = mx.sym.Variable("first"), mx.sym.Variable("second")
+    begin = mx.sym.Variable("state")
+    attrs = {"mode": "gru", "num_layers": 1, "state_size": HIDDEN, "state_outputs": True}
+    encoder = mx.sym.RNN(data, first, begin, name="encoder", **attrs)
+    decoder = mx.sym.RNN(encoder[0], second, encoder[1], name="decoder", **attrs)
+    symbol = decoder[0]
+    draw = np.random.default_rng(5).normal
+    sizes = {"first": 3 * HIDDEN * (INPUT + HIDDEN + 2), "second": 3 * HIDDEN * (2 * HIDDEN + 2)}
+    params = {name: draw(size=size, scale=0.4).astype("f") for name, size in sizes.items()}
+    inputs = {
+        "data": draw(size=(TIME, BATCH, INPUT)).astype("f"),
+        "state": draw(size=(1, BATCH, HIDDEN)).astype("f"),
+    }
+    expected = run_mxnet(symbol, {k: mx.nd.array(v) for k, v in params.items()}, inputs)
+    shapes = {name: value.shape for name, value in inputs.items()}
+    kinds, found = _returned(symbol, params, inputs, shapes)
+    assert kinds.count("RNN") == 2
+    _assert_all_close(found, expected)

@@ -20,6 +20,9 @@ from serde.relay.registry import Sample, all_ops
 from serde.relay.types import TupleType
 from serde.report import Report
 
+DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.random_uniform")
+"""Operators of which the range is told, and the values are the executor's."""
+
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
 
@@ -29,8 +32,14 @@ def samples() -> list[Any]:
         case("mxnet-sample", f"{name}-{index}", name, given)
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
-        if TABLE.exporter(name, 1) is not None or definition.decompose is not None
+        if _is_covered(name)
     ]
+
+
+def _is_covered(name: str) -> bool:
+    """Whether MXNet says an operator, or what it is made of; a dynamic one may turn out static."""
+    made = TABLE.expansion(name) or all_ops()[name].decompose
+    return TABLE.exporter(name, 1) is not None or made is not None or name.startswith("dyn.")
 
 
 def test_gaps_name_cases() -> None:
@@ -53,5 +62,7 @@ def test_mxnet_agrees_with_kernel(name: str, given: Sample) -> None:
     for expected, actual in zip(built.run(), found.values(), strict=True):
         assert actual.dtype == expected.dtype
         assert actual.shape == expected.shape
+        if name in DRAWN:
+            continue
         tolerance = TOLERANCE.get(expected.dtype.name, 0)
         np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)

@@ -12,13 +12,15 @@ from support.onnx_suite import (
     SuiteCase,
     check_export,
     check_import,
+    check_mxnet,
     frozen,
+    imported,
     left_out,
     load_cases,
 )
 
 import serde
-from serde.errors import UnsupportedModelError
+from serde.errors import MissingDependency, Unsupported, UnsupportedModelError
 from serde.onnx.ops import TABLES
 
 CASES = load_cases()
@@ -57,7 +59,7 @@ def test_the_suite_is_whole() -> None:
     assert len(COUNTED) > 0.95 * len(CASES)
 
 
-@pytest.mark.parametrize("suite", ["onnx-import", "onnx-import-frozen", "onnx-again"])
+@pytest.mark.parametrize("suite", ["onnx-import", "onnx-import-frozen", "onnx-again", "onnx-mxnet"])
 def test_gaps_name_cases(suite: str) -> None:
     assert unknown_gaps(suite, {each.name for each in COUNTED}) == []
 
@@ -77,7 +79,16 @@ def test_import_and_export(case: SuiteCase) -> None:
     pytest.importorskip("onnxruntime")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_export(case, serde.to_relay(case.model()))
+        check_export(case, imported(case))
+
+
+@pytest.mark.parametrize("case", chosen("onnx-mxnet"))
+def test_import_and_mxnet(case: SuiteCase) -> None:
+    """What MXNet cannot say is skipped with the reason."""
+    try:
+        check_mxnet(frozen(case))
+    except (MissingDependency, Unsupported, UnsupportedModelError) as error:
+        pytest.skip(" ".join(str(error).split()))
 
 
 def test_a_refusal_names_the_operators() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.errors import TypeInferenceError
+from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.interpreter import run
 from serde.relay.registry import call
 from serde.relay.transform import Legalize
@@ -63,6 +63,23 @@ def test_what_comes_out_names_its_source() -> None:
 def test_an_operator_of_relay_has_no_decomposition() -> None:
     with pytest.raises(TypeInferenceError, match="no decomposition"):
         decompose(relay.exp(relay.var("x", MATRIX)))
+
+
+def _thirds(data: relay.Expr, *, axis: int, indices_or_sections: int) -> relay.Expr:
+    if indices_or_sections != 3:
+        raise Unsupported("other than thirds")
+    places = [relay.const(np.array([at])) for at in range(3)]
+    return relay.Tuple([relay.take(data, place, axis) for place in places])
+
+
+@pytest.mark.parametrize(("parts", "kept"), [(3, False), (1, True)])
+def test_a_target_may_say_what_it_makes_of_an_operator(parts: int, kept: bool) -> None:
+    x = relay.var("x", MATRIX)
+    function = relay.Function([x], relay.split(x, parts, axis=1)[parts - 1])
+    table = {"split": _thirds}
+    result = Legalize(lambda node: node.op.name != "split", table.get).transform(function)
+    assert ("split" in _calls(result)) == kept
+    np.testing.assert_array_equal(run(result, [X]), np.split(X, parts, 1)[parts - 1])
 
 
 def test_10000_calls_in_a_row() -> None:

@@ -99,7 +99,7 @@ def _changed(each: Pass, mod: IRModule) -> IRModule:
 
 
 def _agree(found: Any, wanted: Any) -> None:
-    if isinstance(wanted, tuple):
+    if isinstance(wanted, (tuple, list)):
         assert len(found) == len(wanted)
         for ours, theirs in zip(found, wanted, strict=True):
             _agree(ours, theirs)

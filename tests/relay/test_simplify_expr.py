@@ -26,6 +26,9 @@ VANISHING: dict[str, Callable[[relay.Expr], relay.Expr]] = {
     "concatenate of one": lambda x: relay.concatenate([x], axis=1),
     "expand and squeeze": lambda x: relay.squeeze(relay.expand_dims(x, axis=1), axis=[1]),
     "reshape there and back": lambda x: relay.reshape(relay.reshape(x, (6, 4)), (2, 3, 4)),
+    "slices that make up a tensor": lambda x: relay.concatenate(
+        [relay.strided_slice(x, [at], [at + 1], [1], axes=[1]) for at in range(3)], axis=1
+    ),
     "field of a tuple": lambda x: relay.TupleGetItem(relay.Tuple([relay.exp(x), x]), 1),
 }
 
@@ -47,6 +50,22 @@ KEPT: dict[str, tuple[Callable[[relay.Expr], relay.Expr], Callable[[np.ndarray],
     "cast through a narrow type": (
         lambda x: relay.cast(relay.cast(x, "float16"), "float32"),
         lambda a: a.astype("float16").astype("float32"),
+    ),
+    "slices in another order": (
+        lambda x: relay.concatenate(
+            [relay.strided_slice(x, [at], [at + 1], [1], axes=[0]) for at in (1, 0)], axis=0
+        ),
+        lambda a: a[::-1],
+    ),
+    "slices of one and the same part": (
+        lambda x: relay.concatenate(
+            [relay.strided_slice(x, [0], [1], [1], axes=[0]) for _ in range(2)], axis=0
+        ),
+        lambda a: np.concatenate([a[:1], a[:1]]),
+    ),
+    "slices along another axis": (
+        lambda x: relay.concatenate([relay.strided_slice(x, [0], [2], [1], axes=[2])] * 2, axis=1),
+        lambda a: np.concatenate([a[..., :2]] * 2, 1),
     ),
     "one transpose": (lambda x: relay.transpose(x, (0, 2, 1)), lambda a: a.transpose(0, 2, 1)),
 }
@@ -79,6 +98,13 @@ def test_an_anonymous_length_keeps_a_reshape_and_a_symbol_does_not() -> None:
     named = relay.var("x", relay.TensorType(("N", 3)))
     same = relay.Function([named], relay.reshape(named, newshape=(relay.symbol("N"), 3)))
     assert SimplifyExpr().transform(same).body is named
+
+
+def test_reshapes_of_symbols_there_and_back_vanish() -> None:
+    x = relay.var("x", relay.TensorType(("N", "T", 4)))
+    back = relay.reshape(relay.reshape(x, (0, 0, 2, 2)), (0, 0, -1))
+    assert back.type == x.type
+    assert SimplifyExpr().transform(relay.Function([x], back)).body is x
 
 
 def test_100000_copies() -> None:

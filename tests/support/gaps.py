@@ -42,7 +42,48 @@ _NOT_IN_ONNX = {
     "newest": {**_IN_ALL, **_HARD_SWISH, **_GELU, **_ROI_POOL},
 }
 
+_RUN_TIME = "MXNet allocates its tensors beforehand, so no shape is computed at run time"
+_SIXTEEN = "MXNet 1.9.1 computes no integers of 16 bits"
+_NARROW = "MXNet has no floats of 8 bits and no integers of 4"
+_BITS = "MXNet converts values, not bits"
+
+_NOT_IN_MXNET = {
+    **dict.fromkeys(
+        (
+            "arange-3", "dyn.broadcast_to-1", "dyn.expand_dims-1", "dyn.full-1",
+            "dyn.image.resize2d-1", "dyn.nn.pad-1", "dyn.nn.pad-2", "dyn.nn.upsampling-1",
+            "dyn.nn.upsampling3d-1", "dyn.one_hot-1", "dyn.ones-1", "dyn.reshape-1",
+            "dyn.sparse_to_dense-1", "dyn.squeeze-1", "dyn.strided_slice-1", "dyn.strided_slice-2",
+            "dyn.tile-1", "dyn.tile-2", "dyn.topk-1", "dyn.topk-2", "dyn.zeros-1", "serde.loop-4",
+        ),
+        _RUN_TIME,
+    ),
+    **dict.fromkeys(
+        (
+            "qnn.conv2d-4", "qnn.dense-3", "qnn.dequantize-5", "qnn.quantize-2", "qnn.quantize-5",
+            "qnn.requantize-3", "qnn.requantize-5", "serde.dequantize_linear-3",
+            "serde.quantize_linear-3",
+        ),
+        _SIXTEEN,
+    ),
+    **dict.fromkeys(
+        (
+            "serde.dequantize_linear-5", "serde.dequantize_linear-6", "serde.quantize_linear-5",
+            "serde.quantize_linear-6", "serde.quantize_linear-7",
+        ),
+        _NARROW,
+    ),
+    "reinterpret-0": _BITS,
+    "reinterpret-1": _BITS,
+    "serde.loop-1": "a _while_loop of MXNet needs the greatest number of iterations",
+    "serde.loop-2": "a _while_loop of MXNet needs the greatest number of iterations",
+    "serde.loop-5": "MXNet has no sequences of tensors",
+    "vision.non_max_suppression-2": "MXNet drops boxes without a score and limits none that stay",
+    "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
+}  # fmt: skip
+
 GAPS: dict[tuple[str, str], str] = {
+    **{("mxnet-sample", sample): reason for sample, reason in _NOT_IN_MXNET.items()},
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,
     **SUITE_GAPS,

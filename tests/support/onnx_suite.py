@@ -15,16 +15,28 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
+from onnx.helper import tensor_dtype_to_np_dtype
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 from support.runtime import newest_runtime_opset, open_session
 
 import serde
+from serde.bridge import get_bridge
+from serde.compat import import_mxnet
+from serde.engines import MxnetEngine
+from serde.errors import Unsupported
 from serde.onnx.versions import LOWEST_TARGET
+from serde.prepare import PrepareOptions, prepare
+from serde.relay.expr import Var
 from serde.relay.interpreter import run
 from serde.relay.model import RelayModel
+from serde.relay.types import SequenceType
+from serde.report import Report
 
 KINDS = ("node", "simple", "real", "pytorch-converted", "pytorch-operator")
+
+MXNET_DTYPES = ["float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"]
+"""Element types of arrays in MXNet 1.9.1."""
 
 RANDOM = frozenset(
     {
@@ -236,11 +248,24 @@ def feeds(model: onnx.ModelProto, values: Sequence[Any]) -> dict[str, Any]:
 def interpret(model: RelayModel, values: Mapping[str, Any]) -> list[Any]:
     """The outputs that the Relay interpreter gives."""
     arguments = [
-        values[p.name_hint] if p.name_hint in values else model.params[p.name_hint].array()
+        _argument(p, values[p.name_hint])
+        if p.name_hint in values
+        else model.params[p.name_hint].array()
         for p in model.main.params
     ]
     result = run(model.main, arguments, mod=model.mod)
     return list(result) if len(model.meta.outputs) > 1 else [result]
+
+
+def _argument(parameter: Var, value: Any) -> Any:
+    """The value of a parameter: of an optional tensor, a list of at most one."""
+    return _as_list(value) if isinstance(parameter.type, SequenceType) else value
+
+
+def _as_list(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    return [] if value is None else [value]
 
 
 def judge(case: SuiteCase, expected: Sequence[Any], found: Sequence[Any]) -> None:
@@ -302,7 +327,37 @@ def check_export(case: SuiteCase, model: RelayModel) -> None:
         given = feeds(case.model(), inputs)
         names = {each.name for each in proto.graph.input}
         given = {name: each for name, each in given.items() if name in names}
+        for each in proto.graph.input:
+            if each.type.HasField("sequence_type"):
+                given[each.name] = _as_list(given[each.name])
         judge(case, outputs, _run(proto, given, outputs))
+
+
+def check_mxnet(case: SuiteCase) -> None:
+    """Write an imported case for MXNet and compare MXNet's results with those of the suite.
+
+    Raises:
+        SerdeError: It is refused, or MXNet is not installed, or has no arrays like the inputs.
+        AssertionError: A result is wrong.
+    """
+    mxnet = import_mxnet()
+    graph, sets = case.model().graph, case.data()
+    dtypes = {
+        each.dtype for pair in sets for part in pair for each in part if hasattr(each, "dtype")
+    }
+    dtypes |= {np.dtype(tensor_dtype_to_np_dtype(each.data_type)) for each in graph.initializer}
+    foreign = sorted({each.name for each in dtypes} - set(MXNET_DTYPES))
+    if foreign:
+        raise Unsupported(f"MXNet has no arrays of {', '.join(foreign)}")
+    model = imported(case)
+    model = prepare(model, PrepareOptions(), report=Report())
+    target = get_bridge("mxnet")
+    native = target.from_relay(model, target.bind_export({}), report=Report())
+    engine = MxnetEngine(mxnet, native, model)
+    for inputs, outputs in case.data():
+        given = feeds(case.model(), inputs)
+        found = engine.run({name: given[name] for name in model.meta.inputs})
+        judge(case, outputs, list(found.values()))
 
 
 def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) -> list[Any]:
@@ -315,6 +370,22 @@ def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) 
     return ReferenceEvaluator(proto).run(None, given)
 
 
+def imported(case: SuiteCase) -> RelayModel:
+    """The case as Relay; sequences whose rank it leaves open have that of its data.
+
+    Raises:
+        SerdeError: It is refused.
+    """
+    proto = case.model()
+    shapes = {}
+    given = feeds(proto, case.data()[0][0]) if case.data() else {}
+    for each in proto.graph.input:
+        type_ = each.type.sequence_type.elem_type.tensor_type
+        if each.type.HasField("sequence_type") and not type_.HasField("shape"):
+            shapes[each.name] = ["?"] * np.ndim(given[each.name][0])
+    return serde.to_relay(proto, input_shapes=shapes)
+
+
 def check_import(case: SuiteCase) -> RelayModel:
     """Import a case and compare the interpreter's results with those of the suite.
 
@@ -323,7 +394,7 @@ def check_import(case: SuiteCase) -> RelayModel:
         AssertionError: A result is wrong.
     """
     proto = case.model()
-    model = serde.to_relay(proto)
+    model = imported(case)
     for inputs, outputs in case.data():
         judge(case, outputs, interpret(model, feeds(proto, inputs)))
     return model

@@ -13,8 +13,10 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Expr
+from serde.relay.shapes import is_float, normalize_axis
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_GAMMA = 1.0507009873554804934193349852946
@@ -213,8 +215,12 @@ def import_training_head(ctx: Ctx, data: Expr) -> Expr:
     return data
 
 
+def _on_floats(call: Call) -> bool:
+    return is_float(tensor_type(call.args[0]).dtype)
+
+
 def _declare_activation_export(name: str, act_type: str) -> None:
-    @OPS.exports(name)
+    @OPS.exports(name, when=_on_floats)
     def export_activation(ctx: Out, data: Value) -> Value:
         return ctx.emit("Activation", data, act_type=act_type)
 
@@ -227,19 +233,66 @@ for _relay, _act_type in {
     _declare_activation_export(_relay, _act_type)
 
 
-@OPS.exports("nn.leaky_relu")
+def _slope_fits(call: Call) -> bool:
+    """Whether the slope is one of MXNet's, which are float32."""
+    alpha = call.attrs["alpha"]
+    return tensor_type(call.args[0]).dtype != "float64" or float(np.float32(alpha)) == alpha
+
+
+@OPS.expands("nn.leaky_relu")
+def expand_leaky_relu(data: Expr, *, alpha: float) -> Expr:
+    dtype = tensor_type(data).dtype
+    zero = relay.const(0, dtype)
+    below = relay.multiply(relay.minimum(data, zero), relay.const(alpha, dtype))
+    return relay.add(relay.maximum(data, zero), below)
+
+
+@OPS.exports("nn.leaky_relu", when=_slope_fits)
 def export_leaky_relu(ctx: Out, data: Value, *, alpha: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="leaky", slope=alpha)
 
 
-@OPS.exports("nn.prelu")
+@OPS.expands("nn.relu")
+def expand_relu(data: Expr) -> Expr:
+    """MXNet's Activation takes floats."""
+    return relay.maximum(data, relay.const(0, tensor_type(data).dtype))
+
+
+def _slopes_fit(call: Call) -> bool:
+    rank = tensor_type(call.args[0]).rank
+    return bool(normalize_axis(call.attrs["axis"], rank) == min(1, rank - 1))
+
+
+@OPS.exports("nn.prelu", when=_slopes_fit)
 def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
-    if axis != 1:
-        raise Unsupported(f"slopes along axis {axis}, MXNet has them along axis 1")
     return ctx.emit("LeakyReLU", data, alpha, act_type="prelu")
 
 
-@OPS.exports("serde.elu")
+@OPS.expands("nn.prelu")
+def expand_prelu(data: Expr, alpha: Expr, *, axis: int) -> Expr:
+    """MXNet has the slopes along axis 1."""
+    type_ = tensor_type(data)
+    shape = [1] * type_.rank
+    shape[axis] = -1
+    zero = relay.const(0, type_.dtype)
+    below = relay.multiply(relay.minimum(data, zero), relay.reshape(alpha, shape))
+    return relay.add(relay.maximum(data, zero), below)
+
+
+@OPS.exports("serde.gelu", when=lambda call: call.attrs["approximate"] == "none")
+def export_gelu(ctx: Out, data: Value, *, approximate: str) -> Value:
+    return ctx.emit("LeakyReLU", data, act_type="gelu")
+
+
+@OPS.exports(
+    "serde.selu",
+    when=lambda call: (call.attrs["alpha"], call.attrs["gamma"]) == (SELU_ALPHA, SELU_GAMMA),
+)
+def export_selu(ctx: Out, data: Value, *, alpha: float, gamma: float) -> Value:
+    return ctx.emit("LeakyReLU", data, act_type="selu")
+
+
+@OPS.exports("serde.elu", when=_slope_fits)
 def export_elu(ctx: Out, data: Value, *, alpha: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="elu", slope=alpha)
 

@@ -14,9 +14,11 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 from serde.relay.shapes import normalize_axis
 
 
@@ -216,6 +218,98 @@ def _along(ctx: Out, vector: Value, data: Value, axis: int) -> Value:
     return ctx.reshape(vector, shape)
 
 
+def _affine(
+    ctx: Out, data: Value, gamma: Value, beta: Value, *, center: bool, scale: bool
+) -> tuple[Value, Value]:
+    """Return gamma and beta, ones and zeros for those that do not count."""
+    dtype, length = ctx.type(data).dtype, ctx.static_shape(gamma)
+    return (
+        gamma if scale else ctx.const(np.ones(length, dtype)),
+        beta if center else ctx.const(np.zeros(length, dtype)),
+    )
+
+
+def _channels_second(call: Call) -> bool:
+    return bool(normalize_axis(call.attrs["axis"], tensor_type(call.args[0]).rank) == 1)
+
+
+@OPS.exports("nn.instance_norm", when=_channels_second)
+def export_instance_norm(
+    ctx: Out,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    gamma, beta = _affine(ctx, data, gamma, beta, center=center, scale=scale)
+    return ctx.emit("InstanceNorm", data, gamma, beta, eps=epsilon)
+
+
+@OPS.exports("nn.group_norm", when=_channels_second)
+def export_group_norm(
+    ctx: Out,
+    data: Value,
+    gamma: Value,
+    beta: Value,
+    *,
+    num_groups: int,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+) -> Value:
+    """MXNet 1.x scales and shifts by group; what differs by channel comes behind it."""
+    dtype = ctx.type(data).dtype
+    ones = ctx.const(np.ones(num_groups, dtype))
+    zeros = ctx.const(np.zeros(num_groups, dtype))
+    result = ctx.emit("GroupNorm", data, ones, zeros, num_groups=num_groups, eps=epsilon)
+    if scale:
+        result = ctx.emit("broadcast_mul", result, _along(ctx, gamma, data, 1))
+    if center:
+        result = ctx.emit("broadcast_add", result, _along(ctx, beta, data, 1))
+    return result
+
+
+@OPS.exports("nn.lrn", when=_channels_second)
+def export_lrn(
+    ctx: Out, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> Value:
+    return ctx.emit("LRN", data, nsize=size, knorm=bias, alpha=alpha, beta=beta)
+
+
+def _declare_moved(name: str) -> None:
+    @OPS.expands(name)
+    def expand_moved(data: Expr, *others: Expr, axis: int, **attrs: AnyValue) -> Expr:
+        """The axis of channels is moved behind the batch axis, and back."""
+        rank = tensor_type(data).rank
+        axis = normalize_axis(axis, rank)
+        order = [place for place in range(rank) if place != axis]
+        order.insert(1, axis)
+        if sorted(order) != list(range(rank)) or axis == 0:
+            raise Unsupported(f"channels along axis {axis}")
+        result = call(name, relay.transpose(data, order), *others, axis=1, **attrs)
+        return relay.transpose(result, [order.index(place) for place in range(rank)])
+
+
+for _name in ("nn.instance_norm", "nn.group_norm", "nn.lrn"):
+    _declare_moved(_name)
+
+
+@OPS.expands("nn.l2_normalize")
+def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Expr:
+    """MXNet's L2Normalization adds `eps` to the sum of squares; Relay takes the greater."""
+    total = relay.multiply(data, data)
+    rank = tensor_type(data).rank
+    axes = axis or tuple(range(rank))
+    total = relay.sum(total, axis=axes, keepdims=True)
+    least = relay.const(eps, tensor_type(data).dtype)
+    return relay.divide(data, relay.sqrt(relay.maximum(total, least)))
+
+
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
     ctx: Out,
@@ -228,9 +322,7 @@ def export_layer_norm(
     center: bool,
     scale: bool,
 ) -> Value:
-    dtype, length = ctx.type(gamma).dtype, ctx.static_shape(gamma)
-    gamma = gamma if scale else ctx.const(np.ones(length, dtype))
-    beta = beta if center else ctx.const(np.zeros(length, dtype))
+    gamma, beta = _affine(ctx, data, gamma, beta, center=center, scale=scale)
     return ctx.emit("LayerNorm", data, gamma, beta, axis=axis, eps=epsilon)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any as AnyValue
 from typing import Literal
+
+import numpy as np
 
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
@@ -14,9 +18,12 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
+from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import split_padding
+from serde.relay.expr import Call, Expr
+from serde.relay.op.pool.reduction import lowest
+from serde.relay.shapes import is_float, split_padding
+from serde.relay.types import TensorType
 
 PoolType = Literal["max", "avg", "sum", "lp"]
 
@@ -190,6 +197,24 @@ def import_adaptive_avg_pooling(ctx: Ctx, data: Expr, *, output_size: tuple[int,
     return relay.nn.adaptive_avg_pool2d(data, output_size=(height, width))
 
 
+def _fits(call: Call) -> bool:
+    """Whether MXNet has a window: the same on both sides, without gaps, on floats."""
+    attrs, data = call.attrs, tensor_type(call.args[0])
+    wanted = LAYOUTS[data.rank - 2, None][0]
+    before, after = split_padding(attrs["padding"], data.rank - 2)
+    past = attrs["ceil_mode"] and attrs.get("count_include_pad", False)
+    spare = [stride - 1 if attrs["ceil_mode"] else 0 for stride in attrs["strides"]]
+    return (
+        attrs["layout"] == wanted
+        and attrs["out_layout"] in ("", wanted)
+        and data.dtype in FLOATS
+        and bool(before == after)
+        and all(each == 1 for each in attrs["dilation"])
+        and all(map(operator.lt, map(operator.add, before, spare), attrs["pool_size"]))
+        and not past
+    )
+
+
 def _pool_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
     def export_pool(
         ctx: Out,
@@ -205,23 +230,13 @@ def _pool_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
         count_include_pad: bool = False,
     ) -> Value:
         """MXNet pads both sides alike, counts padding by default and has no dilation."""
-        ndim = ctx.type(data).rank - 2
-        if layout != LAYOUTS[ndim, None][0] or out_layout not in ("", layout):
-            raise Unsupported(f"layout {layout}")
-        if any(each != 1 for each in dilation):
-            raise Unsupported(f"dilation {dilation}")
-        before, after = split_padding(padding, ndim)
-        if before != after:
-            raise Unsupported(f"uneven padding {padding}")
-        if ceil_mode and pool_type == "avg" and count_include_pad and any(before):
-            raise Unsupported("a padded average that may reach past the padding")
         return ctx.emit(
             "Pooling",
             data,
             kernel=pool_size,
             pool_type=pool_type,
             stride=strides,
-            pad=before,
+            pad=split_padding(padding, len(pool_size))[0],
             pooling_convention="full" if ceil_mode else "valid",
             count_include_pad=count_include_pad if pool_type == "avg" else None,
         )
@@ -229,34 +244,214 @@ def _pool_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
     return export_pool
 
 
+def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
+    def expand_pool(data: Expr, *, layout: str, out_layout: str, **attrs: AnyValue) -> Expr:
+        """Padding goes in front of the window, and what rounding up adds with it."""
+        dtype = tensor_type(data).dtype
+        wanted = LAYOUTS[len(attrs["pool_size"]), None][0]
+        window = _Explicit(arranged(data, layout, wanted), **attrs)
+        result = window.greatest() if pool_type == "max" else window.mean()
+        return arranged(converted(result, dtype), wanted, out_layout or layout)
+
+    return expand_pool
+
+
 for _ndim in (1, 2, 3):
-    OPS.exports(f"nn.max_pool{_ndim}d")(_pool_export("max"))
-    OPS.exports(f"nn.avg_pool{_ndim}d")(_pool_export("avg"))
+    OPS.exports(f"nn.max_pool{_ndim}d", when=_fits)(_pool_export("max"))
+    OPS.exports(f"nn.avg_pool{_ndim}d", when=_fits)(_pool_export("avg"))
+    OPS.expands(f"nn.max_pool{_ndim}d")(_pool_expansion("max"))
+    OPS.expands(f"nn.avg_pool{_ndim}d")(_pool_expansion("avg"))
+
+
+class _Explicit:
+    """A window over data that is padded beforehand, with channels behind the batch axis."""
+
+    def __init__(
+        self,
+        data: Expr,
+        *,
+        pool_size: Sequence[int],
+        strides: Sequence[int],
+        dilation: Sequence[int],
+        padding: Sequence[int],
+        ceil_mode: bool,
+        count_include_pad: bool = False,
+    ) -> None:
+        self.data = data
+        self.size = tuple(pool_size)
+        self.strides = tuple(strides)
+        self.dilation = tuple(dilation)
+        self.count_include_pad = count_include_pad
+        before, after = split_padding(tuple(padding), len(pool_size))
+        spare = [stride - 1 if ceil_mode else 0 for stride in strides]
+        ends = [last + more for last, more in zip(after, spare, strict=True)]
+        self.sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
+
+    def greatest(self) -> Expr:
+        """Return the maximum; padding is the least finite value, as in TVM."""
+        dtype = np.dtype(tensor_type(self.data).dtype)
+        if dtype.name in ("int64", "bool"):
+            return self._combined(self._padded(self.data, lowest(dtype)), relay.maximum)
+        wide = dtype.name if dtype.name in FLOATS else _WIDER.get(dtype.name, "float64")
+        data = self._padded(converted(self.data, wide), lowest(dtype))
+        if any(each != 1 for each in self.dilation):
+            return self._combined(data, relay.maximum)
+        return self._pooled("max", data)
+
+    def mean(self) -> Expr:
+        """Return the mean of all taps, or of those inside the data; of integers towards zero."""
+        dtype = tensor_type(self.data).dtype
+        wide = "float32" if dtype in ("float16", "float32") else "float64"
+        data = self._padded(converted(self.data, wide), 0)
+        if not is_float(dtype) or any(each != 1 for each in self.dilation):
+            mean = relay.divide(self._combined(data, relay.add), self._count(wide))
+            return mean if is_float(dtype) else relay.trunc(mean)
+        mean = self._pooled("avg", data)
+        if self.count_include_pad or not any(map(any, self.sides)):
+            return mean
+        inside = self._pooled("avg", self._padded(converted(_ones(self.data), wide), 0))
+        return relay.divide(mean, relay.maximum(inside, relay.const(_LEAST, wide)))
+
+    def _count(self, dtype: str) -> Expr:
+        """Return how many taps of a window count."""
+        if self.count_include_pad:
+            return relay.const(prod(self.size), dtype)
+        inside = self._padded(converted(_ones(self.data), dtype), 0)
+        return relay.maximum(self._combined(inside, relay.add), relay.const(1, dtype))
+
+    def _padded(self, data: Expr, value: AnyValue) -> Expr:
+        if not any(map(any, self.sides)):
+            return data
+        return relay.nn.pad(data, self.sides, relay.const(value, tensor_type(data).dtype))
+
+    def _pooled(self, pool_type: str, data: Expr) -> Expr:
+        ndim = len(self.size)
+        build = getattr(relay.nn, f"{pool_type}_pool{ndim}d")
+        attrs = {"count_include_pad": True} if pool_type == "avg" else {}
+        layout = LAYOUTS[ndim, None][0]
+        return build(data, self.size, self.strides, padding=(0,) * ndim, layout=layout, **attrs)
+
+    def _combined(self, data: Expr, combine: Callable[[Expr, Expr], Expr]) -> Expr:
+        """Combine the taps of every window, one axis at a time."""
+        spans = zip(self.size, self.strides, self.dilation, strict=True)
+        for axis, (size, stride, dilation) in enumerate(spans, start=2):
+            (length,) = fixed_shape(data, [axis])
+            reach = (length - (size - 1) * dilation - 1) // stride * stride + 1
+            taps = [
+                relay.strided_slice(data, [tap], [tap + reach], [stride], axes=[axis])
+                for tap in range(0, size * dilation, dilation)
+            ]
+            data = reduce(combine, taps)
+        return data
+
+
+def _ones(data: Expr) -> Expr:
+    """Return ones where `data` are; for one image and channel if its lengths are fixed."""
+    type_ = tensor_type(data)
+    lengths = TensorType(type_.shape[2:], type_.dtype).concrete_shape
+    if lengths is None:
+        return relay.ones_like(data)
+    return relay.const(np.ones((1, 1, *lengths), type_.dtype))
+
+
+_MOST_PARTS = 1024
+"""Parts that overlap are written one by one."""
+
+_WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}
+"""The narrowest dtype of MXNet's windows that holds all values of one; float64 otherwise."""
+
+_LEAST = 2.0**-60
+"""Less than the share of one element in any window."""
 
 
 def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
     def export_global_pool(ctx: Out, data: Value, *, layout: str, out_layout: str) -> Value:
-        if layout != "NCHW" or out_layout not in ("", layout):
-            raise Unsupported(f"layout {layout}")
         return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
 
     return export_global_pool
 
 
-OPS.exports("nn.global_max_pool2d")(_global_export("max"))
-OPS.exports("nn.global_avg_pool2d")(_global_export("avg"))
+def _image(call: Call) -> bool:
+    """Whether the data are images with channels behind the batch axis, in floats."""
+    attrs = call.attrs
+    plain = attrs["layout"] == "NCHW" and attrs["out_layout"] in ("", "NCHW")
+    return plain and tensor_type(call.args[0]).dtype in FLOATS
 
 
-@OPS.exports("nn.adaptive_avg_pool2d")
+def _global_expansion(reduction: str) -> Callable[..., Expr]:
+    def expand_global_pool(data: Expr, *, layout: str, out_layout: str) -> Expr:
+        axes = tuple(layout.index(letter) for letter in "HW")
+        result = getattr(relay, reduction)(data, axis=axes, keepdims=True)
+        return arranged(result, layout, out_layout or layout)
+
+    return expand_global_pool
+
+
+for _kind, _reduction in (("max", "max"), ("avg", "mean")):
+    OPS.exports(f"nn.global_{_kind}_pool2d", when=_image)(
+        _global_export("max" if _kind == "max" else "avg")
+    )
+    OPS.expands(f"nn.global_{_kind}_pool2d")(_global_expansion(_reduction))
+
+
+@OPS.exports(
+    "nn.adaptive_avg_pool2d",
+    when=lambda call: _image(call) and len(call.attrs["output_size"]) > 0,
+)
 def export_adaptive_avg_pool(
     ctx: Out,
     data: Value,
     *,
-    output_size: AnyValue,
+    output_size: tuple[int, ...],
     layout: str,
     out_layout: str,
 ) -> Value:
-    if layout != "NCHW" or out_layout not in ("", layout):
-        raise Unsupported(f"layout {layout}")
-    lengths = ctx.result_type().shape[2:]
-    return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=lengths)
+    return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])
+
+
+def _adaptive_expansion(pool_type: Literal["max", "avg"], ndim: int) -> Callable[..., Expr]:
+    def expand_adaptive_pool(
+        data: Expr, *, output_size: tuple[int, ...], layout: str, out_layout: str
+    ) -> Expr:
+        """One axis after the other; parts of one length are windows of a pooling."""
+        dtype, wanted = tensor_type(data).dtype, LAYOUTS[ndim, None][0]
+        if pool_type == "avg" and not is_float(dtype):
+            raise Unsupported(f"a mean over parts of {dtype}")
+        result = arranged(data, layout, wanted)
+        counts = output_size * ndim if len(output_size) == 1 else output_size
+        axes = range(2, 2 + len(counts))
+        if tuple(counts) == (1,) * ndim:
+            build = relay.max if pool_type == "max" else relay.mean
+            result = build(result, axis=tuple(axes), keepdims=True)
+            return arranged(result, wanted, out_layout or layout)
+        lengths = fixed_shape(result, axes)
+        pairs = list(zip(lengths, counts, strict=True))
+        if pairs and all(length % count == 0 for length, count in pairs):
+            step = tuple(length // count for length, count in pairs)
+            build = getattr(relay.nn, f"{pool_type}_pool{ndim}d")
+            result = build(result, step, step, padding=(0,) * ndim, layout=wanted)
+            return arranged(result, wanted, out_layout or layout)
+        for axis, (length, count) in zip(axes, pairs, strict=True):
+            if length != count:
+                result = _parts(result, axis, length, count, pool_type)
+        return arranged(result, wanted, out_layout or layout)
+
+    return expand_adaptive_pool
+
+
+def _parts(data: Expr, axis: int, length: int, count: int, pool_type: str) -> Expr:
+    """Return what a part of an axis comes to, for each of as many parts; they may overlap."""
+    if count > _MOST_PARTS:
+        raise Unsupported(f"{count} parts of an axis of {length} are too many to write")
+    build = relay.max if pool_type == "max" else relay.mean
+    places = []
+    for index in range(count):
+        begin, end = index * length // count, -(-(index + 1) * length // count)
+        part = relay.strided_slice(data, [begin], [end], [1], axes=[axis])
+        places.append(build(part, axis=(axis,), keepdims=True))
+    return relay.concatenate(places, axis=axis)
+
+
+for _ndim in (1, 2, 3):
+    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(_adaptive_expansion("max", _ndim))
+    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(_adaptive_expansion("avg", _ndim))

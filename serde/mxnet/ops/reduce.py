@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from math import prod
 from typing import Any as AnyValue
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.shapes import normalize_axes
+from serde.relay.types import TensorType
 
 FLOAT32 = np.dtype("float32")
 
@@ -95,17 +99,261 @@ def _declare_reduction_export(name: str) -> None:
     def export_reduction(
         ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
     ) -> Value:
-        rank = ctx.type(data).rank
-        axes = reduced_axes(rank, axis, exclude)
-        if axis == () and not exclude:
+        """MXNet adds up float16 in float16."""
+        type_ = ctx.type(data)
+        axes = reduced_axes(type_.rank, axis, exclude)
+        if type_.rank == 0 or not axes or (axis == () and not exclude):
             return data
-        if rank == 0:
-            return data
-        if len(axes) == rank and not keepdims and ctx.np_shape:
-            kept = ctx.emit(name, data, axis=axes, keepdims=True)
-            return ctx.emit("_npx_reshape", kept, newshape=())
-        return ctx.emit(name, data, axis=axes, keepdims=keepdims)
+        if type_.dtype == "float16" and name in ("sum", "mean", "prod"):
+            build = getattr(relay, name)
+            return ctx.spell(
+                lambda x: relay.cast(build(relay.cast(x, FLOAT32), axes, keepdims), "float16"), data
+            )
+        return _reduced(ctx, name, data, axes, keepdims)
+
+
+def _reduced(ctx: Out, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool) -> Value:
+    """Emit a reduction; one of all axes to a scalar keeps them first."""
+    result = ctx.result_type()
+    if result.shape or not ctx.np_shape:
+        return ctx.emit(op, data, axis=axes, keepdims=keepdims)
+    kept = ctx.emit(op, data, axis=axes, keepdims=True)
+    return ctx.reshape(replace(kept, type=TensorType((1,), result.dtype)), ())
 
 
 for _name in ("sum", "mean", "max", "min", "prod"):
     _declare_reduction_export(_name)
+
+
+def _declare_truth_export(name: str, target: str) -> None:
+    @OPS.exports(name)
+    def export_truth(ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+        build = getattr(relay, target)
+
+        def spelled(x: Expr) -> Expr:
+            return relay.cast(build(relay.cast(x, "uint8"), axis, keepdims, exclude), "bool")
+
+        return ctx.spell(spelled, data)
+
+
+_declare_truth_export("all", "min")
+_declare_truth_export("any", "max")
+
+
+@OPS.exports("variance")
+def export_variance(
+    ctx: Out,
+    data: Value,
+    mean: Value,
+    *,
+    axis: Axes,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Value:
+    type_ = ctx.type(data)
+    axes = reduced_axes(type_.rank, axis, exclude)
+    wide = "float32" if type_.dtype == "float16" else type_.dtype
+    count = prod(ctx.static_lengths(data, axes)) - int(unbiased) if unbiased else None
+
+    def spelled(x: Expr, center: Expr) -> Expr:
+        distance = relay.subtract(relay.cast(x, wide), relay.cast(center, wide))
+        squares = relay.multiply(distance, distance)
+        if count is None:
+            return relay.cast(relay.mean(squares, axes, keepdims), type_.dtype)
+        total = relay.sum(squares, axes, keepdims)
+        return relay.cast(relay.divide(total, relay.const(float(count), wide)), type_.dtype)
+
+    return ctx.spell(spelled, data, mean)
+
+
+EXACT = 2**24
+"""Up to here float32 counts every integer."""
+
+
+def _declare_arg_export(name: str) -> None:
+    @OPS.exports(name)
+    def export_arg(
+        ctx: Out,
+        data: Value,
+        *,
+        axis: Axes,
+        keepdims: bool,
+        select_last_index: bool,
+        exclude: bool,
+    ) -> Value:
+        """MXNet finds the first along one axis, and tells where in the dtype of the data."""
+        rank = ctx.type(data).rank
+        axes = reduced_axes(rank, axis, exclude)
+        if len(axes) != 1 or select_last_index:
+            places = tuple(sorted(axes))
+            return ctx.spell(
+                lambda x: _arg_of_rows(name, x, places, keepdims, select_last_index), data
+            )
+        length = ctx.type(data).shape[axes[0]]
+        if not isinstance(length, int) or length > EXACT:
+            wide = ctx.emit_bytes(f"_npi_{name}", data, axis=axes[0], keepdims=True)
+            kept = tuple(1 if i == axes[0] else n for i, n in enumerate(ctx.type(data).shape))
+            whole = ctx.cast(replace(wide, type=TensorType(kept, "int64")), "int32")
+            return ctx.reshape(whole, ctx.result_type().shape)
+        if ctx.type(data).dtype in ("float16", "uint8", "int8", "bool"):
+            data = ctx.cast(data, "float32")
+        return ctx.emit("Cast", _reduced(ctx, name, data, axes[0], keepdims), dtype="int32")
+
+
+def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, last: bool) -> Expr:
+    """Return the index in what the axes hold together, the last of several if asked."""
+    shape = data.checked_type.shape  # type: ignore[union-attr]
+    kept = [i for i in range(len(shape)) if i not in axes]
+    if len(kept) + len(axes) > 1:
+        data = relay.transpose(data, [*kept, *axes])
+    rows = relay.reshape(data, [*(shape[i] for i in kept), -1])
+    if last:
+        rows = relay.reverse(rows, -1)
+    index = getattr(relay, name)(rows, axis=(len(kept),))
+    if last:
+        length = rows.checked_type.shape[-1]
+        if not isinstance(length, int):
+            raise Unsupported(f"the last index along an axis of length {length}")
+        index = relay.subtract(relay.const(length - 1, "int32"), index)
+    if not keepdims:
+        return index
+    return relay.reshape(index, [1 if i in axes else n for i, n in enumerate(shape)])
+
+
+for _name in ("argmax", "argmin"):
+    _declare_arg_export(_name)
+
+
+def _shifted(data: Expr, axis: int, places: int, value: float) -> Expr:
+    """Return `data` moved `places` along an axis, the first of it filled."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    first = relay.strided_slice(data, [0], [places], [1], axes=[axis])
+    fill = relay.full_like(first, relay.const(value, type_.dtype))
+    rest = relay.strided_slice(data, [0], [-places], [1], axes=[axis])
+    return relay.concatenate([fill, rest], axis)
+
+
+def _running(
+    ctx: Out,
+    data: Value,
+    axis: int | None,
+    dtype: np.dtype[AnyValue] | None,
+    exclusive: bool,
+    scan: Callable[[Expr, int], Expr],
+    identity: float,
+) -> Value:
+    """Spell a running total out: float16 in float32, an exclusive one of shifted data."""
+    result = ctx.result_type().dtype
+    wide = "float32" if result == "float16" else result
+    along = 0 if axis is None else axis % ctx.type(data).rank
+    length = ctx.result_type().shape[along]
+
+    def spelled(x: Expr) -> Expr:
+        moved = relay.cast(relay.reshape(x, (-1,)) if axis is None else x, wide)
+        if exclusive and length == 1:
+            return relay.full_like(relay.cast(moved, result), relay.const(identity, result))
+        if exclusive:
+            moved = _shifted(moved, along, 1, identity)
+        return relay.cast(scan(moved, along), result)
+
+    return ctx.spell(spelled, data)
+
+
+@OPS.exports("cumsum")
+def export_cumsum(
+    ctx: Out,
+    data: Value,
+    *,
+    axis: int | None,
+    dtype: np.dtype[AnyValue] | None,
+    exclusive: bool,
+) -> Value:
+    type_, result = ctx.type(data), ctx.result_type()
+    narrow = result.dtype in ("float16", "bool") or type_.dtype != result.dtype
+    if axis is None or exclusive or narrow:
+        return _running(
+            ctx, data, axis, dtype, exclusive, lambda x, along: relay.cumsum(x, axis=along), 0.0
+        )
+    return ctx.emit("_np_cumsum", data, axis=axis % type_.rank)
+
+
+def _doubled(data: Expr, axis: int) -> Expr:
+    """Return running products by multiplying what is 1, 2, 4... places apart."""
+    type_ = data.checked_type
+    length = type_.shape[axis] if isinstance(type_, TensorType) else None
+    if not isinstance(length, int):
+        raise Unsupported(f"running products along an axis of length {length}")
+    places = 1
+    while places < length:
+        data = relay.multiply(data, _shifted(data, axis, places, 1.0))
+        places *= 2
+    return data
+
+
+@OPS.exports("cumprod")
+def export_cumprod(
+    ctx: Out,
+    data: Value,
+    *,
+    axis: int | None,
+    dtype: np.dtype[AnyValue] | None,
+    exclusive: bool,
+) -> Value:
+    return _running(ctx, data, axis, dtype, exclusive, _doubled, 1.0)
+
+
+@OPS.imports("_np_cumsum")
+def import_cumsum(
+    ctx: Ctx,
+    a: Expr,
+    *,
+    axis: int | None = None,
+    dtype: np.dtype[AnyValue] | None = None,
+) -> Expr:
+    return relay.cumsum(a, axis=axis, dtype=dtype)
+
+
+def _declare_arg_import(name: str) -> None:
+    @OPS.imports(f"_npi_{name}")
+    def import_arg(
+        ctx: Ctx, data: Expr, *, axis: int | None = None, keepdims: bool = False
+    ) -> Expr:
+        return relay.cast(getattr(relay, name)(data, axis=axis, keepdims=keepdims), "int64")
+
+
+for _name in ("argmax", "argmin"):
+    _declare_arg_import(_name)
+
+
+@OPS.exports("nn.nll_loss")
+def export_nll_loss(
+    ctx: Out,
+    predictions: Value,
+    targets: Value,
+    weights: Value,
+    *,
+    reduction: Literal["mean", "sum", "none"],
+    ignore_index: int,
+) -> Value:
+    """Sums run in float64."""
+    kind, dtype = ctx.type(targets).dtype, ctx.type(predictions).dtype
+    axis = min(1, ctx.type(targets).rank)
+
+    def spelled(scores: Expr, labels: Expr, factors: Expr) -> Expr:
+        kept = relay.not_equal(labels, relay.const(ignore_index, kind))
+        classes = relay.where(kept, labels, relay.const(0, kind))
+        found = relay.gather(scores, axis, relay.expand_dims(classes, axis))
+        found = relay.cast(relay.squeeze(found, (axis,)), "float64")
+        chosen = relay.cast(relay.take(factors, classes, axis=0, mode="clip"), "float64")
+        chosen = relay.where(kept, chosen, relay.const(0.0, "float64"))
+        losses = relay.multiply(relay.negative(found), chosen)
+        if reduction != "none":
+            losses = relay.sum(losses)
+        if reduction == "mean":
+            losses = relay.divide(losses, relay.sum(chosen))
+        return relay.cast(losses, dtype)
+
+    return ctx.spell(spelled, predictions, targets, weights)

@@ -14,12 +14,14 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.interface import declared_shape
+from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any
 from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.op.control.body import join, results, tensors
 from serde.relay.registry import call
 from serde.relay.transform.infer_type import infer_if
-from serde.relay.types import TensorType, TupleType
+from serde.relay.types import SequenceType, TensorType, TupleType
 
 
 @OPS.exports("serde.loop")
@@ -130,11 +132,13 @@ def import_if(
         return ctx.subgraph(taken, label="then" if known.item() else "else")
     scalar = relay.reshape(cond, newshape=()) if ctx.type(cond).rank else cond
     branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
+    optional = [all(map(ctx.is_optional, pair)) for pair in zip(*branches, strict=False)]
     single = all(len(branch) == 1 for branch in branches)
     yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
     node = If(scalar, yes, no)
     node.type = infer_if(node)
-    return [node] if single else [TupleGetItem(node, index) for index in range(len(branches[0]))]
+    found = [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
+    return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
 
 
 def _scalar(ctx: ImportCtx, x: Expr) -> Expr:
@@ -153,7 +157,8 @@ def import_loop(
     count = len(v_initial)
     if len(body.input) != 2 + count or len(body.output) < 1 + count:
         raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
-    types: list[ValueType] = [ctx.type(each) for each in v_initial]
+    v_initial = _with_elements(ctx, v_initial, body)
+    types = [_state_type(ctx, each) for each in v_initial]
     limit = None if m is None else ctx.fold(_scalar(ctx, m))
     going = None if cond is None else ctx.fold(_scalar(ctx, cond))
     while True:
@@ -173,6 +178,34 @@ def import_loop(
         types = joined
     found = call("serde.loop", limit, going, v_initial, tuple(captures), body=function)
     return [TupleGetItem(found, index) for index in range(len(body.output) - 1)]
+
+
+def _state_type(ctx: ImportCtx, x: Expr) -> ValueType:
+    return x.type if isinstance(x.type, SequenceType) else ctx.type(x)
+
+
+def _with_elements(
+    ctx: ImportCtx, given: tuple[Expr, ...], body: onnx.GraphProto
+) -> tuple[Expr, ...]:
+    """Return states, of which sequences that begin empty have the elements that the body adds."""
+    if not any(map(is_empty, given)):
+        return given
+    number = Var(body.input[0].name, TensorType((), "int64"))
+    states = [
+        each if is_empty(each) else Var(f"state{i}", _state_type(ctx, each))
+        for i, each in enumerate(given)
+    ]
+    first = [_as_declared(body.input[0], number), _as_declared(body.input[1], relay.const(True))]
+    params = [number, *(each for each in states if isinstance(each, Var))]
+    function, _ = ctx.closure(body, params, [*first, *states], label="body")
+    found = []
+    for each, type_ in zip(given, results(function)[1:], strict=False):
+        if is_empty(each) and isinstance(type_, SequenceType):
+            element = type_.element
+            shape = tuple(dim if isinstance(dim, int) else Any() for dim in element.shape)
+            each = call("serde.sequence_empty", shape=shape, dtype=element.dtype)
+        found.append(each)
+    return tuple(found)
 
 
 def _as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:

@@ -9,7 +9,7 @@ from serde.relay.expr import Call, Expr, Function
 from serde.relay.registry import OpDef, call
 from serde.relay.shapes import normalize_axis
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.op_pattern import PATTERNS, OpPattern
+from serde.relay.transform.op_pattern import OpPattern, pattern_of
 from serde.relay.types import TensorType
 from serde.relay.visit import children, post_order, rewrite
 from serde.weights import numpy_dtype
@@ -57,7 +57,7 @@ def _copy(node: Call) -> Call:
 
 
 def _spreads(node: Call) -> bool:
-    return isinstance(node.op, OpDef) and PATTERNS[node.op.name] <= OpPattern.BROADCAST
+    return isinstance(node.op, OpDef) and pattern_of(node.op.name) <= OpPattern.BROADCAST
 
 
 def _shared_casts(function: Function) -> set[Expr]:

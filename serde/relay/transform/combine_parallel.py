@@ -13,7 +13,7 @@ from serde.relay.registry import OpDef, call
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import replace_nodes
 from serde.relay.transform.cse import exact_key
-from serde.relay.transform.op_pattern import PATTERNS, OpPattern
+from serde.relay.transform.op_pattern import OpPattern, pattern_of
 from serde.relay.types import TensorType, accepts
 from serde.relay.visit import children, post_order
 
@@ -181,7 +181,7 @@ def _name(node: Expr) -> str:
 
 def _kind(user: Call, end: Expr) -> Hashable | None:
     name = _name(user)
-    if not name or PATTERNS[name] > OpPattern.BROADCAST or _rank(user) != _rank(end):
+    if not name or pattern_of(name) > OpPattern.BROADCAST or _rank(user) != _rank(end):
         return None
     attrs = tuple((key, exact_key(value)) for key, value in user.attrs.items())
     return (name, user.args.index(end), attrs)

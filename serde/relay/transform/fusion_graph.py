@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
 from serde.relay.registry import OpDef
-from serde.relay.transform.op_pattern import PATTERNS, OpPattern
+from serde.relay.transform.op_pattern import OpPattern, pattern_of
 from serde.relay.types import TensorType, TupleType
 from serde.relay.visit import children
 
@@ -103,7 +103,7 @@ class FusionGraph:
     def _enter_call(self, place: int, node: Call) -> None:
         pattern = OpPattern.OPAQUE
         if isinstance(node.op, OpDef):
-            pattern = OpPattern.OPAQUE if _depends_on_data(node) else PATTERNS[node.op.name]
+            pattern = OpPattern.OPAQUE if _depends_on_data(node) else pattern_of(node.op.name)
         self.patterns[place] = pattern
         for child in children(node):
             same = pattern is OpPattern.BROADCAST and _same_shape(node, child)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar
 
-from serde.errors import TypeInferenceError
+from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.expr import Call, Expr, Function, Span, Tuple, astuple
 from serde.relay.registry import OpDef
 from serde.relay.transform.base import FunctionPass
@@ -17,18 +17,25 @@ from serde.relay.visit import children, rewrite
 __all__ = ["Legalize", "decompose"]
 
 
+def _no_expansion(_name: str) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Legalize(FunctionPass):
-    """Replace calls of extension operators by their decomposition, until the target has all.
+    """Replace calls of operators by what they are made of, until the target has all.
 
     Args:
-        supported: What the target has: a function of the call, or operator names. Operators
-            of Relay itself have no decomposition and stay.
+        supported: What the target has: a function of the call, or operator names.
+        expansion: Gives what a target makes an operator of, by the operator's name. It takes
+            precedence over the operator's own decomposition, which only extension operators
+            have; a call that it raises :class:`~serde.errors.Unsupported` for stays.
     """
 
     name: ClassVar[str] = "Legalize"
 
     supported: Callable[[Call], bool] | Collection[str]
+    expansion: Callable[[str], Callable[..., AnyValue] | None] = _no_expansion
 
     def transform(self, function: Function) -> Function:
         """Decompose bottom-up, and what comes out of it again."""
@@ -38,12 +45,17 @@ class Legalize(FunctionPass):
     def _legal(self, node: Expr) -> Expr:
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             return node
-        if node.op.decompose is None or self._has(node):
+        body = self.expansion(node.op.name) or node.op.decompose
+        if body is None or self._has(node):
             return node
         memo: dict[Expr, Expr] = {argument: argument for argument in node.args}
         for argument in node.args:
             memo.update({child: child for child in children(argument)})
-        return rewrite(decompose(node), lambda _node, new: self._legal(new), memo)
+        try:
+            parts = decompose(node, body)
+        except Unsupported:
+            return node
+        return rewrite(parts, lambda _node, new: self._legal(new), memo)
 
     def _has(self, node: Call) -> bool:
         if callable(self.supported):
@@ -51,17 +63,23 @@ class Legalize(FunctionPass):
         return isinstance(node.op, OpDef) and node.op.name in self.supported
 
 
-def decompose(node: Call) -> Expr:
-    """Return the body of an extension operator's call in terms of other operators.
+def decompose(node: Call, body: Callable[..., AnyValue] | None = None) -> Expr:
+    """Return what a call is made of in terms of other operators.
 
     An absent operand is handed on as None, a tuple operand as a tuple of expressions. The
     calls that come out have the span of `node`.
+
+    Args:
+        node: The call.
+        body: What makes it, of operands and attributes; the operator's own if left out.
 
     Raises:
         TypeInferenceError: There is no decomposition, or it has another type.
     """
     definition = node.op
-    if not isinstance(definition, OpDef) or definition.decompose is None:
+    if isinstance(definition, OpDef):
+        body = body or definition.decompose
+    if not isinstance(definition, OpDef) or body is None:
         raise TypeInferenceError(f"{node!r} has no decomposition")
     operands: list[AnyValue] = []
     for operand, argument in zip(definition.operands, node.args, strict=True):
@@ -71,7 +89,7 @@ def decompose(node: Call) -> Expr:
             operands.append(argument.fields)
         else:
             operands.append(None)
-    result = astuple(definition.decompose(*operands, **node.attrs))
+    result = astuple(body(*operands, **node.attrs))
     if node.type is not None and result.type is not None and not accepts(node.type, result.type):
         raise TypeInferenceError(
             f"{definition.name}: expected a decomposition of {node.type!r}, found {result.type!r}"

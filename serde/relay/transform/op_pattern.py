@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-__all__ = ["PATTERNS", "OpPattern"]
+__all__ = ["PATTERNS", "OpPattern", "pattern_of"]
 
 
 class OpPattern(IntEnum):
@@ -84,15 +84,13 @@ _OPERATORS = {
         searchsorted shape_of sliding_window sort sparse_fill_empty_rows sparse_to_dense stft topk
         unique vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior
         vision.multibox_transform_loc vision.non_max_suppression vision.proposal
-        vision.regular_non_max_suppression
-        serde.attention serde.bernoulli serde.compress serde.cumprod serde.cumsum
-        serde.dequantize_linear serde.dft
-        serde.dynamic_quantize_linear serde.gru serde.hardmax serde.layer_norm serde.logsumexp
-        serde.loop serde.lp_normalization serde.lstm serde.mean_variance_normalization
-        serde.multinomial serde.non_max_suppression serde.nonzero serde.quantize_linear
-        serde.random_normal serde.random_uniform serde.rms_norm serde.rnn serde.scan
-        serde.softmax_cross_entropy_loss serde.unique""",
+        vision.regular_non_max_suppression""",
 }
 
 PATTERNS = {name: kind for kind, names in _OPERATORS.items() for name in names.split()}
-"""The pattern of each operator, by name."""
+"""Patterns by operator: all of Relay's own, and extension operators that are not opaque."""
+
+
+def pattern_of(name: str) -> OpPattern:
+    """Return the pattern of an operator; an extension operator is opaque unless said otherwise."""
+    return PATTERNS.get(name, OpPattern.OPAQUE)

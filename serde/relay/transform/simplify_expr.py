@@ -75,10 +75,11 @@ def _reshape(node: Call) -> Expr:
     type_ = node.type
     if not isinstance(below, Call) or not isinstance(type_, TensorType):
         return node
+    known = not any(isinstance(dim, Any) for dim in type_.shape)
+    if known and below.args[0].type == type_:
+        return below.args[0]
     if type_.concrete_shape is None or 0 in type_.concrete_shape:
         return node
-    if below.args[0].type == type_:
-        return below.args[0]
     return call("reshape", below.args[0], newshape=type_.concrete_shape, span=node.span)
 
 
@@ -115,8 +116,41 @@ def _strided_slice(node: Call) -> Expr:
 
 
 def _concatenate(node: Call) -> Expr:
+    """Slices that follow one another and are all of a tensor are that tensor."""
     fields = node.args[0]
-    return fields.fields[0] if isinstance(fields, Tuple) and len(fields.fields) == 1 else node
+    if not isinstance(fields, Tuple):
+        return node
+    if len(fields.fields) == 1:
+        return fields.fields[0]
+    first = fields.fields[0]
+    source = first.args[0] if isinstance(first, Call) and first.args else first
+    if not isinstance(node.type, TensorType) or source.type != node.type:
+        return node
+    axis = node.attrs["axis"] % node.type.rank
+    at = 0
+    for field in fields.fields:
+        length = _sliced(field, source, axis, at)
+        if length is None:
+            return node
+        at += length
+    return source if at == node.type.shape[axis] else node
+
+
+def _sliced(field: Expr, source: Expr, axis: int, begin: int) -> int | None:
+    """Return how many elements a slice takes from `begin` of one axis; None if it is none."""
+    if not _is(field, "strided_slice") or not isinstance(field, Call):
+        return None
+    attrs, type_ = field.attrs, field.type
+    if field.args[0] is not source or not isinstance(type_, TensorType):
+        return None
+    axes = attrs["axes"]
+    steps = attrs["strides"] or (1,)
+    if axes is None or tuple(each % type_.rank for each in axes) != (axis,):
+        return None
+    if attrs["begin"] != (begin,) or attrs["slice_mode"] != "end" or set(steps) != {1}:
+        return None
+    length = type_.shape[axis]
+    return length if isinstance(length, int) else None
 
 
 _RULES: dict[str, Callable[[Call], Expr]] = {

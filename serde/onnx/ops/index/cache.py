@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 
 
 @OPS.exports("serde.tensor_scatter", since=24)
@@ -12,3 +17,16 @@ def export_tensor_scatter(
     ctx: Ctx, data: Value, update: Value, write_indices: Value | None, *, axis: int, mode: str
 ) -> Value:
     return ctx.emit("TensorScatter", data, update, write_indices, axis=axis, mode=mode)
+
+
+@OPS.imports("TensorScatter", since=24)
+def import_tensor_scatter(
+    ctx: ImportCtx,
+    past_cache: Expr,
+    update: Expr,
+    write_indices: Expr | None = None,
+    *,
+    axis: int = -2,
+    mode: Literal["linear", "circular"] = "linear",
+) -> Expr:
+    return call("serde.tensor_scatter", past_cache, update, write_indices, axis=axis, mode=mode)

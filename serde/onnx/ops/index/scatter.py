@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
@@ -15,6 +20,7 @@ from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape import integers, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""
@@ -102,6 +108,66 @@ def export_scatter_nd(
         depth = ctx.static_lengths(indices, [0])[0]
         result = _one_by_one(ctx, operands, mode, work, depth)
     return result if work == dtype else cast(ctx, result, dtype)
+
+
+@OPS.imports("Scatter", since=9)
+@OPS.imports("ScatterElements", since=(11, 13))
+def import_scatter(
+    ctx: ImportCtx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
+) -> Expr:
+    return relay.scatter_elements(data, indices, updates, axis, "update")
+
+
+@OPS.imports("ScatterElements", since=(16, 18))
+def import_scatter_elements(
+    ctx: ImportCtx,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    axis: int = 0,
+    reduction: Literal["none", "add", "mul", "min", "max"] = "none",
+) -> Expr:
+    _require_version(ctx, reduction)
+    how = "update" if reduction == "none" else reduction
+    return relay.scatter_elements(data, indices, updates, axis, how)
+
+
+def _require_version(ctx: ImportCtx, reduction: str) -> None:
+    if reduction != "none" and ctx.version < SINCE[reduction]:
+        raise Unsupported(f"reduction={reduction!r} before version {SINCE[reduction]}")
+
+
+@OPS.imports("ScatterND", since=(11, 13, 16, 18))
+def import_scatter_nd(
+    ctx: ImportCtx,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    reduction: Literal["none", "add", "mul", "min", "max"] = "none",
+) -> Expr:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    _require_version(ctx, reduction)
+    rank = ctx.type(indices).rank
+    places = _from_the_start(ctx, indices, data)
+    if rank > 1:
+        places = relay.transpose(places, axes=[rank - 1, *range(rank - 1)])
+    return relay.scatter_nd(data, places, updates, "update" if reduction == "none" else reduction)
+
+
+def _from_the_start(ctx: ImportCtx, indices: Expr, data: Expr) -> Expr:
+    """Return known indices, tuples along the last axis, without negative ones."""
+    known = ctx.known(indices)
+    if known is None or not known.ndim:
+        return indices
+    shape = ctx.type(data).shape[: known.shape[-1]]
+    lengths = np.array([each for each in shape if isinstance(each, int)], np.int64)
+    if len(lengths) < known.shape[-1]:
+        return indices
+    if ((known < -lengths) | (known >= lengths)).any():
+        raise Unsupported(f"an index outside a shape of {lengths.tolist()}")
+    return relay.const(np.where(known < 0, known + lengths, known).astype(known.dtype))
 
 
 def _one_by_one(

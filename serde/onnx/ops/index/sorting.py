@@ -11,13 +11,16 @@ from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import lengths, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.shapes import is_float
+from serde.relay.expr import Expr
+from serde.relay.shapes import is_float, normalize_axis
 
 WIDER = {
     "bool": "int32",
@@ -76,6 +79,35 @@ def export_topk(
         return values
     found = cast(ctx, places, np.dtype(dtype))
     return found if ret_type == "indices" else (values, found)
+
+
+def _first_k(ctx: ImportCtx, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
+    """Return values and places; to Relay a number below 1 means all, so none is cut off."""
+    known = ctx.ints(k)[0] if ctx.is_constant(k) and ctx.type(k).shape in ((), (1,)) else None
+    found = list(relay.topk(x, k if known is None else known, axis, "both", is_ascend, "int64"))
+    if known is not None and known > 0:
+        return found
+    end = relay.reshape(relay.cast(k, "int64"), newshape=(1,))
+    place = normalize_axis(axis, ctx.type(x).rank)
+    return [relay.strided_slice(each, [0], end, axes=[place]) for each in found]
+
+
+@OPS.imports("TopK", since=1)
+def import_topk_v1(ctx: ImportCtx, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
+    return _first_k(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
+
+
+@OPS.imports("TopK", since=10)
+def import_topk_v10(ctx: ImportCtx, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
+    return _first_k(ctx, x, k, axis, is_ascend=False)
+
+
+@OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
+def import_topk(
+    ctx: ImportCtx, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
+) -> list[Expr]:
+    """What is not asked to be sorted may be."""
+    return _first_k(ctx, x, k, axis, is_ascend=not largest)
 
 
 @OPS.exports("invert_permutation")

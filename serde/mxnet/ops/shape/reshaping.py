@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -18,7 +19,7 @@ from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axes, normalize_axis
+from serde.relay.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
@@ -206,16 +207,6 @@ def import_pad(
     return relay.nn.pad(data, widths, scalar_like(ctx, data, constant_value), pad_mode=mode)
 
 
-@OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.depth_to_space(data, block_size, mode="DCR")
-
-
-@OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
-    return relay.nn.space_to_depth(data, block_size)
-
-
 def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
     lengths: list[Dim] = list(shape)
     return relay.full(relay.const(np.array(value, dtype=dtype)), lengths, dtype)
@@ -257,7 +248,7 @@ def export_batch_flatten(ctx: Out, data: Value) -> Value:
     return ctx.emit_bytes("Flatten", data)
 
 
-@OPS.exports("reshape", "reverse_reshape")
+@OPS.exports("reshape", "contrib_reverse_reshape")
 def export_reshape(
     ctx: Out, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
 ) -> Value:
@@ -302,7 +293,29 @@ def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Va
 def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
+    if rank > MOST_TRANSPOSED:
+        return ctx.spell(lambda x: _one_by_one(x, order), data)
     return data if rank < 2 else ctx.emit_bytes("transpose", data, axes=order)
+
+
+MOST_TRANSPOSED = 6
+"""Rank of what MXNet transposes, at most."""
+
+
+def _one_by_one(data: Expr, order: Sequence[int]) -> Expr:
+    """Bring the axes to the front, the last one first."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or type_.concrete_shape is None:
+        raise Unsupported(f"needs a fixed shape, found {type_!r}")
+    lengths, axes = list(type_.concrete_shape), list(range(type_.rank))
+    for axis in reversed(order):
+        place = axes.index(axis)
+        before, after = prod(lengths[:place]), prod(lengths[place + 1 :])
+        parts = relay.reshape(data, [before, lengths[place], after])
+        data = relay.transpose(parts, [1, 0, 2])
+        axes.insert(0, axes.pop(place))
+        lengths.insert(0, lengths.pop(place))
+    return relay.reshape(data, lengths)
 
 
 @OPS.exports("concatenate")
@@ -381,11 +394,14 @@ def export_pad(
     pad_width: tuple[tuple[int, int], ...],
     pad_mode: Literal["constant", "edge", "reflect"],
 ) -> Value:
-    """MXNet pads the trailing axes of tensors of rank 4 and 5; others get axes of length 1."""
-    value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
+    """MXNet pads the trailing axes of floats of rank 4 and 5; others get axes of length 1."""
     type_ = ctx.type(data)
+    computed = pad_mode == "constant" and pad_val.data is None
+    if computed or not is_float(type_.dtype):
+        return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
     if type_.rank > 5 or (type_.rank > 3 and any(map(any, pad_width[:2]))):
         return _padded_by_parts(ctx, data, pad_val, pad_width, pad_mode)
+    value = float(ctx.constant(pad_val)) if pad_mode == "constant" else None
     more = max(0, 5 - type_.rank) if type_.rank < 4 else 0
     wide = [*[(0, 0)] * more, *pad_width]
     data = ctx.reshape(data, (*[1] * more, *type_.shape))
@@ -406,29 +422,33 @@ def _padded_by_parts(
     pad_width: Sequence[tuple[int, int]],
     pad_mode: str,
 ) -> Value:
-    """Put blocks of the value around each axis."""
-    if pad_mode != "constant":
-        raise Unsupported(f"pad_mode={pad_mode!r} of the first axes")
-    shape = list(ctx.static_shape(data))
-    dtype = ctx.type(data).dtype
-    fill = ctx.constant(pad_val)
-    for axis, widths in enumerate(pad_width):
-        blocks = [
-            ctx.const(np.full([*shape[:axis], width, *shape[axis + 1 :]], fill, numpy_dtype(dtype)))
-            for width in widths
-        ]
-        parts = [
-            block
-            for block, width in zip(
-                (blocks[0], data, blocks[1]), (widths[0], 1, widths[1]), strict=True
-            )
-            if width
-        ]
-        if len(parts) > 1:
-            shape[axis] += sum(widths)
-            joined = ctx.emit_bytes("Concat", *parts, dim=axis, num_args=len(parts))
-            data = replace(joined, type=TensorType(shape, dtype))
-    return data
+    """Put blocks of the value around each axis, or look the places of the border up."""
+
+    def spelled(x: Expr, value: Expr) -> Expr:
+        for axis, widths in enumerate(pad_width):
+            if any(widths) and pad_mode == "constant":
+                x = _between_blocks(x, value, axis, widths)
+            elif any(widths):
+                (length,) = ctx.static_lengths(data, [axis])
+                mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
+                places = np.pad(np.arange(length), widths, mode=mode)
+                x = relay.take(x, relay.const(places), axis=axis, mode="clip")
+        return x
+
+    return ctx.spell(spelled, data, pad_val)
+
+
+def _between_blocks(data: Expr, value: Expr, axis: int, widths: tuple[int, int]) -> Expr:
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or type_.concrete_shape is None:
+        raise Unsupported(f"needs a fixed shape, found {type_!r}")
+    shape = list(type_.concrete_shape)
+    blocks = [
+        relay.full(value, [*shape[:axis], width, *shape[axis + 1 :]], type_.dtype)
+        for width in widths
+    ]
+    parts = [blocks[0]] * (widths[0] > 0) + [data] + [blocks[1]] * (widths[1] > 0)
+    return relay.concatenate(parts, axis)
 
 
 def _declare_filled_export(name: str, value: float) -> None:
@@ -471,17 +491,3 @@ def export_full(
 @OPS.exports("shape_of")
 def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)
-
-
-def _declare_block_export(name: str) -> None:
-    @OPS.exports(f"nn.{name}")
-    def export_block(
-        ctx: Out, data: Value, *, block_size: int, layout: str, mode: str = "DCR"
-    ) -> Value:
-        if layout != "NCHW" or mode != "DCR":
-            raise Unsupported(f"layout {layout}, mode {mode}")
-        return ctx.emit(name, data, block_size=block_size)
-
-
-for _name in ("depth_to_space", "space_to_depth"):
-    _declare_block_export(_name)

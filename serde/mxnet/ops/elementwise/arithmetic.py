@@ -292,6 +292,12 @@ def _declare_unary_export(mxnet: str, name: str) -> None:
 for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
     _declare_unary_export(_mxnet, _relay)
 
+for _name in ("erf", "exp", "tanh"):
+    _declare_unary_export(_name, f"fast_{_name}")
+
+for _name in ("isnan", "isinf", "isfinite"):
+    _declare_unary_export(f"_npi_{_name}", _name)
+
 
 WRITTEN = {
     "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -301,7 +307,6 @@ WRITTEN = {
     "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
     "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
     "power": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
-    "floor_mod": ("broadcast_mod", "_mod_scalar", "_rmod_scalar"),
     "equal": ("_npi_equal", "_npi_equal_scalar", "_npi_equal_scalar"),
     "not_equal": ("_npi_not_equal", "_npi_not_equal_scalar", "_npi_not_equal_scalar"),
     "greater": ("_npi_greater", "_npi_greater_scalar", "_npi_less_scalar"),
@@ -329,11 +334,7 @@ for _relay, _names in WRITTEN.items():
     _declare_binary_export(_relay, *_names)
 
 
-LOGICAL = {
-    "logical_and": "_npi_bitwise_and",
-    "logical_or": "_npi_bitwise_or",
-    "logical_xor": "_npi_bitwise_xor",
-    "logical_not": "_npi_logical_not",
+BITWISE = {
     "bitwise_and": "_npi_bitwise_and",
     "bitwise_or": "_npi_bitwise_or",
     "bitwise_xor": "_npi_bitwise_xor",
@@ -342,14 +343,31 @@ LOGICAL = {
 """Relay's operator: MXNet's of the same operands."""
 
 
-def _declare_plain_export(name: str, mxnet: str) -> None:
+def _declare_bitwise_export(name: str, mxnet: str) -> None:
     @OPS.exports(name)
-    def export_plain(ctx: Out, *operands: Value) -> Value:
+    def export_bitwise(ctx: Out, *operands: Value) -> Value:
         return ctx.emit_bytes(mxnet, *operands)
 
 
-for _relay, _mxnet in LOGICAL.items():
-    _declare_plain_export(_relay, _mxnet)
+def _declare_logical_export(name: str, bitwise: str) -> None:
+    @OPS.exports(name)
+    def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        if ctx.result_type().dtype == "bool":
+            return ctx.emit_bytes(bitwise, lhs, rhs)
+        return ctx.emit(f"broadcast_{name}", lhs, rhs)
+
+
+for _relay, _mxnet in BITWISE.items():
+    _declare_bitwise_export(_relay, _mxnet)
+
+for _name in ("and", "or", "xor"):
+    _declare_logical_export(f"logical_{_name}", f"_npi_bitwise_{_name}")
+
+
+@OPS.exports("logical_not")
+def export_logical_not(ctx: Out, data: Value) -> Value:
+    is_bool = ctx.type(data).dtype == "bool"
+    return ctx.emit("_npi_logical_not" if is_bool else "logical_not", data)
 
 
 @OPS.exports("where")
@@ -360,6 +378,11 @@ def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
 @OPS.exports("clip")
 def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
     return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
+
+
+@OPS.exports("cast_like")
+def export_cast_like(ctx: Out, data: Value, dtype_like: Value) -> Value:
+    return ctx.emit("Cast", data, dtype=ctx.result_type().dtype)
 
 
 @OPS.exports("cast")

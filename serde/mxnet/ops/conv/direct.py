@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
@@ -13,12 +14,14 @@ from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
-from serde.mxnet.ops.linalg import require_dtype
+from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.shapes import split_padding
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import OpDef
+from serde.relay.shapes import is_float, split_padding
 from serde.relay.types import TensorType
+from serde.weights import dtype_name
 
 LAYOUTS = {
     (1, None): ("NCW", "OIW"),
@@ -32,6 +35,12 @@ LAYOUTS = {
     (3, "NDHWC"): ("NDHWC", "ODHWI"),
 }
 """Layouts of data and weight by number of spatial axes and MXNet's ``layout``."""
+
+EXACT = 1 << 53
+"""Up to this magnitude a float64 holds every integer."""
+
+LAST = 2**31 - 1
+"""Stands for the end of an axis, whatever its length."""
 
 IGNORED = ("workspace", "cudnn_tune", "cudnn_off")
 
@@ -193,7 +202,30 @@ def transposed(
     )
 
 
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def _direct(call: Call) -> bool:
+    """Whether a convolution has MXNet's layouts and dtypes."""
+    data, attrs = tensor_type(call.args[0]), call.attrs
+    wanted, filters = LAYOUTS[data.rank - 2, None]
+    transposed = call.op.name.endswith("_transpose") if isinstance(call.op, OpDef) else False
+    return (
+        attrs["data_layout"] == wanted
+        and attrs["kernel_layout"] == ("IO" + filters[2:] if transposed else filters)
+        and attrs["out_layout"] in ("", wanted)
+        and data.dtype in FLOATS
+        and attrs["out_dtype"] in (None, data.dtype)
+    )
+
+
+def _undivided(call: Call) -> bool:
+    """Whether each input channel has one filter a group, as MXNet counts them."""
+    data, weight = (tensor_type(each) for each in call.args)
+    groups = call.attrs["groups"]
+    return groups == 1 or weight.shape[1] == 1 or data.shape[1] != groups
+
+
+@OPS.exports(
+    "nn.conv1d", "nn.conv2d", "nn.conv3d", when=lambda call: _direct(call) and _undivided(call)
+)
 def export_conv(
     ctx: Out,
     data: Value,
@@ -211,17 +243,78 @@ def export_conv(
     out_layout: str,
     out_dtype: AnyValue,
 ) -> Value:
-    """Uneven padding becomes a node of its own; other layouts than NC... are refused."""
-    ndim = ctx.type(data).rank - 2
-    if (data_layout, kernel_layout) != LAYOUTS[ndim, None] or out_layout not in ("", data_layout):
-        raise Unsupported(f"layouts {data_layout} and {kernel_layout}")
-    require_dtype(ctx, data, out_dtype)
+    """Uneven padding becomes a node of its own."""
     shape = ctx.static_shape(weight)
     data, pad = _symmetric(ctx, data, padding)
     return ctx.emit(
         "Convolution", data, weight, bias, kernel=shape[2:], num_filter=shape[0], stride=strides,
         dilate=dilation, pad=pad, num_group=groups, no_bias=bias is None,
     )  # fmt: skip
+
+
+@OPS.expands("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def expand_conv(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
+    """A weight of (C, M, ...) for C groups makes C times M channels."""
+    ndim = tensor_type(data).rank - 2
+    layout, out_layout = attrs["data_layout"], attrs["out_layout"] or attrs["data_layout"]
+    wanted, filters = LAYOUTS[ndim, None]
+    groups = attrs["groups"]
+    weight = _filters(weight, attrs["kernel_layout"], filters)
+    result = arranged(data, layout, wanted)
+    shape = fixed_shape(weight)
+    if shape[0] == groups == tensor_type(result).shape[1]:
+        shape = (shape[0] * shape[1], 1, *shape[2:])
+        weight = relay.reshape(weight, shape)
+    dtype = _product(data, attrs["out_dtype"])
+    wide = _working(data, weight, dtype, shape[1] * math.prod(shape[2:]))
+    result = getattr(relay.nn, f"conv{ndim}d")(
+        converted(result, wide),
+        converted(weight, wide),
+        strides=attrs["strides"],
+        padding=attrs["padding"],
+        dilation=attrs["dilation"],
+        groups=groups,
+        channels=shape[0],
+        kernel_size=shape[2:],
+        data_layout=wanted,
+        kernel_layout=filters,
+    )
+    return arranged(_narrowed(result, dtype), wanted, out_layout)
+
+
+def _filters(weight: Expr, layout: str, wanted: str) -> Expr:
+    """Return a weight in a layout, its axis of groups joined with the first one."""
+    if "G" not in layout:
+        return arranged(weight, layout, wanted)
+    moved = arranged(weight, layout, "G" + wanted)
+    shape = fixed_shape(moved)
+    return relay.reshape(moved, (shape[0] * shape[1], *shape[2:]))
+
+
+def _product(data: Expr, out_dtype: AnyValue) -> str:
+    return tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
+
+
+def _working(data: Expr, weight: Expr, dtype: str, depth: int) -> str:
+    """Return the dtype in which MXNet sums products exactly enough for `dtype`.
+
+    Raises:
+        Unsupported: Sums of integers may leave what a float64 holds exactly.
+    """
+    given = [tensor_type(each).dtype for each in (data, weight)]
+    if all(map(is_float, given)):
+        return "float64" if "float64" in (*given, dtype) else "float32"
+    bounds = [max(-int(info.min), int(info.max)) for info in map(np.iinfo, given)]
+    if math.prod(bounds) * depth > EXACT:
+        raise Unsupported(f"a convolution of {given[0]} with {given[1]}: MXNet computes in float64")
+    return "float64"
+
+
+def _narrowed(result: Expr, dtype: str) -> Expr:
+    """Return sums in `dtype`; those of integers wrap around, as integers do."""
+    if not is_float(dtype):
+        result = converted(result, "int64")
+    return converted(result, dtype)
 
 
 def _symmetric(ctx: Out, data: Value, padding: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
@@ -248,7 +341,20 @@ def _symmetric(ctx: Out, data: Value, padding: tuple[int, ...]) -> tuple[Value, 
     return padded, (0,) * len(before)
 
 
-@OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def _even(call: Call) -> bool:
+    """Whether MXNet cuts off and adds what a transposed convolution does."""
+    attrs = call.attrs
+    before, after = split_padding(attrs["padding"], tensor_type(call.args[0]).rank - 2)
+    pairs = zip(attrs["output_padding"], attrs["strides"], strict=True)
+    return bool(before == after) and all(extra < stride for extra, stride in pairs)
+
+
+@OPS.exports(
+    "nn.conv1d_transpose",
+    "nn.conv2d_transpose",
+    "nn.conv3d_transpose",
+    when=lambda call: _direct(call) and _even(call),
+)
 def export_conv_transpose(
     ctx: Out,
     data: Value,
@@ -267,22 +373,47 @@ def export_conv_transpose(
     out_layout: str,
     out_dtype: AnyValue,
 ) -> Value:
-    """What is cut off unevenly is cut off by a slice behind."""
     ndim = ctx.type(data).rank - 2
-    wanted = LAYOUTS[ndim, None][0]
-    if (
-        data_layout != wanted
-        or kernel_layout != "IO" + wanted[2:]
-        or out_layout not in ("", wanted)
-    ):
-        raise Unsupported(f"layouts {data_layout} and {kernel_layout}")
-    require_dtype(ctx, data, out_dtype)
     shape = ctx.static_shape(weight)
-    before, after = split_padding(padding, ndim)
-    if before != after:
-        raise Unsupported(f"uneven padding {padding}")
     return ctx.emit(
         "Deconvolution", data, weight, bias, kernel=shape[2:], num_filter=shape[1] * groups,
-        stride=strides, dilate=dilation, pad=before, adj=output_padding, num_group=groups,
-        no_bias=bias is None,
+        stride=strides, dilate=dilation, pad=split_padding(padding, ndim)[0], adj=output_padding,
+        num_group=groups, no_bias=bias is None,
     )  # fmt: skip
+
+
+@OPS.expands("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def expand_conv_transpose(data: Expr, weight: Expr, **attrs: AnyValue) -> Expr:
+    """What is cut off or added at one side only is so behind the operator."""
+    ndim = tensor_type(data).rank - 2
+    layout, out_layout = attrs["data_layout"], attrs["out_layout"] or attrs["data_layout"]
+    wanted, filters = LAYOUTS[ndim, None]
+    groups = attrs["groups"]
+    weight = _filters(weight, attrs["kernel_layout"], "IO" + filters[2:])
+    shape = fixed_shape(weight)
+    dtype = _product(data, attrs["out_dtype"])
+    wide = _working(data, weight, dtype, shape[0] // groups * math.prod(shape[2:]))
+    before, after = split_padding(attrs["padding"], ndim)
+    surplus = [cut - extra for cut, extra in zip(after, attrs["output_padding"], strict=True)]
+    both = [max(min(pair), 0) for pair in zip(before, surplus, strict=True)]
+    result = transposed(
+        ndim,
+        converted(arranged(data, layout, wanted), wide),
+        converted(weight, wide),
+        shape[1] * groups,
+        shape[2:],
+        attrs["strides"],
+        both,
+        (0,) * ndim,
+        attrs["dilation"],
+        groups,
+    )
+    added = [(0, 0), (0, 0), *((0, max(-each, 0)) for each in surplus)]
+    if any(map(any, added)):
+        result = relay.nn.pad(result, added, relay.const(0, wide))
+    begin = [first - each for first, each in zip(before, both, strict=True)]
+    end = [max(last, 0) - each for last, each in zip(surplus, both, strict=True)]
+    if any(begin) or any(end):
+        stop = [-each if each else LAST for each in end]
+        result = relay.strided_slice(result, begin, stop, [1] * ndim, axes=list(range(2, 2 + ndim)))
+    return arranged(_narrowed(result, dtype), wanted, out_layout)

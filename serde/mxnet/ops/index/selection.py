@@ -19,6 +19,7 @@ from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
 
 FLOAT32 = np.dtype("float32")
 
@@ -180,8 +181,9 @@ def export_strided_slice(
 ) -> Value:
     """A bound at or past the end that the step goes to is left open; one outside is cut."""
     type_ = ctx.type(data)
-    if 0 in ctx.result_type().shape:
-        raise Unsupported("a slice without elements")
+    result = ctx.result_type().concrete_shape
+    if result is not None and 0 in result:
+        return ctx.const(np.zeros(result, numpy_dtype(type_.dtype)))
     starts: list[int | None] = [None] * type_.rank
     stops: list[int | None] = [None] * type_.rank
     steps: list[int | None] = [None] * type_.rank
@@ -190,12 +192,12 @@ def export_strided_slice(
     for place, first, last, step in zip(places, begin, end, given, strict=False):
         if slice_mode == "size":
             last, step = LAST if last < 0 else first + last, 1
-        starts[place], stops[place] = _bounds(type_.shape[place], first, last, step)
+        starts[place], stops[place] = slice_bounds(type_.shape[place], first, last, step)
         steps[place] = step
     return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
 
 
-def _bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | None, int | None]:
+def slice_bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | None, int | None]:
     """Return the bounds of a slice as MXNet takes them: inside the axis, or open."""
     if isinstance(length, int):
         first, last, step = slice(first, last, step).indices(length)
@@ -222,8 +224,9 @@ def export_take(
     axis: int | None,
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
-    if batch_dims % max(1, ctx.type(indices).rank):
-        raise Unsupported(f"batch_dims={batch_dims}")
+    batch = batch_dims % max(1, ctx.type(indices).rank)
+    if batch and axis is not None:
+        return _taken_by_batch(ctx, data, indices, batch, axis % ctx.type(data).rank, mode)
     if axis is None:
         data, axis = ctx.reshape(data, (ctx.type(data).size,)), 0
     result = ctx.emit_bytes(
@@ -233,6 +236,29 @@ def export_take(
     if ctx.type(indices).rank or ctx.np_shape:
         return result
     return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+
+
+def _taken_by_batch(
+    ctx: Out, data: Value, indices: Value, batch: int, axis: int, mode: str
+) -> Value:
+    """Name the place on every axis up to the one that is looked up."""
+    own = ctx.type(indices)
+    lengths = ctx.static_lengths(data, range(axis + 1))
+    shape = (*lengths[:-1], *ctx.static_shape(indices)[batch:])
+    view = (*own.shape[:batch], *[1] * (axis - batch), *own.shape[batch:])
+    grids = np.indices(shape, sparse=True)[:axis]
+
+    def spelled(x: Expr, places: Expr) -> Expr:
+        last = relay.const(lengths[-1] - 1, own.dtype)
+        if mode == "wrap":
+            places = relay.floor_mod(places, relay.const(lengths[-1], own.dtype))
+        else:
+            places = relay.maximum(relay.minimum(places, last), relay.const(0, own.dtype))
+        chosen = relay.broadcast_to(relay.reshape(places, view), shape)
+        rows = [relay.const(np.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids]
+        return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
+
+    return ctx.spell(spelled, data, indices)
 
 
 def _one_index(ctx: Out) -> TensorType:
@@ -263,10 +289,24 @@ def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) ->
 def export_gather_nd(
     ctx: Out, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
+    type_ = ctx.type(indices)
+    if type_.rank == 1:
+        shape = ctx.result_type().shape
+        return ctx.spell(
+            lambda x, i: relay.reshape(relay.gather_nd(x, relay.expand_dims(i, 1)), shape),
+            data,
+            indices,
+        )
     if batch_dims:
-        raise Unsupported(f"batch_dims={batch_dims}")
-    if ctx.type(indices).rank == 1 and not ctx.np_shape:
-        raise Unsupported("a single index without axes")
+        shape = ctx.static_shape(indices)[1:]
+        grids = [grid.astype(type_.dtype) for grid in np.indices(shape)[:batch_dims]]
+        rows = ctx.const(np.stack(grids))
+        return ctx.spell(
+            lambda x, i, batch: relay.gather_nd(x, relay.concatenate([batch, i], 0)),
+            data,
+            indices,
+            rows,
+        )
     return ctx.emit_bytes("gather_nd", data, indices)
 
 
@@ -306,7 +346,10 @@ def export_one_hot(
 def export_sequence_mask(
     ctx: Out, data: Value, valid_length: Value, *, mask_value: float, axis: int
 ) -> Value:
-    lengths = ctx.cast(valid_length, ctx.type(data).dtype)
+    lengths = valid_length
+    if is_float(ctx.type(lengths).dtype):
+        lengths = ctx.spell(relay.ceil, lengths)
+    lengths = ctx.cast(lengths, ctx.type(data).dtype)
     return ctx.emit(
         "SequenceMask", data, lengths, use_sequence_length=True, value=mask_value, axis=axis
     )

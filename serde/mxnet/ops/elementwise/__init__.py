@@ -1,0 +1,8 @@
+"""Arithmetic, comparison and mathematical functions, element by element."""
+
+from __future__ import annotations
+
+from serde.mxnet.ops.elementwise import arithmetic, bits, division
+from serde.mxnet.ops.elementwise.arithmetic import import_cbrt, scalar_like
+
+__all__ = ["arithmetic", "bits", "division", "import_cbrt", "scalar_like"]

@@ -1,0 +1,85 @@
+"""Quotients and remainders.
+
+MXNet divides integers towards zero; its remainder has the sign of the divisor and goes through
+float64, too narrow for int64.
+"""
+
+from __future__ import annotations
+
+import serde.relay as relay
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
+
+
+def zero_like(x: Expr) -> Expr:
+    """Return 0 of the dtype of `x`."""
+    return relay.const(0, _dtype(x))
+
+
+def _dtype(x: Expr) -> str:
+    return x.checked_type.dtype if isinstance(x.checked_type, TensorType) else ""
+
+
+def _remainder(lhs: Expr, rhs: Expr) -> Expr:
+    """Return the remainder with the sign of the dividend, without rounding."""
+    if not is_float(_dtype(lhs)):
+        return relay.subtract(lhs, relay.multiply(relay.divide(lhs, rhs), rhs))
+    size = relay.floor_mod(relay.abs(lhs), relay.abs(rhs))
+    return relay.where(relay.less(lhs, zero_like(lhs)), relay.negative(size), size)
+
+
+def _is_other_side(remainder: Expr, rhs: Expr) -> Expr:
+    """Return where a remainder that is not 0 and the divisor differ in sign."""
+    zero = zero_like(rhs)
+    signs = relay.not_equal(relay.less(remainder, zero), relay.less(rhs, zero))
+    return relay.logical_and(relay.not_equal(remainder, zero), signs)
+
+
+def _floor_quotient(lhs: Expr, rhs: Expr) -> Expr:
+    """Return the floor of the exact quotient, not of the rounded one."""
+    dtype = _dtype(lhs)
+    remainder = _remainder(lhs, rhs)
+    below = relay.cast(_is_other_side(remainder, rhs), dtype)
+    if not is_float(dtype):
+        return relay.subtract(relay.divide(lhs, rhs), below)
+    whole = relay.round(relay.divide(relay.subtract(lhs, remainder), rhs))
+    by_zero = relay.equal(rhs, zero_like(rhs))
+    return relay.where(by_zero, relay.divide(lhs, rhs), relay.subtract(whole, below))
+
+
+def _floor_remainder(lhs: Expr, rhs: Expr) -> Expr:
+    remainder = _remainder(lhs, rhs)
+    return relay.where(_is_other_side(remainder, rhs), relay.add(remainder, rhs), remainder)
+
+
+@OPS.exports("floor_divide")
+def export_floor_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    return ctx.spell(_floor_quotient, lhs, rhs)
+
+
+@OPS.exports("trunc_divide")
+def export_trunc_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    if is_float(ctx.type(lhs).dtype):
+        return ctx.spell(lambda a, b: relay.trunc(relay.divide(a, b)), lhs, rhs)
+    return ctx.spell(relay.divide, lhs, rhs)
+
+
+@OPS.exports("mod", "trunc_mod")
+def export_trunc_mod(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    return ctx.spell(_remainder, lhs, rhs)
+
+
+@OPS.exports("floor_mod")
+def export_floor_mod(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    if ctx.type(lhs).dtype == "int64":
+        return ctx.spell(_floor_remainder, lhs, rhs)
+    left, right = ctx.scalar(lhs), ctx.scalar(rhs)
+    if right is not None:
+        return ctx.emit("_mod_scalar", lhs, scalar=right)
+    if left is not None:
+        return ctx.emit("_rmod_scalar", rhs, scalar=left)
+    return ctx.emit("broadcast_mod", lhs, rhs)

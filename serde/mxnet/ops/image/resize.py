@@ -1,0 +1,392 @@
+"""Resampling of images, with height and width last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.conv import transposed
+from serde.mxnet.ops.layout import (
+    FLOATS,
+    SPATIAL,
+    converted,
+    fixed_shape,
+    tensor_type,
+)
+from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Any, Dim
+from serde.relay.expr import Call, Expr
+from serde.relay.op.image.interpolation import Interpolation
+from serde.relay.shapes import layout_axes
+from serde.relay.types import TensorType
+from serde.weights import dtype_name
+
+
+@OPS.imports("UpSampling", ignored=("workspace",))
+def import_up_sampling(
+    ctx: Ctx,
+    *data: Expr,
+    scale: int,
+    sample_type: Literal["bilinear", "nearest"],
+    num_filter: int = 0,
+    multi_input_mode: Literal["concat", "sum"] = "concat",
+    num_args: int = 1,
+) -> Expr:
+    """Bilinear is a grouped transposed convolution whose weight is the second input."""
+    if sample_type == "bilinear":
+        if len(data) != 2:
+            raise Unsupported(f"bilinear: expected data and weight, found {len(data)} inputs")
+        return _bilinear(ctx, data[0], data[1], scale, num_filter)
+    wanted = [length * scale for length in ctx.type(data[0]).shape[2:]]
+    parts = [relay.nn.upsampling(data[0], float(scale), float(scale))]
+    parts += [_grown(each, ctx.type(each).shape[2:], wanted) for each in data[1:]]
+    if len(parts) > 1 and multi_input_mode == "concat":
+        return relay.concatenate(parts, axis=1)
+    total = parts[0]
+    for part in parts[1:]:
+        total = relay.add(total, part)
+    return total
+
+
+def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
+    """Repeat rows and columns up to lengths of which those of `data` are whole fractions."""
+    factors = []
+    for length, target in zip(lengths, wanted, strict=True):
+        if isinstance(length, int) and isinstance(target, int):
+            if target % length:
+                raise Unsupported(f"{list(lengths)} is no whole fraction of {list(wanted)}")
+            factors.append(target // length)
+    if len(factors) == len(lengths):
+        return relay.nn.upsampling(data, *map(float, factors))
+    return relay.image.resize2d(
+        data,
+        tuple(wanted),
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+    )
+
+
+def _bilinear(ctx: Ctx, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
+    kernel = 2 * scale - scale % 2
+    pad = scale // 2
+    channels = num_filter or ctx.static_shape(weight)[0]
+    return transposed(
+        2, data, weight, channels, (kernel,) * 2, (scale,) * 2, (pad,) * 2, (0, 0), (1, 1), channels
+    )
+
+
+@OPS.imports("_contrib_BilinearResize2D")
+def import_bilinear_resize(
+    ctx: Ctx,
+    data: Expr,
+    like: Expr | None = None,
+    *,
+    height: int = 1,
+    width: int = 1,
+    scale_height: float | None = None,
+    scale_width: float | None = None,
+    mode: Literal[
+        "size", "odd_scale", "like", "to_even_down", "to_even_up", "to_odd_down", "to_odd_up"
+    ] = "size",
+    align_corners: bool = True,
+) -> Expr:
+    lengths = ctx.type(data).shape[2:]
+    if mode == "like":
+        if like is None:
+            raise Unsupported("mode='like' needs a second input")
+        size: AnyValue = ctx.type(like).shape[2:]
+    elif mode == "size" and scale_height is None:
+        size = (height, width)
+    elif mode in ("size", "odd_scale"):
+        if scale_height is None or scale_width is None:
+            raise Unsupported(f"mode={mode!r} needs scale_height and scale_width")
+        size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
+    else:
+        size = tuple(_made(mode, length) for length in lengths)
+    return relay.image.resize2d(
+        data,
+        size,
+        method="linear",
+        coordinate_transformation_mode="align_corners" if align_corners else "half_pixel",
+        rounding_method="",
+    )
+
+
+def _made(mode: str, length: Dim) -> Dim:
+    """Return the even or odd length that `mode` makes of one."""
+    even_down = length // 2 * 2
+    if mode == "to_even_down":
+        return even_down
+    if mode == "to_even_up":
+        return (length + 1) // 2 * 2
+    if mode == "to_odd_down":
+        return (length + 1) // 2 * 2 - 1
+    return even_down + 1
+
+
+EXACT_FACTOR = 1 << 10
+"""A product of such a factor and a length below 16384 is exact in float32."""
+
+
+def _scaled_lengths(
+    data: Expr, lengths: Sequence[Dim], scales: Sequence[float], *, odd: bool
+) -> AnyValue:
+    """Return truncated products of lengths and scales, which MXNet computes in float32.
+
+    With `odd`, an odd length is scaled without its last element, which is added again.
+    They are an expression where a length is a symbol and its scale no short fraction.
+    """
+    size: list[Dim] = []
+    for length, scale in zip(lengths, scales, strict=True):
+        ratio = Fraction(float(np.float32(scale)))
+        if isinstance(length, int):
+            rest = length % 2 if odd else 0
+            size.append(int(np.float32(length - rest) * np.float32(scale)) + rest)
+        elif ratio.numerator > EXACT_FACTOR or isinstance(length, Any):
+            return _scaled_at_run_time(data, scales, odd=odd)
+        else:
+            kept = length // 2 * 2 if odd else length
+            size.append(kept * ratio.numerator // ratio.denominator + (length - kept))
+    return tuple(size)
+
+
+def _scaled_at_run_time(data: Expr, scales: Sequence[float], *, odd: bool) -> Expr:
+    lengths = relay.strided_slice(relay.shape_of(data, "int64"), [2], [4])
+    two = relay.const(2, "int64")
+    rest = relay.floor_mod(lengths, two) if odd else relay.zeros_like(lengths)
+    real = relay.cast(relay.subtract(lengths, rest), "float32")
+    grown = relay.multiply(real, relay.const(np.array(scales, np.float32)))
+    return relay.add(relay.cast(grown, "int64"), rest)
+
+
+def _plain_linear(call: Call) -> bool:
+    """Whether MXNet resizes so: images in floats, linear, either of two coordinate modes."""
+    attrs, data = call.attrs, tensor_type(call.args[0])
+    return (
+        attrs["layout"] == "NCHW"
+        and attrs["method"] == "linear"
+        and attrs["coordinate_transformation_mode"] in ("align_corners", "half_pixel")
+        and data.dtype in FLOATS
+        and attrs["out_dtype"] in (None, data.dtype)
+        and (_lengths(attrs["size"]) is not None or _factors(call) is not None)
+    )
+
+
+def _lengths(size: Sequence[Dim]) -> tuple[int, ...] | None:
+    return TensorType(size, "int32").concrete_shape
+
+
+def _factors(call: Call) -> tuple[int, ...] | None:
+    """Return the whole numbers by which lengths are multiplied; None if they are not."""
+    data = tensor_type(call.args[0])
+    lengths = [data.shape[axis] for axis in layout_axes(call.attrs["layout"], "NCHW")[2:]]
+    found = [
+        next((factor for factor in range(1, _MOST) if length * factor == wanted), None)
+        for length, wanted in zip(lengths, call.attrs["size"], strict=True)
+    ]
+    factors = tuple(factor for factor in found if factor is not None)
+    return factors if len(factors) == len(found) else None
+
+
+_MOST = 65
+"""Factors of open lengths are looked for below this."""
+
+
+@OPS.exports("image.resize2d", when=_plain_linear)
+def export_resize2d(
+    ctx: Out,
+    data: Value,
+    *,
+    size: tuple[Dim, ...],
+    roi: AnyValue,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: AnyValue,
+) -> Value:
+    """Lengths that are open are told by their factors."""
+    corners = coordinate_transformation_mode == "align_corners"
+    lengths = _lengths(size)
+    if lengths is not None:
+        return ctx.emit(
+            "_contrib_BilinearResize2D", data, height=lengths[0], width=lengths[1],
+            align_corners=corners,
+        )  # fmt: skip
+    have = ctx.type(data).shape[2:]
+    factors = [
+        next(float(factor) for factor in range(1, _MOST) if length * factor == wanted)
+        for length, wanted in zip(have, size, strict=True)
+    ]
+    return ctx.emit(
+        "_contrib_BilinearResize2D", data, mode="size", scale_height=factors[0],
+        scale_width=factors[1], align_corners=corners,
+    )  # fmt: skip
+
+
+def _resize_expansion(ndim: int) -> Callable[..., Expr]:
+    def expand_resize(
+        data: Expr,
+        *,
+        size: tuple[Dim, ...],
+        roi: tuple[float, ...] | None,
+        layout: str,
+        method: str,
+        coordinate_transformation_mode: str,
+        rounding_method: str,
+        cubic_alpha: float,
+        cubic_exclude: int,
+        extrapolation_value: float,
+        out_dtype: AnyValue,
+    ) -> Expr:
+        """Neighbours and their weights are known where lengths are; they are constants."""
+        lengths = _lengths(size)
+        if lengths is None:
+            raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
+        if 8 * max(lengths) > MAX_INLINE_BYTES:
+            raise Unsupported(f"places of {max(lengths)} pixels are too large to write")
+        mode = coordinate_transformation_mode
+        how = Interpolation(method, mode, rounding_method, cubic_alpha, bool(cubic_exclude))
+        region = roi or (0.0,) * (2 * ndim)
+        dtype = tensor_type(data).dtype
+        result, edges = _working(data, method), []
+        for index, axis in enumerate(layout_axes(layout, "NC" + SPATIAL[ndim])[2:]):
+            (length,) = fixed_shape(data, [axis])
+            places = how.places(length, lengths[index], region[index], region[ndim + index])
+            edges.append((axis, (places < 0) | (places > length - 1)))
+            result = _read(result, axis, places, length, how)
+        if mode == "tf_crop_and_resize":
+            for axis, outside in edges:
+                result = _replaced(result, axis, outside, extrapolation_value)
+        return converted(result, dtype if out_dtype is None else dtype_name(out_dtype))
+
+    return expand_resize
+
+
+for _ndim in (1, 2, 3):
+    OPS.expands(f"image.resize{_ndim}d")(_resize_expansion(_ndim))
+
+
+def _working(data: Expr, method: str) -> Expr:
+    """Return `data` in the dtype in which it is interpolated."""
+    if method == "nearest_neighbor" or tensor_type(data).dtype == "float64":
+        return data
+    return converted(data, "float32")
+
+
+def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolation) -> Expr:
+    """Return `data` read at `places` along an axis; whole repetitions are said as such."""
+    total: Expr | None = None
+    for index, weight in how.taps(places, length):
+        part = _taken(data, axis, index, length)
+        if weight is not None:
+            shape = [1] * tensor_type(data).rank
+            shape[axis] = -1
+            factor = weight.reshape(shape).astype(tensor_type(data).dtype)
+            part = relay.multiply(part, relay.const(factor))
+        total = part if total is None else relay.add(total, part)
+    return data if total is None else total
+
+
+def _taken(data: Expr, axis: int, index: AnyValue, length: int) -> Expr:
+    times = len(index) // length
+    if len(index) % length == 0 and np.array_equal(index, np.repeat(np.arange(length), times)):
+        return data if times == 1 else relay.repeat(data, times, axis)
+    return relay.take(data, relay.const(index.astype(np.int32)), axis, mode="clip")
+
+
+def _replaced(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
+    """Return `data` with places along an axis replaced by a number."""
+    if not mask.any():
+        return data
+    shape = [1] * tensor_type(data).rank
+    shape[axis] = -1
+    fill = relay.const(value, tensor_type(data).dtype)
+    return relay.where(relay.const(mask.reshape(shape)), fill, data)
+
+
+def _is_repeated(call: Call) -> bool:
+    """Whether each pixel is repeated as often in both directions."""
+    attrs = call.attrs
+    scale = attrs["scale_h"]
+    return (
+        attrs["layout"] == "NCHW"
+        and attrs["method"] == "nearest_neighbor"
+        and not attrs["align_corners"]
+        and scale == attrs["scale_w"] == int(scale)
+        and tensor_type(call.args[0]).dtype in FLOATS
+    )
+
+
+@OPS.exports("nn.upsampling", when=_is_repeated)
+def export_upsampling(
+    ctx: Out,
+    data: Value,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Value:
+    return ctx.emit("UpSampling", data, scale=int(scale_h), sample_type="nearest", num_args=1)
+
+
+@OPS.expands("nn.upsampling")
+def expand_upsampling(
+    data: Expr, *, scale_h: float, scale_w: float, layout: str, method: str, align_corners: bool
+) -> Expr:
+    """With corners aligned, bilinear is what MXNet resizes by."""
+    mode = "align_corners" if align_corners else "asymmetric"
+    return _upsampled(data, (scale_h, scale_w), layout, method.removeprefix("bi"), mode)
+
+
+@OPS.expands("nn.upsampling3d")
+def expand_upsampling3d(
+    data: Expr,
+    *,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+) -> Expr:
+    how, mode = method.removeprefix("tri"), coordinate_transformation_mode
+    return _upsampled(data, (scale_d, scale_h, scale_w), layout, how, mode)
+
+
+def _upsampled(data: Expr, scales: Sequence[float], layout: str, method: str, mode: str) -> Expr:
+    """Return `data` scaled; repeated along each axis where that is all, whatever its length."""
+    ndim = len(scales)
+    axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
+    whole = all(scale == int(scale) for scale in scales)
+    if method == "nearest_neighbor" and mode == "asymmetric" and whole:
+        for axis, scale in zip(axes, scales, strict=True):
+            data = relay.repeat(data, int(scale), axis) if scale != 1 else data
+        return data
+    size = [
+        int(np.floor(length * scale + 0.5))
+        for length, scale in zip(fixed_shape(data, axes), scales, strict=True)
+    ]
+    dtype = tensor_type(data).dtype
+    build = getattr(relay.image, f"resize{ndim}d")
+    result = build(
+        data, size, layout=layout, method=method, coordinate_transformation_mode=mode,
+        rounding_method="",
+    )  # fmt: skip
+    return converted(result, dtype)

@@ -1,0 +1,77 @@
+"""Coordinates: several indices at once, places in a flat tensor."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+import serde.relay as relay
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.types import TensorType
+
+
+def wrapped(places: Expr, length: int) -> Expr:
+    """Return `places` counted from the start of an axis."""
+    dtype = places.checked_type.dtype if isinstance(places.checked_type, TensorType) else "int64"
+    negative = relay.less(places, relay.const(0, dtype))
+    return relay.where(negative, relay.add(places, relay.const(length, dtype)), places)
+
+
+@OPS.exports("adv_index")
+def export_adv_index(ctx: Out, inputs: tuple[Value, ...]) -> Value:
+    data, *indices = inputs
+    lengths = ctx.static_lengths(data, range(len(indices)))
+    free = ctx.type(data).rank - len(indices)
+    result = ctx.result_type().shape
+    shape = result[: len(result) - free]
+
+    def spelled(x: Expr, *places: Expr) -> Expr:
+        rows = [
+            relay.broadcast_to(relay.cast(wrapped(place, length), "int64"), shape)
+            for place, length in zip(places, lengths, strict=True)
+        ]
+        return relay.gather_nd(x, relay.stack(rows, 0))
+
+    return ctx.spell(spelled, data, *indices)
+
+
+@OPS.exports("unravel_index")
+def export_unravel_index(ctx: Out, data: Value, shape: Value) -> Value:
+    """The lengths must be constants, as what comes before an axis is divided by them."""
+    lengths = [int(length) for length in ctx.constant(shape)]
+    dtype = ctx.type(data).dtype
+
+    def spelled(places: Expr) -> Expr:
+        rows = []
+        for axis, length in enumerate(lengths):
+            step = relay.const(prod(lengths[axis + 1 :]), dtype)
+            row = relay.floor_divide(places, step) if axis + 1 < len(lengths) else places
+            rows.append(relay.floor_mod(row, relay.const(length, dtype)))
+        return relay.stack(rows, 0)
+
+    return ctx.spell(spelled, data)
+
+
+@OPS.exports("sparse_reshape")
+def export_sparse_reshape(
+    ctx: Out, sparse_indices: Value, prev_shape: Value, new_shape: Value
+) -> tuple[Value, Value]:
+    before = [int(length) for length in ctx.constant(prev_shape)]
+    wanted = ctx.constant(new_shape)
+    after = wanted.copy()
+    known = prod(int(length) for length in wanted if length >= 0)
+    after[wanted < 0] = prod(before) // max(known, 1)
+    dtype = ctx.type(sparse_indices).dtype
+    steps = np.array([prod(before[axis + 1 :]) for axis in range(len(before))])
+
+    def spelled(rows: Expr) -> Expr:
+        parts = relay.multiply(rows, relay.const(steps.astype(dtype)))
+        flat = relay.sum(parts, axis=(1,))
+        moved = relay.unravel_index(flat, relay.const(after.astype(np.int64)))
+        return relay.transpose(moved, [1, 0])
+
+    return ctx.spell(spelled, sparse_indices), ctx.const(after)

@@ -1,0 +1,190 @@
+"""Order. MXNet sorts equal elements in any order, Relay keeps theirs."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.types import TensorType
+
+UNSORTED = {"float16": "float32", "bool": "uint8"}
+"""dtypes that MXNet does not sort: those that hold the same values and that it does."""
+
+FAR = 2**31
+"""More than an axis has places, and its square fits int64."""
+
+
+def _sortable(ctx: Out, data: Value) -> Value:
+    return ctx.cast(data, UNSORTED.get(ctx.type(data).dtype, ctx.type(data).dtype))
+
+
+@OPS.exports("sort")
+def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+    type_ = ctx.type(data)
+    result = ctx.emit("sort", _sortable(ctx, data), axis=axis % type_.rank, is_ascend=is_ascend)
+    return ctx.cast(ctx.typed(result, type_), type_.dtype) if type_.dtype in UNSORTED else result
+
+
+def _group_keys(ordered: Expr, places: Expr, axis: int) -> tuple[Expr, Expr]:
+    """Return the first place of each group of equals as a key, and that key with the place."""
+    type_ = ordered.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    before = relay.strided_slice(ordered, [0], [-1], [1], axes=[axis])
+    after = relay.strided_slice(ordered, [1], [FAR - 1], [1], axes=[axis])
+    changes = relay.cast(relay.not_equal(before, after), "int64")
+    first = relay.strided_slice(places, [0], [1], [1], axes=[axis])
+    groups = relay.cumsum(relay.concatenate([relay.zeros_like(first), changes], axis), axis=axis)
+    base = relay.multiply(groups, relay.const(FAR, "int64"))
+    return base, relay.add(base, places)
+
+
+def stable_order(ctx: Out, data: Value, axis: int, is_ascend: bool) -> Value:
+    """Return the places of the elements in order, those of equals as they were, in int64.
+
+    Equals that MXNet has put in any order are sorted by their places.
+    """
+    type_ = ctx.type(data)
+    keyed = _sortable(ctx, data)
+    places = ctx.typed(
+        ctx.emit("argsort", keyed, axis=axis, is_ascend=is_ascend, dtype="int64"),
+        TensorType(type_.shape, "int64"),
+    )
+    if type_.shape[axis] == 1:
+        return places
+    ordered = ctx.typed(ctx.emit("sort", keyed, axis=axis, is_ascend=is_ascend), ctx.type(keyed))
+    pair = ctx.spell_tuple(
+        lambda values, at: relay.Tuple(list(_group_keys(values, at, axis))), ordered, places
+    )
+    base, keys = pair if isinstance(pair, tuple) else (pair, pair)
+    return ctx.spell(lambda whole, part: relay.subtract(relay.sort(whole, axis), part), keys, base)
+
+
+@OPS.exports("argsort")
+def export_argsort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+    order = stable_order(ctx, data, axis % ctx.type(data).rank, is_ascend)
+    return ctx.cast(order, ctx.result_type().dtype)
+
+
+@OPS.exports("topk")
+def export_topk(
+    ctx: Out,
+    data: Value,
+    *,
+    k: int | None,
+    axis: int,
+    ret_type: Literal["both", "values", "indices"],
+    is_ascend: bool,
+    dtype: AnyValue,
+) -> Value | tuple[Value, ...]:
+    """Values alone are MXNet's; indices must tell equals apart."""
+    type_ = ctx.type(data)
+    along = axis % type_.rank
+    number = type_.shape[along] if k is None or k < 1 else k
+    if not isinstance(number, int):
+        raise Unsupported(f"all of an axis of length {number}, in order")
+    results = ctx.result_types()
+
+    def values() -> Value:
+        keyed = ctx.cast(data, "uint8") if type_.dtype == "bool" else data
+        result = ctx.emit("topk", keyed, axis=along, k=number, ret_typ="value", is_ascend=is_ascend)
+        return ctx.cast(ctx.typed(result, results[0]), "bool") if keyed is not data else result
+
+    def indices() -> Value:
+        order = stable_order(ctx, data, along, is_ascend)
+        kept = ctx.spell(lambda x: relay.strided_slice(x, [0], [number], [1], axes=[along]), order)
+        return ctx.cast(kept, results[-1].dtype)
+
+    if ret_type == "values":
+        return values()
+    return indices() if ret_type == "indices" else (values(), indices())
+
+
+@OPS.exports("invert_permutation")
+def export_invert_permutation(ctx: Out, data: Value) -> Value:
+    return ctx.emit("argsort", data, axis=0, is_ascend=True, dtype=ctx.type(data).dtype)
+
+
+@OPS.exports("searchsorted")
+def export_searchsorted(
+    ctx: Out, sorted_sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
+) -> Value:
+    """Count the elements of a row that are less, or not greater."""
+    shape = ctx.type(values).shape
+    compare = relay.less_equal if right else relay.less
+
+    def spelled(rows: Expr, keys: Expr) -> Expr:
+        if ctx.type(sorted_sequence).rank > 1:
+            rows = relay.expand_dims(rows, -2)
+        smaller = compare(rows, relay.expand_dims(keys, len(shape)))
+        return relay.cast(relay.sum(relay.cast(smaller, "int64"), axis=(-1,)), dtype)
+
+    return ctx.spell(spelled, sorted_sequence, values)
+
+
+@OPS.exports("argwhere")
+def export_argwhere(ctx: Out, condition: Value) -> Value:
+    return ctx.emit("Cast", ctx.emit("_npx_nonzero", condition), dtype="int32")
+
+
+def _groups(data: Expr, count: int) -> tuple[Expr, ...]:
+    """Return for each value in order, zeros behind the last: itself, where it is first, how often.
+
+    Also, for each element, the place of its value, and how many values there are.
+    """
+    type_ = data.checked_type
+    dtype = type_.dtype if isinstance(type_, TensorType) else ""
+    order = relay.argsort(data, axis=0, dtype="int64")
+    ordered = relay.take(data, order, axis=0, mode="clip")
+    changes: list[Expr] = [relay.const(np.zeros(1, np.int64))]
+    if count > 1:
+        before = relay.strided_slice(ordered, [0], [count - 1], [1])
+        after = relay.strided_slice(ordered, [1], [count], [1])
+        changes.append(relay.cast(relay.not_equal(before, after), "int64"))
+    group = relay.cumsum(relay.concatenate(changes, 0), axis=0)
+    at, blank = relay.expand_dims(group, 0), relay.const(np.zeros(count, np.int32))
+    values = relay.scatter_nd(relay.zeros((count,), dtype), at, ordered)
+    # Of the places that meet, the last one written counts, which is to be the first one.
+    backwards = relay.reverse(relay.cast(order, "int32"), 0)
+    places = relay.scatter_nd(blank, relay.reverse(at, 1), backwards)
+    counts = relay.scatter_nd(blank, at, relay.const(np.ones(count, np.int32)), mode="add")
+    inverse = relay.scatter_nd(blank, relay.expand_dims(order, 0), relay.cast(group, "int32"))
+    last = relay.strided_slice(group, [count - 1], [count], [1])
+    number = relay.cast(relay.add(last, relay.const(1, "int64")), "int32")
+    return values, places, inverse, number, counts
+
+
+def _by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
+    values, places, inverse, number, counts = groups
+    steps = relay.const(np.arange(count, dtype=np.int32))
+    behind = relay.const(np.int32(count))
+    order = relay.argsort(
+        relay.where(relay.less(steps, number), places, behind), axis=0, dtype="int32"
+    )
+    moved = [relay.take(x, order, axis=0, mode="clip") for x in (values, places, counts)]
+    rank = relay.argsort(order, axis=0, dtype="int32")
+    return moved[0], moved[1], relay.take(rank, inverse, axis=0, mode="clip"), number, moved[2]
+
+
+@OPS.exports("unique")
+def export_unique(
+    ctx: Out, data: Value, *, sorted: bool, return_counts: bool
+) -> Value | tuple[Value, ...]:
+    (count,) = ctx.static_shape(data)
+    if count == 0:
+        raise Unsupported("the values of no elements")
+
+    def spelled(x: Expr) -> Expr:
+        groups = _groups(x, count)
+        found = groups if sorted else _by_appearance(groups, count)
+        return relay.Tuple(list(found if return_counts else found[:4]))
+
+    return ctx.spell_tuple(spelled, data)

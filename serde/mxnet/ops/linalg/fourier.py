@@ -1,0 +1,81 @@
+"""Fourier transforms, as products with the matrix of turns, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.weights import Array
+
+
+def _product(data: Expr, matrix: Array) -> Expr:
+    return relay.nn.matmul(data, relay.const(matrix))
+
+
+def _rows(data: Expr, width: int) -> Expr:
+    return relay.cast(relay.reshape(data, (-1, width)), "float64")
+
+
+@OPS.exports("dft")
+def export_dft(
+    ctx: Out, re_data: Value, im_data: Value, *, inverse: bool
+) -> Value | tuple[Value, ...]:
+    type_ = ctx.type(re_data)
+    (length,) = ctx.static_lengths(re_data, [-1])
+    places = np.outer(np.arange(length), np.arange(length)) % length
+    turns = np.exp((2j if inverse else -2j) * np.pi * places / length)
+    if inverse:
+        turns = turns / length
+
+    def spelled(real: Expr, imaginary: Expr) -> Expr:
+        x, y = _rows(real, length), _rows(imaginary, length)
+        parts = (
+            relay.subtract(_product(x, turns.real.copy()), _product(y, turns.imag.copy())),
+            relay.add(_product(x, turns.imag.copy()), _product(y, turns.real.copy())),
+        )
+        return relay.Tuple(
+            [relay.reshape(relay.cast(part, type_.dtype), type_.shape) for part in parts]
+        )
+
+    return ctx.spell_tuple(spelled, re_data, im_data)
+
+
+@OPS.exports("stft")
+def export_stft(
+    ctx: Out,
+    data: Value,
+    window: Value,
+    *,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    normalized: bool,
+    onesided: bool,
+) -> Value:
+    (length,) = ctx.static_lengths(data, [-1])
+    result = ctx.result_type()
+    starts = np.arange((length - n_fft) // hop_length + 1) * hop_length
+    taps = np.arange(win_length)
+    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
+    turns = np.exp(-2j * np.pi * np.outer(taps, frequencies) / win_length)
+    if normalized:
+        turns = turns / np.sqrt(n_fft)
+    axis = result.rank - 3
+
+    def spelled(x: Expr, weights: Expr) -> Expr:
+        frames = relay.take(x, relay.const(starts[:, None] + taps), axis=axis, mode="clip")
+        used = relay.strided_slice(weights, [0], [win_length], [1])
+        frames = relay.multiply(relay.cast(frames, "float64"), relay.cast(used, "float64"))
+        rows = relay.reshape(frames, (-1, win_length))
+        shape = (*result.shape[:axis], len(starts), len(frequencies))
+        parts = [
+            relay.reshape(_product(rows, part.copy()), shape) for part in (turns.real, turns.imag)
+        ]
+        order = [*range(axis), axis + 1, axis, axis + 2]
+        return relay.cast(relay.transpose(relay.stack(parts, -1), order), result.dtype)
+
+    return ctx.spell(spelled, data, window)

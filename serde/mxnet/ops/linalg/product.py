@@ -1,0 +1,255 @@
+"""Dense layers and matrix products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.weights import dtype_name
+
+
+@OPS.imports("FullyConnected")
+def import_fully_connected(
+    ctx: Ctx,
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    num_hidden: int,
+    no_bias: bool = False,
+    flatten: bool = True,
+) -> Expr:
+    rank = ctx.type(data).rank
+    if flatten and rank == 1:
+        data = relay.expand_dims(data, 1)
+    elif flatten and rank > 2:
+        data = relay.nn.batch_flatten(data)
+    result = relay.nn.dense(data, weight, units=num_hidden)
+    if bias is None or no_bias:
+        return result
+    return relay.nn.bias_add(result, bias, axis=-1)
+
+
+@OPS.imports("batch_dot", ignored=("forward_stype",))
+def import_batch_dot(
+    ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Expr:
+    """Leading axes beyond one batch axis are folded into one and back."""
+    left, right = ctx.type(lhs), ctx.type(rhs)
+    if left.rank != right.rank or left.rank < 3:
+        raise Unsupported(f"expected two tensors of one rank of 3 or more, found {left}, {right}")
+    if left.rank > 3:
+        matrices = [relay.reshape(x, (-1, *ctx.static_shape(x)[-2:])) for x in (lhs, rhs)]
+        product = relay.nn.batch_matmul(*matrices, transpose_a=transpose_a, transpose_b=transpose_b)
+        rows = ctx.static_shape(lhs)[-1 if transpose_a else -2]
+        columns = ctx.static_shape(rhs)[-2 if transpose_b else -1]
+        return relay.reshape(product, (*ctx.static_shape(lhs)[:-2], rows, columns))
+    return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+@OPS.imports("dot", ignored=("forward_stype",))
+def import_dot(
+    ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
+) -> Expr:
+    """Contracts the last axis of the left with the first of the right."""
+    left, right = ctx.type(lhs), ctx.type(rhs)
+    if (left.rank, right.rank) == (1, 1):
+        return relay.sum(relay.multiply(lhs, rhs), axis=(0,), keepdims=True)
+    if (left.rank, right.rank) != (2, 2):
+        raise Unsupported(f"expected two matrices or two vectors, found {left} and {right}")
+    return relay.nn.matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+@OPS.imports("_npi_einsum")
+def import_einsum(
+    ctx: Ctx, *data: Expr, subscripts: str, num_args: int = 0, optimize: int = 0
+) -> Expr:
+    return relay.einsum(data, subscripts)
+
+
+Product = Callable[[Expr, Expr], Expr]
+
+
+def in_floats(ctx: Out, left: Value, right: Value, depth: Dim, product: Product) -> Value | None:
+    """Return a product of what MXNet multiplies in another dtype, None where it has the dtype.
+
+    MXNet multiplies matrices of float32 and float64 on the CPU. float16 goes through float32.
+    Sums of products of 8 bits fit the mantissa of float64 as long as there are 2**37 of them at
+    most; those of wider integers do not, and are refused here.
+
+    Raises:
+        Unsupported: The integers are too wide.
+    """
+    dtypes = {ctx.type(left).dtype, ctx.type(right).dtype}
+    result = ctx.result_type().dtype
+    if dtypes <= {"float32", "float64"} and dtypes == {result}:
+        return None
+    if not dtypes <= {"int8", "uint8", "bool"}:
+        floats = dtypes | {result} <= {"float16", "float32", "float64"}
+        if not floats:
+            raise Unsupported(f"a product of {', '.join(sorted(dtypes))}")
+        wide = "float64" if "float64" in dtypes | {result} else "float32"
+        return ctx.spell(
+            lambda a, b: relay.cast(product(relay.cast(a, wide), relay.cast(b, wide)), result),
+            left,
+            right,
+        )
+    if not isinstance(depth, int) or depth > 2**37:
+        raise Unsupported(f"sums of {depth} products of integers")
+
+    def spelled(a: Expr, b: Expr) -> Expr:
+        total = product(relay.cast(a, "float64"), relay.cast(b, "float64"))
+        return relay.cast(relay.cast(total, "int64"), result)
+
+    return ctx.spell(spelled, left, right)
+
+
+def _wide_integers(ctx: Out, left: Value, right: Value) -> bool:
+    return bool({ctx.type(left).dtype, ctx.type(right).dtype} & {"int32", "int64"})
+
+
+def _summed(ctx: Out, left: Value, right: Value, subscripts: str) -> Value:
+    """Return a product of wide integers, which wrap around as they do in Relay."""
+    type_ = ctx.result_type()
+    terms = [ctx.cast(x, type_.dtype) for x in (left, right)]
+    return ctx.emit("_npi_einsum", *terms, num_args=2, subscripts=subscripts, optimize=0)
+
+
+@OPS.exports("nn.dense")
+def export_dense(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    units: AnyValue,
+    out_dtype: AnyValue,
+) -> Value:
+    """A flattening that came out of the same layer goes back into it."""
+    if bias is not None and ctx.type(data).dtype != ctx.result_type().dtype:
+        raise Unsupported(f"a bias of {ctx.result_type().dtype}")
+    if _wide_integers(ctx, data, weight):
+        result = _summed(ctx, data, weight, "...k,nk->...n")
+    else:
+        depth = ctx.type(weight).shape[1]
+        converted = in_floats(ctx, data, weight, depth, lambda a, b: relay.nn.dense(a, b, None))
+        if converted is None:
+            flat = ctx.type(data).rank == 2
+            return ctx.emit(
+                "FullyConnected",
+                ctx.absorb(data, "Flatten") if flat else data,
+                weight,
+                bias,
+                num_hidden=ctx.static_shape(weight)[0],
+                no_bias=bias is None,
+                flatten=flat,
+            )
+        result = converted
+    if bias is None:
+        return result
+    return ctx.spell(relay.add, ctx.typed(result, ctx.result_type()), bias)
+
+
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
+    """One that no layer takes as its own is an addition."""
+    type_ = ctx.type(data)
+    shape: list[Dim] = [1] * type_.rank
+    shape[axis] = ctx.type(bias).shape[0]
+    return ctx.spell(lambda x, b: relay.add(x, relay.reshape(b, shape)), data, bias)
+
+
+@OPS.exports("nn.matmul")
+def export_matmul(
+    ctx: Out,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    units: AnyValue,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    rank = ctx.type(tensor_a).rank
+    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    if _wide_integers(ctx, tensor_a, tensor_b):
+        letters = "...km" if transpose_a else "...mk"
+        right = "nk" if transpose_b else "kn"
+        return _summed(ctx, tensor_a, tensor_b, f"{letters},{right}->...mn")
+    depth = ctx.type(tensor_b).shape[1 if transpose_b else 0]
+    result = in_floats(
+        ctx, tensor_a, tensor_b, depth, lambda a, b: relay.nn.matmul(a, b, None, **flags)
+    )
+    if result is not None:
+        return result
+    if rank == 2:
+        return ctx.emit("dot", tensor_a, tensor_b, **flags)
+    if transpose_a:
+        order = list(range(rank))
+        order[-1], order[-2] = order[-2], order[-1]
+        tensor_a = ctx.emit("transpose", tensor_a, axes=order)
+    return ctx.emit("dot", tensor_a, tensor_b, transpose_b=transpose_b)
+
+
+@OPS.exports("nn.batch_matmul")
+def export_batch_matmul(
+    ctx: Out,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    """A batch of one serves all of the other's in ``_npi_matmul``, which transposes nothing."""
+    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    left, right = ctx.type(tensor_a), ctx.type(tensor_b)
+    if _wide_integers(ctx, tensor_a, tensor_b):
+        first, second = ("km" if transpose_a else "mk"), ("nk" if transpose_b else "kn")
+        return _summed(ctx, tensor_a, tensor_b, f"...{first},...{second}->...mn")
+    depth = right.shape[2 if transpose_b else 1]
+    result = in_floats(
+        ctx, tensor_a, tensor_b, depth, lambda a, b: relay.nn.batch_matmul(a, b, **flags)
+    )
+    if result is not None:
+        return result
+    if left.shape[0] == right.shape[0]:
+        return ctx.emit("batch_dot", tensor_a, tensor_b, **flags)
+    matrices = [
+        ctx.emit("transpose", x, axes=(0, 2, 1)) if turned else x
+        for x, turned in ((tensor_a, transpose_a), (tensor_b, transpose_b))
+    ]
+    return ctx.emit("_npi_matmul", *matrices)
+
+
+@OPS.exports("einsum")
+def export_einsum(ctx: Out, data: tuple[Value, ...], *, equation: str) -> Value:
+    """MXNet adds float16 up in float16."""
+    if ctx.result_type().dtype == "float16":
+
+        def spelled(*terms: Expr) -> Expr:
+            wide = [relay.cast(term, "float32") for term in terms]
+            return relay.cast(relay.einsum(wide, equation), "float16")
+
+        return ctx.spell(spelled, *data)
+    return ctx.emit(
+        "_npi_einsum", *data, num_args=len(data), subscripts=equation.replace(" ", ""), optimize=0
+    )
+
+
+def require_dtype(ctx: Out, data: Value, out_dtype: AnyValue) -> None:
+    """Refuse results in another dtype than the data's.
+
+    Raises:
+        Unsupported: They are wanted.
+    """
+    if out_dtype is not None and dtype_name(out_dtype) != ctx.type(data).dtype:
+        raise Unsupported(f"out_dtype={dtype_name(out_dtype)} of {ctx.type(data).dtype} data")

@@ -1,0 +1,138 @@
+"""Sparse matrices, filled up: their pattern must be constant."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.shapes import layout_axes
+from serde.weights import Array
+
+
+def _filled(ctx: Out, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
+    """Return a matrix in rows (CSR) or in blocks of them (BSR) with all its elements."""
+    pointers, at = ctx.constant(indptr), ctx.constant(indices)
+    type_ = ctx.type(data)
+    height, width = ctx.static_shape(data)[1:] or (1, 1)
+    counts = np.diff(pointers)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    tops = rows[:, None, None] * height + np.arange(height)[:, None]
+    sides = at[: len(rows), None, None] * width + np.arange(width)
+    places: Array = (tops * columns + sides).reshape(-1).astype(np.int64)
+    size = len(counts) * height * columns
+
+    def spelled(x: Expr) -> Expr:
+        stored = relay.reshape(x, (-1,))
+        if len(places) < ctx.static_shape(data)[0] * height * width:
+            stored = relay.strided_slice(stored, [0], [len(places)], [1])
+        blank = relay.zeros((size,), type_.dtype)
+        if len(places):
+            blank = relay.scatter_nd(blank, relay.const(places[None]), stored, mode="add")
+        return relay.reshape(blank, (len(counts) * height, columns))
+
+    return ctx.spell(spelled, data)
+
+
+@OPS.exports("nn.sparse_dense")
+def export_sparse_dense(
+    ctx: Out,
+    dense_data: Value,
+    sparse_data: Value,
+    sparse_indices: Value,
+    sparse_indptr: Value,
+    *,
+    sparse_lhs: bool,
+) -> Value:
+    (columns,) = ctx.static_lengths(dense_data, [1])
+    matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
+    left, right = (matrix, dense_data) if sparse_lhs else (dense_data, matrix)
+    return ctx.spell(lambda a, b: relay.nn.dense(a, b, None), left, right)
+
+
+@OPS.exports("nn.sparse_add")
+def export_sparse_add(
+    ctx: Out, dense_data: Value, sparse_data: Value, sparse_indices: Value, sparse_indptr: Value
+) -> Value:
+    (columns,) = ctx.static_lengths(dense_data, [1])
+    matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
+    return ctx.spell(relay.add, dense_data, matrix)
+
+
+@OPS.exports("nn.sparse_transpose")
+def export_sparse_transpose(
+    ctx: Out, sparse_data: Value, sparse_indices: Value, sparse_indptr: Value
+) -> tuple[Value, Value, Value]:
+    pointers, at = ctx.constant(sparse_indptr), ctx.constant(sparse_indices)
+    count = len(pointers) - 1
+    rows = np.repeat(np.arange(count), np.diff(pointers))
+    order = np.argsort(at, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=count))])
+    values = ctx.spell(
+        lambda x: relay.take(x, relay.const(order), axis=0, mode="clip"), sparse_data
+    )
+    return values, ctx.const(rows[order].astype(at.dtype)), ctx.const(starts.astype(pointers.dtype))
+
+
+@OPS.exports("nn.sparse_conv2d")
+def export_sparse_conv2d(
+    ctx: Out,
+    dense_data: Value,
+    sparse_data: Value,
+    sparse_indices: Value,
+    sparse_indptr: Value,
+    *,
+    layout: Literal["NHWC", "NCHW"],
+    kernel_size: tuple[Dim, ...],
+) -> Value:
+    """The columns of the matrix run over the window and the channels, in the order of `layout`."""
+    size = kernel_size[0]
+    if not isinstance(size, int):
+        raise Unsupported(f"a window of length {size}")
+    channels = ctx.static_lengths(dense_data, [layout.index("C")])[0]
+    matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, size * size * channels)
+
+    def spelled(x: Expr, rows: Expr) -> Expr:
+        if layout == "NHWC":
+            weight = relay.transpose(relay.reshape(rows, (-1, size, size, channels)), [0, 3, 1, 2])
+        else:
+            weight = relay.reshape(rows, (-1, channels, size, size))
+        data = relay.transpose(x, list(layout_axes(layout, "NCHW")))
+        result = relay.nn.conv2d(data, weight, padding=(size // 2, size // 2))
+        return relay.transpose(result, list(layout_axes("NCHW", layout)))
+
+    return ctx.spell(spelled, dense_data, matrix)
+
+
+@OPS.exports("sparse_fill_empty_rows")
+def export_sparse_fill_empty_rows(
+    ctx: Out,
+    sparse_indices: Value,
+    sparse_values: Value,
+    dense_shape: Value,
+    default_value: Value,
+) -> tuple[Value, Value, Value]:
+    """Which rows are empty must be known, as it tells how many there are."""
+    at, shape = ctx.constant(sparse_indices), ctx.constant(dense_shape)
+    empty = np.bincount(at[:, 0], minlength=int(shape[0])) == 0
+    added = np.zeros((int(empty.sum()), at.shape[1]), at.dtype)
+    added[:, 0] = np.flatnonzero(empty)
+    indices = np.concatenate([at, added])
+    order = np.argsort(indices[:, 0], kind="stable")
+
+    def spelled(values: Expr, default: Expr) -> Expr:
+        parts = [values] * (len(at) > 0)
+        if len(added):
+            parts.append(relay.broadcast_to(relay.reshape(default, (1,)), (len(added),)))
+        joined = relay.concatenate(parts, 0)
+        return relay.take(joined, relay.const(order), axis=0, mode="clip")
+
+    values = ctx.spell(spelled, sparse_values, default_value)
+    return ctx.const(indices[order]), values, ctx.const(empty)

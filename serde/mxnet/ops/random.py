@@ -1,0 +1,88 @@
+"""Numbers drawn at random; MXNet's own generator and its seed decide which.
+
+Of Relay's own ``random`` operators MXNet has none: their key is of uint64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.types import TensorType
+
+
+def _drawn(ctx: Out, op: str, like: Value | None, type_: TensorType, **spread: float) -> Value:
+    """Draw numbers of a type; lengths that are symbols are those of `like`."""
+    shape = type_.concrete_shape
+    if like is not None and shape is None:
+        result = ctx.emit(f"{op}_like", ctx.cast(like, type_.dtype), **spread)
+    elif shape:
+        result = ctx.emit(op, shape=shape, dtype=type_.dtype, **spread)
+    else:
+        one = replace(
+            ctx.emit(op, shape=(1,), dtype=type_.dtype, **spread),
+            type=TensorType((1,), type_.dtype),
+        )
+        return ctx.reshape(one, ctx.static_shape(replace(one, type=type_)))
+    return replace(result, type=type_)
+
+
+@OPS.exports("serde.random_uniform")
+def export_random_uniform(
+    ctx: Out,
+    like: Value | None,
+    *,
+    shape: tuple[int, ...] | None,
+    low: float,
+    high: float,
+    dtype: AnyValue,
+    seed: float | None,
+) -> Value:
+    return _drawn(ctx, "_random_uniform", like, ctx.result_type(), low=low, high=high)
+
+
+@OPS.exports("serde.random_normal")
+def export_random_normal(
+    ctx: Out,
+    like: Value | None,
+    *,
+    shape: tuple[int, ...] | None,
+    mean: float,
+    scale: float,
+    dtype: AnyValue,
+    seed: float | None,
+) -> Value:
+    return _drawn(ctx, "_random_normal", like, ctx.result_type(), loc=mean, scale=scale)
+
+
+@OPS.exports("serde.bernoulli")
+def export_bernoulli(ctx: Out, probs: Value, *, dtype: AnyValue, seed: float | None) -> Value:
+    type_ = TensorType(ctx.type(probs).shape, "float32")
+    unit = _drawn(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
+    result = ctx.result_type().dtype
+
+    def spelled(drawn: Expr, odds: Expr) -> Expr:
+        return relay.cast(relay.less(drawn, relay.cast(odds, "float32")), result)
+
+    return ctx.spell(spelled, unit, probs)
+
+
+@OPS.exports("serde.multinomial")
+def export_multinomial(
+    ctx: Out, logits: Value, *, sample_size: int, dtype: np.dtype[AnyValue], seed: float | None
+) -> Value:
+    odds = ctx.spell(lambda x: relay.nn.softmax(relay.cast(x, "float32"), axis=-1), logits)
+    drawn = ctx.emit("_sample_multinomial", odds, shape=(sample_size,), dtype="int32")
+    return ctx.cast(ctx.typed(drawn, replace_dtype(ctx.result_type())), ctx.result_type().dtype)
+
+
+def replace_dtype(type_: TensorType) -> TensorType:
+    """Return a type in int32, in which MXNet counts classes."""
+    return TensorType(type_.shape, "int32")

@@ -1,0 +1,8 @@
+"""Recurrent layers, and MXNet's stack of them."""
+
+from __future__ import annotations
+
+from serde.mxnet.ops.recurrent import layers
+from serde.mxnet.ops.recurrent.stack import MergeStacks
+
+__all__ = ["MergeStacks", "layers"]

@@ -1,0 +1,234 @@
+"""MXNet's stack of recurrent layers as an operator of the graph, while that is lowered.
+
+The parameters are packed into their vector in Relay, so that those of a file are packed
+before the graph is written; for this the graph must hold the stack itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import ClassVar, Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.registry import Array, OpDef, infer_call
+from serde.relay.transform.base import FunctionPass
+from serde.relay.types import TensorType
+from serde.relay.visit import children, post_order, rewrite
+
+__all__ = ["STACK", "MergeStacks", "stack"]
+
+Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
+
+GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+"""How many gates a mode has."""
+
+STACK = "mxnet.rnn"
+"""Name of the operator."""
+
+
+def _stack_type(
+    data: TensorType,
+    parameters: TensorType,
+    state: TensorType | None,
+    cell: TensorType | None,
+    *,
+    mode: str,
+    hidden_size: int,
+    num_layers: int,
+    bidirectional: bool,
+    projection_size: int | None,
+) -> tuple[TensorType, ...]:
+    if data.rank != 3 or parameters.rank != 1:
+        raise TypeInferenceError(f"expected sequences and a vector, found {data!r}, {parameters!r}")
+    time, batch, _ = data.shape
+    directions, output = 2 if bidirectional else 1, projection_size or hidden_size
+    shapes = [(time, batch, directions * output), (directions * num_layers, batch, output)]
+    if mode == "lstm":
+        shapes.append((directions * num_layers, batch, hidden_size))
+    return tuple(TensorType(shape, data.dtype) for shape in shapes)
+
+
+def _stack(
+    data: Array,
+    parameters: Array,
+    state: Array | None,
+    cell: Array | None,
+    *,
+    mode: Mode,
+    hidden_size: int,
+    num_layers: int,
+    bidirectional: bool,
+    projection_size: int | None,
+) -> tuple[Array, ...]:
+    """The outputs of the last layer, and the final states of all layers and directions."""
+    from serde.converters import ImportContext
+    from serde.mxnet.ops.recurrent.layers import import_rnn
+    from serde.relay.interpreter import run
+
+    rows = num_layers * (2 if bidirectional else 1)
+    widths = [projection_size or hidden_size, hidden_size][: 2 if mode == "lstm" else 1]
+    states = [
+        np.zeros((rows, data.shape[1], width), data.dtype) if given is None else given
+        for given, width in zip((state, cell), widths, strict=False)
+    ]
+    operands = [const(each) for each in (data, parameters, *states)]
+    results = import_rnn(
+        ImportContext(1), *operands, state_size=hidden_size, num_layers=num_layers, mode=mode,
+        bidirectional=bidirectional, state_outputs=True, projection_size=projection_size,
+    )  # fmt: skip
+    return tuple(run(Function([], Tuple(results)), []))
+
+
+_STACK = OpDef(STACK, _stack, _stack_type, ())
+
+
+def stack(
+    data: Expr, parameters: Expr, state: Expr | None, cell: Expr | None, **attrs: AnyValue
+) -> tuple[Expr, ...]:
+    """Return outputs and final states of a stack of layers.
+
+    Args:
+        data: Sequences, (time, batch, input).
+        parameters: MXNet's vector of all weights, then all biases.
+        state: States before the first step, (layers times directions, batch, output), or None.
+        cell: Those of an LSTM's cells, likewise, (layers times directions, batch, hidden).
+        attrs: ``mode``, ``hidden_size``, ``num_layers``, ``bidirectional``, ``projection_size``.
+    """
+    states = [Tuple(()) if given is None else given for given in (state, cell)]
+    node = Call(_STACK, [data, parameters, *states], _STACK.bind(attrs))
+    node.type = infer_call(node)
+    count = 3 if attrs["mode"] == "lstm" else 2
+    results = [TupleGetItem(node, index) for index in range(count)]
+    return tuple(results)
+
+
+@dataclass(frozen=True)
+class MergeStacks(FunctionPass):
+    """Make one stack of stacks of which each is fed by all of the one below and nothing else is."""
+
+    name: ClassVar[str] = "MergeStacks"
+
+    def transform(self, function: Function) -> Function:
+        """Merge the longest chains."""
+        chains = _chains(function)
+        if not chains:
+            return function
+        place = {each: (chain, i) for chain in chains for i, each in enumerate(chain)}
+        memo: dict[Expr, Expr] = {}
+        merged: dict[Call, list[Expr]] = {}
+
+        def replace(old: Expr, new: Expr) -> Expr:
+            if not isinstance(old, TupleGetItem) or old.tuple_value not in place:
+                return new
+            chain, level = place[old.tuple_value]
+            if old.index == 0 and level < len(chain) - 1:
+                return new
+            head = memo[chain[0]]
+            if chain[0] not in merged and isinstance(head, Call):
+                merged[chain[0]] = _merged([head, *chain[1:]])
+            whole = merged[chain[0]][old.index]
+            if old.index == 0:
+                return whole
+            rows = 2 if chain[0].attrs["bidirectional"] else 1
+            layers = [each.attrs["num_layers"] * rows for each in chain]
+            begin = sum(layers[:level])
+            return relay.strided_slice(whole, [begin], [begin + layers[level]], [1], axes=[0])
+
+        result = rewrite(function, replace, memo)
+        return result if isinstance(result, Function) else function
+
+
+def _chains(function: Function) -> list[list[Call]]:
+    nodes = post_order(function.body)
+    readers: dict[Expr, list[Expr]] = {}
+    for node in nodes:
+        for child in children(node):
+            below = child.tuple_value if isinstance(child, TupleGetItem) else None
+            if isinstance(child, TupleGetItem) and child.index == 0 and _is_stack(below):
+                readers.setdefault(child.tuple_value, []).append(node)
+    above = {
+        below: found[0]
+        for below, found in readers.items()
+        if len(found) == 1 and isinstance(below, Call) and _joins(below, found[0])
+    }
+    joined = set(above.values())
+    chains = []
+    for node in nodes:
+        if not isinstance(node, Call) or node not in above or node in joined:
+            continue
+        chain: list[Call] = [node]
+        while chain[-1] in above:
+            following = above[chain[-1]]
+            if not isinstance(following, Call):
+                break
+            chain.append(following)
+        chains.append(chain)
+    return chains
+
+
+def _is_stack(node: Expr | None) -> bool:
+    return isinstance(node, Call) and node.op is _STACK
+
+
+def _joins(below: Call, above: Expr) -> bool:
+    """Whether one stack goes on as the other begins, and takes its states from elsewhere."""
+    if not isinstance(above, Call) or not _is_stack(above):
+        return False
+    alike = ("mode", "hidden_size", "bidirectional", "projection_size")
+    if any(below.attrs[name] != above.attrs[name] for name in alike):
+        return False
+    data, parameters, *states = above.args
+    entering = isinstance(data, TupleGetItem) and data.tuple_value is below
+    absent = [each.fields == () if isinstance(each, Tuple) else False for each in states]
+    other = [each.fields == () if isinstance(each, Tuple) else False for each in below.args[2:]]
+    return entering and absent == other and all(map(_is_given, (parameters, *states)))
+
+
+def _is_given(x: Expr) -> bool:
+    """Whether a tensor is a parameter or constant, or parts of these, looked at a little."""
+    pending, seen = [x], 0
+    while pending:
+        node = pending.pop()
+        seen += 1
+        if isinstance(node, (Var, Constant, OpDef)):
+            continue
+        if seen > _NEAR or _is_stack(node):
+            return False
+        pending.extend(children(node))
+    return True
+
+
+_NEAR = 500
+"""So many nodes are looked at to tell where a state comes from."""
+
+
+def _merged(chain: Sequence[Call]) -> list[Expr]:
+    """Return the results of one stack for several."""
+    attrs = dict(chain[0].attrs)
+    rows = 2 if attrs["bidirectional"] else 1
+    weights, biases = [], []
+    for each in chain:
+        vector = each.args[1]
+        type_ = vector.type
+        if not isinstance(type_, TensorType) or not isinstance(type_.shape[0], int):
+            raise TypeInferenceError(f"expected a vector of fixed length, found {vector.type!r}")
+        tail = each.attrs["num_layers"] * rows * 2 * GATES[attrs["mode"]] * attrs["hidden_size"]
+        cut = type_.shape[0] - tail
+        weights.append(relay.strided_slice(vector, [0], [cut], [1], axes=[0]))
+        biases.append(relay.strided_slice(vector, [cut], [type_.shape[0]], [1], axes=[0]))
+    states: list[Expr] = []
+    for place in (2, 3):
+        given = [each.args[place] for each in chain]
+        absent = isinstance(given[0], Tuple)
+        states.append(given[0] if absent else relay.concatenate(given, axis=0))
+    attrs["num_layers"] = sum(each.attrs["num_layers"] for each in chain)
+    vector = relay.concatenate([*weights, *biases], axis=0)
+    result = Call(_STACK, [chain[0].args[0], vector, *states], _STACK.bind(attrs), chain[-1].span)
+    result.type = infer_call(result)
+    return [TupleGetItem(result, index) for index in range(3 if attrs["mode"] == "lstm" else 2)]

@@ -1,0 +1,7 @@
+"""Shapes: reshaping, joining, splitting, broadcasting and filling."""
+
+from __future__ import annotations
+
+from serde.mxnet.ops.shape import arrangement, creation, reshaping
+
+__all__ = ["arrangement", "creation", "reshaping"]

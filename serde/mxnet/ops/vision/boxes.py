@@ -1,0 +1,343 @@
+"""Anchors, what a detector predicts relative to them, and suppression of boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.layout import tensor_type
+from serde.mxnet.ops.table import OPS
+from serde.mxnet.ops.vision.whole import (
+    BOX_NMS,
+    DETECTION,
+    box_nms,
+    constant_of,
+    detection,
+    field_of,
+)
+from serde.relay.expr import Call, Expr
+
+ABOVE_ALL = 2.0
+"""An overlap that no two boxes have."""
+
+
+@OPS.imports("_contrib_MultiBoxPrior")
+def import_multibox_prior(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    sizes: tuple[float, ...] = (1.0,),
+    ratios: tuple[float, ...] = (1.0,),
+    clip: bool = False,
+    steps: tuple[float, ...] = (-1.0, -1.0),
+    offsets: tuple[float, ...] = (0.5, 0.5),
+) -> Expr:
+    return relay.vision.multibox_prior(data, sizes, ratios, steps, offsets, clip)
+
+
+@OPS.exports("vision.multibox_prior")
+def export_multibox_prior(
+    ctx: Out,
+    data: Value,
+    *,
+    sizes: tuple[float, ...],
+    ratios: tuple[float, ...],
+    steps: tuple[float, ...],
+    offsets: tuple[float, ...],
+    clip: bool,
+) -> Value:
+    return ctx.emit(
+        "_contrib_MultiBoxPrior", data, sizes=sizes, ratios=ratios, steps=steps, offsets=offsets,
+        clip=clip,
+    )  # fmt: skip
+
+
+@OPS.imports("_contrib_MultiBoxDetection")
+def import_multibox_detection(
+    ctx: Ctx,
+    cls_prob: Expr,
+    loc_pred: Expr,
+    anchor: Expr,
+    *,
+    clip: bool = True,
+    threshold: float = 0.01,
+    background_id: int = 0,
+    nms_threshold: float = 0.5,
+    force_suppress: bool = False,
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+    nms_topk: int = -1,
+) -> Expr:
+    """Of a box that goes the class alone becomes -1; of those behind `nms_topk` none is moved."""
+    if background_id:
+        raise Unsupported(f"background_id={background_id}")
+    if threshold < 0:
+        raise Unsupported(f"threshold={threshold} lets boxes without a score in")
+    rows, counts = relay.vision.multibox_transform_loc(
+        cls_prob, loc_pred, anchor, clip, threshold, variances
+    )
+    if not 0 < nms_threshold <= 1:
+        return rows
+    batch, number = ctx.static_shape(rows)[:2]
+    places = relay.const(np.tile(np.arange(number, dtype=np.int32), (batch, 1)))
+    limit = float(np.nextafter(np.float32(nms_threshold), np.float32(2)))
+    kept, ordered = (
+        relay.vision.non_max_suppression(
+            rows, counts, places, -1, bound, force, nms_topk, 2, 1, 0, False, False
+        )
+        for bound, force in ((limit, force_suppress), (ABOVE_ALL, False))
+    )
+    if 0 < nms_topk < number:
+        first = relay.strided_slice(ordered, [0], [nms_topk], [1], axes=[1])
+        rest = relay.strided_slice(rows, [nms_topk], [number], [1], axes=[1])
+        ordered = relay.concatenate([first, rest], axis=1)
+    classes = relay.strided_slice(kept, [0], [1], [1], axes=[2])
+    others = relay.strided_slice(ordered, [1], [6], [1], axes=[2])
+    return relay.concatenate([classes, others], axis=2)
+
+
+@OPS.exports("vision.multibox_transform_loc", when=lambda call: not call.attrs["keep_background"])
+def export_multibox_transform_loc(
+    ctx: Out,
+    cls_prob: Value,
+    loc_pred: Value,
+    anchor: Value,
+    *,
+    clip: bool,
+    threshold: float,
+    variances: tuple[float, ...],
+    keep_background: bool,
+) -> list[Value]:
+    """Without a threshold of overlap MXNet's detection goes no further than this."""
+    rows = ctx.emit(
+        "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
+        variances=variances, nms_threshold=-1.0,
+    )  # fmt: skip
+    classes = ctx.emit("slice_axis", rows, axis=2, begin=0, end=1)
+    found = ctx.emit("sum", ctx.emit("_greater_equal_scalar", classes, scalar=0.0), axis=(1, 2))
+    return [rows, ctx.emit("Cast", found, dtype="int32")]
+
+
+@OPS.expands("vision.multibox_transform_loc")
+def expand_multibox_transform_loc(
+    cls_prob: Expr,
+    loc_pred: Expr,
+    anchor: Expr,
+    *,
+    clip: bool,
+    threshold: float,
+    variances: Sequence[float],
+    keep_background: bool,
+) -> AnyValue:
+    """All anchors in their order, those of no object as class -1."""
+    type_ = tensor_type(cls_prob)
+    dtype, number = type_.dtype, type_.shape[2]
+    objects = relay.strided_slice(cls_prob, [1], [2**31 - 1], [1], axes=[1])
+    scores = relay.max(objects, axis=(1,), keepdims=True)
+    best = relay.cast(relay.argmax(objects, axis=(1,), keepdims=True), dtype)
+    least = relay.const(max(threshold, -1.0), dtype)
+    shown = relay.greater_equal(scores, least)
+    if threshold <= -1:
+        shown = relay.greater(scores, least)
+    classes = relay.where(shown, best, relay.full_like(best, relay.const(-1, dtype)))
+    boxes = _decoded(relay.reshape(loc_pred, (0, -1, 4)), anchor, variances, dtype)
+    if clip:
+        boxes = relay.clip(boxes, 0.0, 1.0)
+    columns = [relay.transpose(each, (0, 2, 1)) for each in (classes, scores)]
+    rows = relay.concatenate([*columns, boxes], axis=2)
+    if not isinstance(number, int):
+        raise Unsupported("an open number of anchors")
+    ones = relay.ones_like(relay.squeeze(scores, [1]))
+    counts = relay.cast(relay.sum(ones, axis=(1,)), "int32")
+    return relay.Tuple([rows, counts])
+
+
+def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str) -> Expr:
+    def pair(x: Expr, begin: int) -> Expr:
+        return relay.strided_slice(x, [begin], [begin + 2], [1], axes=[2])
+
+    def number(value: AnyValue) -> Expr:
+        return relay.const(np.asarray(value, dtype))
+
+    low, high = pair(anchor, 0), pair(anchor, 2)
+    size = relay.subtract(high, low)
+    centre = relay.multiply(relay.add(low, high), number(0.5))
+    moved = relay.multiply(pair(offsets, 0), number(list(variances[:2])))
+    middle = relay.add(relay.multiply(moved, size), centre)
+    grown = relay.exp(relay.multiply(pair(offsets, 2), number(list(variances[2:]))))
+    half = relay.multiply(relay.multiply(grown, size), number(0.5))
+    return relay.concatenate([relay.subtract(middle, half), relay.add(middle, half)], axis=2)
+
+
+@OPS.imports("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
+def import_box_nms(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    overlap_thresh: float = 0.5,
+    valid_thresh: float = 0.0,
+    topk: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = -1,
+    background_id: int = -1,
+    force_suppress: bool = False,
+    in_format: Literal["corner", "center"] = "corner",
+    out_format: Literal["corner", "center"] = "corner",
+) -> Expr:
+    """A box goes above the threshold, in Relay from it on; Relay tells what stays by column 0."""
+    if (in_format, out_format) != ("corner", "corner"):
+        raise Unsupported(f"boxes as {in_format} to {out_format}")
+    if background_id >= 0 and id_index >= 0:
+        raise Unsupported(f"background_id={background_id}")
+    if valid_thresh < 0:
+        raise Unsupported(f"valid_thresh={valid_thresh} lets boxes without a score in")
+    if not overlap_thresh > 0:
+        raise Unsupported(f"overlap_thresh={overlap_thresh}")
+    if 0 not in (score_index, id_index):
+        raise Unsupported("column 0 is neither the class nor the score")
+    type_ = ctx.type(data)
+    rows = data if type_.rank == 3 else relay.reshape(data, (-1, *ctx.static_shape(data)[-2:]))
+    counts, kept, places = relay.vision.get_valid_counts(rows, valid_thresh, -1, score_index)
+    bound = float(np.nextafter(np.float32(overlap_thresh), np.float32(np.inf)))
+    result = relay.vision.non_max_suppression(
+        kept, counts, places, -1, bound, force_suppress or id_index < 0, topk, coord_start,
+        score_index, id_index, False, True,
+    )  # fmt: skip
+    return result if type_.rank == 3 else relay.reshape(result, ctx.static_shape(data))
+
+
+@OPS.exports("vision.get_valid_counts")
+def export_get_valid_counts(
+    ctx: Out, data: Value, score_threshold: Value, *, id_index: int, score_index: int
+) -> AnyValue:
+    """Rows are sorted by whether they count, and by their places, which no two share."""
+    batch, number, width = ctx.static_shape(data)
+    dtype = ctx.type(data).dtype
+
+    def spelled(rows: Expr, threshold: Expr) -> Expr:
+        def column(index: int) -> Expr:
+            part = relay.strided_slice(rows, [index], [index + 1], [1], axes=[2])
+            return relay.reshape(part, (batch, number))
+
+        valid = relay.greater(column(score_index), relay.cast(threshold, dtype))
+        if id_index >= 0:
+            classes = column(id_index)
+            valid = relay.logical_and(valid, relay.greater_equal(classes, relay.const(0, dtype)))
+        shown = relay.cast(valid, "float32")
+        counts = relay.sum(shown, axis=(1,), keepdims=True)
+        at = relay.const(np.arange(number, dtype=np.float32)[None])
+        behind = relay.multiply(relay.subtract(relay.const(1.0), shown), relay.const(float(number)))
+        order = relay.argsort(relay.add(behind, at), axis=1, dtype="int32")
+        first = relay.less(relay.broadcast_to(at, (batch, number)), counts)
+        lookup = relay.broadcast_to(relay.expand_dims(order, 2), (batch, number, width))
+        inside = relay.expand_dims(first, 2)
+        kept = relay.where(inside, relay.gather(rows, 1, lookup), relay.const(-1, dtype))
+        places = relay.where(first, order, relay.const(-1, "int32"))
+        return relay.Tuple([relay.cast(relay.squeeze(counts, [1]), "int32"), kept, places])
+
+    return ctx.spell_tuple(spelled, data, score_threshold)
+
+
+@OPS.expands("vision.non_max_suppression")
+def expand_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: Expr,
+    iou_threshold: Expr,
+    *,
+    force_suppress: bool,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    return_indices: bool,
+    invalid_to_bottom: bool,
+) -> Expr:
+    """MXNet has it where all rows in question are counted and have scores."""
+    bound = constant_of(iou_threshold)
+    if bound is None or not bound > 0 or constant_of(max_output_size) not in (-1.0, None):
+        raise Unsupported("a threshold of overlap, or a limit, that MXNet has not")
+    if constant_of(max_output_size) is None or return_indices:
+        raise Unsupported("places of the boxes that stay, or a limit that is computed")
+    below = float(np.nextafter(np.float32(bound), np.float32(0)))
+    boxes = field_of(data, "vision.multibox_transform_loc", 0)
+    if boxes is not None and field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
+        usual = (coord_start, score_index, id_index, invalid_to_bottom) == (2, 1, 0, False)
+        if usual and boxes.attrs["threshold"] > 0 and not boxes.attrs["keep_background"]:
+            return _detected(boxes, min(below, 1.0), force_suppress, top_k)
+    rows = field_of(data, "vision.get_valid_counts", 1)
+    if rows is None or field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
+        raise Unsupported("boxes that were not counted by get_valid_counts")
+    least = constant_of(rows.args[1])
+    counted = (rows.attrs["score_index"], rows.attrs["id_index"])
+    if least is None or least < 0 or counted != (score_index, -1) or not invalid_to_bottom:
+        raise Unsupported("boxes that have no score, or no class, or keep their places")
+    return box_nms(
+        rows.args[0], overlap_thresh=below, valid_thresh=least, topk=top_k,
+        coord_start=coord_start, score_index=score_index, id_index=id_index,
+        force_suppress=force_suppress,
+    )  # fmt: skip
+
+
+def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Expr:
+    """Return MXNet's detection with -1 in all columns of a box that goes."""
+    names = ("clip", "threshold", "variances")
+    found = detection(
+        *boxes.args, **{name: boxes.attrs[name] for name in names}, nms_threshold=bound,
+        force_suppress=force_suppress, nms_topk=top_k,
+    )  # fmt: skip
+    dtype = tensor_type(found).dtype
+    classes = relay.strided_slice(found, [0], [1], [1], axes=[2])
+    stays = relay.cast(relay.greater_equal(classes, relay.const(0, dtype)), dtype)
+    one = relay.const(1, dtype)
+    return relay.subtract(relay.multiply(relay.add(found, one), stays), one)
+
+
+@OPS.exports(DETECTION)
+def export_detection(
+    ctx: Out,
+    cls_prob: Value,
+    loc_pred: Value,
+    anchor: Value,
+    *,
+    clip: bool,
+    threshold: float,
+    variances: tuple[float, ...],
+    nms_threshold: float,
+    force_suppress: bool,
+    nms_topk: int,
+) -> Value:
+    return ctx.emit(
+        "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
+        variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
+        nms_topk=nms_topk,
+    )  # fmt: skip
+
+
+@OPS.exports(BOX_NMS)
+def export_box_nms(
+    ctx: Out,
+    data: Value,
+    *,
+    overlap_thresh: float,
+    valid_thresh: float,
+    topk: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    force_suppress: bool,
+) -> Value:
+    return ctx.emit(
+        "_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh,
+        topk=topk, coord_start=coord_start, score_index=score_index, id_index=id_index,
+        force_suppress=force_suppress,
+    )  # fmt: skip

@@ -1,0 +1,151 @@
+"""Regions of feature maps: proposed, and pooled."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
+from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
+from serde.relay.types import TensorType
+
+
+@OPS.imports("_contrib_ROIAlign")
+def import_roi_align(
+    ctx: Ctx,
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int = -1,
+    position_sensitive: bool = False,
+    aligned: bool = False,
+) -> Expr:
+    if position_sensitive or aligned:
+        raise Unsupported(f"position_sensitive={position_sensitive}, aligned={aligned}")
+    return relay.vision.roi_align(data, rois, pooled_size, spatial_scale, sample_ratio)
+
+
+@OPS.imports("ROIPooling")
+def import_roi_pooling(
+    ctx: Ctx, data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float
+) -> Expr:
+    return relay.vision.roi_pool(data, rois, pooled_size, spatial_scale)
+
+
+def _channels_first(call: Call) -> bool:
+    return bool(call.attrs["layout"] == "NCHW" and tensor_type(call.args[0]).dtype in FLOATS)
+
+
+def _window(pooled_size: tuple[Dim, ...]) -> tuple[int, ...]:
+    shape = TensorType(pooled_size, "int32").concrete_shape
+    if shape is None:
+        raise Unsupported(f"regions pooled to open lengths {pooled_size}")
+    return shape
+
+
+@OPS.exports("vision.roi_align", when=_channels_first)
+def export_roi_align(
+    ctx: Out,
+    data: Value,
+    rois: Value,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    layout: str,
+    mode: str,
+) -> Value:
+    if mode != "avg":
+        raise Unsupported("the greatest of the samples; MXNet takes their mean")
+    return ctx.emit(
+        "_contrib_ROIAlign", data, rois, pooled_size=_window(pooled_size),
+        spatial_scale=spatial_scale, sample_ratio=sample_ratio,
+    )  # fmt: skip
+
+
+@OPS.exports("vision.roi_pool", when=_channels_first)
+def export_roi_pool(
+    ctx: Out,
+    data: Value,
+    rois: Value,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    layout: str,
+) -> Value:
+    return ctx.emit(
+        "ROIPooling", data, rois, pooled_size=_window(pooled_size), spatial_scale=spatial_scale
+    )
+
+
+def _declare_moved(name: str) -> None:
+    @OPS.expands(name)
+    def expand_regions(data: Expr, rois: Expr, *, layout: str, **attrs: AnyValue) -> Expr:
+        if layout == "NCHW":
+            raise Unsupported(f"regions of {tensor_type(data).dtype}")
+        result = call(name, arranged(data, layout, "NCHW"), rois, layout="NCHW", **attrs)
+        return arranged(result, "NCHW", layout)
+
+
+for _name in ("vision.roi_align", "vision.roi_pool"):
+    _declare_moved(_name)
+
+
+@OPS.imports("_contrib_Proposal", "_contrib_MultiProposal")
+def import_proposal(
+    ctx: Ctx,
+    cls_prob: Expr,
+    bbox_pred: Expr,
+    im_info: Expr,
+    *,
+    rpn_pre_nms_top_n: int = 6000,
+    rpn_post_nms_top_n: int = 300,
+    threshold: float = 0.7,
+    rpn_min_size: int = 16,
+    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
+    ratios: tuple[float, ...] = (0.5, 1.0, 2.0),
+    feature_stride: int = 16,
+    output_score: bool = False,
+    iou_loss: bool = False,
+) -> Expr:
+    if output_score:
+        raise Unsupported("output_score=True")
+    return relay.vision.proposal(
+        cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold,
+        rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss,
+    )  # fmt: skip
+
+
+@OPS.exports("vision.proposal")
+def export_proposal(
+    ctx: Out,
+    cls_prob: Value,
+    bbox_pred: Value,
+    im_info: Value,
+    *,
+    scales: tuple[float, ...],
+    ratios: tuple[float, ...],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> Value:
+    """The operator for one image reads no second one."""
+    batch = ctx.type(cls_prob).shape[0]
+    return ctx.emit(
+        "_contrib_Proposal" if batch == 1 else "_contrib_MultiProposal", cls_prob, bbox_pred,
+        im_info, scales=scales, ratios=ratios, feature_stride=feature_stride, threshold=threshold,
+        rpn_pre_nms_top_n=rpn_pre_nms_top_n, rpn_post_nms_top_n=rpn_post_nms_top_n,
+        rpn_min_size=rpn_min_size, iou_loss=iou_loss,
+    )  # fmt: skip
