@@ -214,8 +214,7 @@ def import_elu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
 
 @OPS.imports("Celu", since=(12, 28))
 def import_celu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
-    scale = scalar_like(ctx, x, alpha)
-    return relay.multiply(call("serde.elu", relay.divide(x, scale), alpha=1.0), scale)
+    return call("serde.celu", x, alpha=alpha)
 
 
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
@@ -267,7 +266,7 @@ OPS.imports("Mish", since=(18, 22))(_simple("serde.mish"))
 def import_swish(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
     if alpha == 1.0:
         return call("serde.silu", x)
-    return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
+    return call("serde.swish", x, alpha=alpha)
 
 
 @OPS.imports("SwiGLU", since=28)
@@ -277,17 +276,12 @@ def import_swiglu(ctx: ImportCtx, gate: Expr, value: Expr, *, alpha: float = 1.0
 
 @OPS.imports("ThresholdedRelu", since=(10, 22))
 def import_thresholded_relu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
-    above = relay.greater(x, scalar_like(ctx, x, alpha))
-    return relay.where(above, x, scalar_like(ctx, x, 0))
+    return call("serde.thresholded_relu", x, alpha=alpha)
 
 
 @OPS.imports("Shrink", since=9)
 def import_shrink(ctx: ImportCtx, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
-    offset = scalar_like(ctx, x, bias)
-    below = relay.less(x, scalar_like(ctx, x, -lambd))
-    above = relay.greater(x, scalar_like(ctx, x, lambd))
-    inside = relay.where(above, relay.subtract(x, offset), scalar_like(ctx, x, 0))
-    return relay.where(below, relay.add(x, offset), inside)
+    return call("serde.shrink", x, lambd=lambd, bias=bias)
 
 
 @OPS.imports("Softmax", since=13)

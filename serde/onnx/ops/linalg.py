@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
@@ -16,12 +15,11 @@ from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim, product
-from serde.relay.expr import Call, Expr
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr
 from serde.relay.op.linalg.sparse import resolved_shape
 from serde.relay.registry import call
-from serde.relay.shapes import broadcast, is_float
-from serde.relay.types import TensorType
+from serde.relay.shapes import is_float
 from serde.weights import numpy_dtype
 
 
@@ -347,47 +345,20 @@ def import_matmul(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
 def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
     """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
-    if right == 2:
+    if right == 2 and left > 1:
         return call("nn.matmul", a, b, units=None, transpose_b=False)
-    if right == 1:
-        column = relay.expand_dims(b, axis=1)
-        found = call("nn.matmul", a, column, units=None, transpose_b=False)
-        return relay.squeeze(found, axis=[left - 1])
-    if left == 1:
-        row = product_of(ctx, relay.expand_dims(a, axis=0), b)
-        return relay.squeeze(row, axis=[right - 2])
     if left == right == 3:
         return relay.nn.batch_matmul(a, b, transpose_b=False)
-    batch = broadcast(ctx.type(a).shape[:-2], ctx.type(b).shape[:-2])
-    rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
-    found = relay.nn.batch_matmul(
-        one_batch(ctx, a, batch), one_batch(ctx, b, batch), transpose_b=False
-    )
-    return relay.reshape(found, whole_lengths([*batch, rows, columns]))
+    return call("serde.matmul", a, b)
 
 
-def one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
-    """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
-    shape = ctx.type(x).shape
-    own, matrix = shape[:-2], shape[-2:]
-    if all(dim == 1 for dim in own):
-        return relay.reshape(x, whole_lengths([1, *matrix]))
-    if tuple(own) != tuple(batch):
-        if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
-            raise Unsupported(f"batches of {shape}, some without a length or a name")
-        x = relay.broadcast_to(x, [*batch, *matrix])
-    return relay.reshape(x, whole_lengths([product(batch), *matrix]))
-
-
-def whole_lengths(dims: Sequence[Dim]) -> list[Dim]:
-    """Return dimensions as an attribute: at most one of them may be what remains.
-
-    Raises:
-        Unsupported: More than one is without a length or a name.
-    """
-    if sum(isinstance(dim, Any) for dim in dims) > 1:
-        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
-    return [-1 if isinstance(dim, Any) else dim for dim in dims]
+@OPS.exports("serde.matmul")
+def export_matmul_of_stacks(ctx: Ctx, x: Value, y: Value) -> Value:
+    dtypes = (ctx.type(x).dtype, ctx.type(y).dtype)
+    wide = ("int32", "int64", "uint32", "uint64")
+    if is_float(dtypes[0]) or (dtypes[0] == dtypes[1] and dtypes[0] in wide):
+        return ctx.emit("MatMul", x, y)
+    return integer_product(ctx, x, y)
 
 
 @OPS.imports("Gemm", since=(7, 9, 11, 13))
@@ -434,25 +405,6 @@ def import_gemm_v1(
     transB: bool = False,  # noqa: N803
 ) -> Expr:
     return import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-
-
-def _is_behind_first(node: Call) -> bool:
-    """ONNX never transforms the first axis."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and node.attrs["axis"] % data.rank > 0
-
-
-@OPS.exports("serde.dft", since=17, when=_is_behind_first)
-def export_spectrum(
-    ctx: Ctx, x: Value, *, axis: int, dft_length: int | None, inverse: bool, onesided: bool
-) -> Value:
-    """From 20 on the axis is an operand."""
-    length = None if dft_length is None else ctx.const(dft_length, np.int64)
-    flags = {"inverse": int(inverse) or None, "onesided": int(onesided) or None}
-    place = axis % ctx.type(x).rank
-    if ctx.version >= 20:
-        return ctx.emit("DFT", x, length, ctx.const(place, np.int64), **flags)
-    return ctx.emit("DFT", x, length, axis=place, **flags)
 
 
 @OPS.exports("sparse_fill_empty_rows")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import numpy as np
+import onnx
 from onnx import helper
 
 import serde.relay as relay
@@ -18,6 +19,8 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
+from serde.relay.shapes import normalize_axis
 from serde.weights import dtype_name
 
 
@@ -283,33 +286,6 @@ def import_batch_norm(
     return [normalized(ctx, x, scale, b, own, spread, epsilon), *moved]
 
 
-def _kept(ctx: ImportCtx, x: Expr, dtype: str) -> list[Expr]:
-    """Return `x` and a mask that keeps all of it."""
-    return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]
-
-
-@OPS.imports("Dropout", since=(1, 6), ignored=("consumed_inputs", "ratio"))
-def import_dropout_v1(ctx: ImportCtx, x: Expr, *, is_test: bool = False) -> list[Expr]:
-    if not is_test:
-        raise Unsupported("a dropout that trains", hint="set is_test=1")
-    return _kept(ctx, x, ctx.type(x).dtype)
-
-
-@OPS.imports("Dropout", since=(7, 10), ignored=("ratio",))
-def import_dropout_v7(ctx: ImportCtx, x: Expr) -> list[Expr]:
-    return _kept(ctx, x, ctx.type(x).dtype if ctx.version < 10 else "bool")
-
-
-@OPS.imports("Dropout", since=(12, 13, 22), ignored=("seed",))
-def import_dropout(
-    ctx: ImportCtx, x: Expr, ratio: Expr | None = None, training_mode: Expr | None = None
-) -> list[Expr]:
-    trains = training_mode is not None and bool(ctx.constant(training_mode).item())
-    if trains and (ratio is None or float(ctx.constant(ratio).item())):
-        raise Unsupported("a dropout that trains", hint="set training_mode to false")
-    return _kept(ctx, x, "bool")
-
-
 def _stashes(node: Call) -> bool:
     """ONNX keeps the statistics in float32 or bfloat16."""
     return dtype_name(node.attrs["stash_dtype"]) in ("float32", "bfloat16")
@@ -358,3 +334,92 @@ def export_lp_normalization(ctx: Ctx, x: Value, *, axis: int, p: int) -> Value:
 def export_dropout(ctx: Ctx, x: Value, *, rate: float) -> tuple[Value, Value]:
     """At inference nothing is dropped, and the mask is of ones."""
     return x, filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
+
+
+@OPS.imports("InstanceNormalization", since=(1, 6, 22), ignored=("consumed_inputs",))
+def import_instance_norm(
+    ctx: ImportCtx, x: Expr, scale: Expr, b: Expr, *, epsilon: float = 1e-5
+) -> Expr:
+    return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
+
+
+def _over_axes(ctx: ImportCtx, x: Expr, scale: Expr, axis: int) -> Expr:
+    """Return a factor of the axes from `axis` on, to whose lengths ONNX broadcasts it."""
+    lengths = ctx.type(x).shape[normalize_axis(axis, ctx.type(x).rank) :]
+    if ctx.type(scale).shape == lengths:
+        return scale
+    return relay.broadcast_to(scale, lengths)
+
+
+@OPS.imports("LayerNormalization", since=17)
+def import_layer_norm(
+    ctx: ImportCtx,
+    x: Expr,
+    scale: Expr,
+    b: Expr | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = onnx.TensorProto.FLOAT,
+) -> list[Expr]:
+    found = call(
+        "serde.layer_norm",
+        x,
+        _over_axes(ctx, x, scale, axis),
+        None if b is None else _over_axes(ctx, x, b, axis),
+        axis=axis,
+        epsilon=epsilon,
+        stash_dtype=ctx.dtype(stash_type),
+    )
+    return [relay.TupleGetItem(found, each) for each in range(3)]
+
+
+@OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
+def import_rms_norm(
+    ctx: ImportCtx, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+) -> Expr:
+    factor = _over_axes(ctx, x, scale, axis)
+    return call("serde.rms_norm", x, factor, axis=axis, epsilon=epsilon)
+
+
+@OPS.imports("GroupNormalization", since=21, ignored=("stash_type",))
+def import_group_norm(
+    ctx: ImportCtx, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
+) -> Expr:
+    return relay.nn.group_norm(x, scale, bias, num_groups=num_groups, axis=1, epsilon=epsilon)
+
+
+@OPS.imports("GroupNormalization", since=18)
+def import_group_norm_v18(
+    ctx: ImportCtx, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
+) -> Expr:
+    """Before 21, there is one scale a group."""
+    (channels,) = ctx.static_lengths(x, [1])
+    each = channels // num_groups
+    scale, bias = (relay.repeat(given, repeats=each, axis=0) for given in (scale, bias))
+    return relay.nn.group_norm(x, scale, bias, num_groups=num_groups, axis=1, epsilon=epsilon)
+
+
+@OPS.imports("LpNormalization", since=(1, 22))
+def import_lp_normalization(ctx: ImportCtx, x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
+    return call("serde.lp_normalization", x, axis=axis, p=p)
+
+
+@OPS.imports("MeanVarianceNormalization", since=(9, 13))
+def import_mean_variance_normalization(
+    ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] = (0, 2, 3)
+) -> Expr:
+    return call("serde.mean_variance_normalization", x, axes=axes)
+
+
+@OPS.imports("LRN", since=(1, 13))
+def import_lrn(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    bias: float = 1.0,
+) -> Expr:
+    return relay.nn.lrn(x, size=size, axis=1, bias=bias, alpha=alpha, beta=beta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -368,3 +369,42 @@ def export_softmax_cross_entropy_loss(
         reduction=reduction,
         ignore_index=ignore_index,
     )
+
+
+@OPS.imports("SoftmaxCrossEntropyLoss", since=(12, 13))
+def import_softmax_cross_entropy_loss(
+    ctx: ImportCtx,
+    scores: Expr,
+    labels: Expr,
+    weights: Expr | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: Literal["none", "mean", "sum"] = "mean",
+) -> list[Expr]:
+    found = call(
+        "serde.softmax_cross_entropy_loss",
+        scores,
+        labels,
+        weights,
+        reduction=reduction,
+        ignore_index=ignore_index,
+    )
+    return [relay.TupleGetItem(found, each) for each in range(2)]
+
+
+@OPS.imports("NegativeLogLikelihoodLoss", since=(12, 13, 22))
+def import_nll_loss(
+    ctx: ImportCtx,
+    x: Expr,
+    target: Expr,
+    weight: Expr | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: Literal["none", "mean", "sum"] = "mean",
+) -> Expr:
+    """Without `ignore_index` no class is ignored, since none is negative."""
+    if weight is None:
+        (classes,) = ctx.static_lengths(x, [1])
+        weight = relay.const(np.ones(classes), ctx.type(x).dtype)
+    skipped = -1 if ignore_index is None else ignore_index
+    return relay.nn.nll_loss(x, target, weight, reduction=reduction, ignore_index=skipped)

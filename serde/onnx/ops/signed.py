@@ -8,10 +8,14 @@ from typing import Any as AnyValue
 import numpy as np
 from onnx import helper
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 from serde.relay.types import TensorType
 
 
@@ -71,11 +75,89 @@ def _is_wide(node: Call) -> bool:
     return isinstance(data, TensorType) and data.dtype in wide
 
 
-@OPS.exports("serde.cumsum", when=_is_wide)
-def export_cumsum_either_way(
-    ctx: Ctx, x: Value, *, axis: int, exclusive: bool, reverse: bool
-) -> Value:
-    place = ctx.const(axis, np.int64)
-    return ctx.emit(
-        "CumSum", x, place, exclusive=int(exclusive) or None, reverse=int(reverse) or None
-    )
+def _either_way(op: str) -> Callable[..., Value]:
+    def export_either_way(
+        ctx: Ctx, x: Value, *, axis: int, exclusive: bool, reverse: bool
+    ) -> Value:
+        place = ctx.const(axis, np.int64)
+        return ctx.emit(
+            op, x, place, exclusive=int(exclusive) or None, reverse=int(reverse) or None
+        )
+
+    return export_either_way
+
+
+OPS.exports("serde.cumsum", when=_is_wide)(_either_way("CumSum"))
+
+
+OPS.exports("serde.cumprod", since=26, when=_is_wide)(_either_way("CumProd"))
+
+
+@OPS.imports("Gather", since=(1, 11, 13))
+def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """Where indices are known, those from the end are counted from the start."""
+    length = ctx.type(x).shape[axis]
+    known = ctx.known(indices)
+    if known is None or not isinstance(length, int):
+        return call("serde.take", x, indices, axis=axis)
+    if known.size and not -length <= known.min() <= known.max() < length:
+        raise Unsupported(f"an index outside a length of {length}")
+    return relay.take(x, relay.const(known % max(length, 1)), axis=axis, mode="fast")
+
+
+@OPS.imports("GatherND", since=(11, 12, 13))
+def import_gather_nd(ctx: ImportCtx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
+
+
+@OPS.imports("OneHot", since=(9, 11, 28))
+def import_one_hot(
+    ctx: ImportCtx, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1
+) -> Expr:
+    if "int" not in ctx.type(indices).dtype:
+        indices = relay.cast(indices, "int64")
+    if ctx.is_constant(depth):
+        count = int(ctx.constant(depth).item())
+        return call("serde.one_hot", indices, values, depth=count, axis=axis)
+    wide = relay.cast(indices, "int64")
+    end = relay.reshape(relay.cast(depth, "int64"), newshape=())
+    places = relay.where(relay.less(wide, relay.const(np.int64(0))), relay.add(wide, end), wide)
+    off, on = (relay.take(values, relay.const(np.int64(each)), axis=0) for each in (0, 1))
+    at = axis % (ctx.type(indices).rank + 1)
+    return call("dyn.one_hot", places, on, off, end, axis=at, dtype=ctx.type(values).dtype)
+
+
+@OPS.imports("NonZero", since=(9, 13))
+def import_nonzero(ctx: ImportCtx, x: Expr) -> Expr:
+    return call("serde.nonzero", x)
+
+
+@OPS.imports("EyeLike", since=(9, 22))
+def import_eye_like(ctx: ImportCtx, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
+    return call("serde.eye_like", x, k=k, dtype=None if dtype is None else ctx.dtype(dtype))
+
+
+def _accumulated(name: str) -> Callable[..., Expr]:
+    def import_accumulated(
+        ctx: ImportCtx, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
+    ) -> Expr:
+        """Where the axis is computed, all of them are taken and one is chosen."""
+        rank = ctx.type(x).rank
+        if ctx.is_constant(axis) or rank == 1:
+            place = int(ctx.constant(axis).item()) if rank > 1 else 0
+            return call(name, x, axis=place, exclusive=exclusive, reverse=reverse)
+        number = relay.reshape(relay.cast(axis, "int64"), newshape=())
+        place = relay.floor_mod(number, relay.const(np.int64(rank)))
+        found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
+        chosen = found[0]
+        for i in range(1, rank):
+            chosen = relay.where(relay.equal(place, relay.const(np.int64(i))), found[i], chosen)
+        return chosen
+
+    return import_accumulated
+
+
+OPS.imports("CumSum", since=(11, 14))(_accumulated("serde.cumsum"))
+
+
+OPS.imports("CumProd", since=26)(_accumulated("serde.cumprod"))

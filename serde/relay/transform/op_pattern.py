@@ -55,7 +55,8 @@ _OPERATORS = {
         nn.depth_to_space nn.dilate nn.mirror_pad nn.pad nn.space_to_batch_nd nn.space_to_depth
         nn.upsampling nn.upsampling3d reshape reshape_like reverse reverse_sequence sequence_mask
         slice_like sparse_reshape split squeeze stack strided_set strided_slice take transpose
-        unravel_index vision.yolo_reorg serde.gather_nd serde.roll serde.take""",
+        unravel_index vision.yolo_reorg serde.affine_grid serde.gather_nd
+        serde.grid_sample serde.resize serde.roll serde.take""",
     OpPattern.COMM_REDUCE: """
         all any argmax argmin collapse_sum_like collapse_sum_to max mean min prod sum variance
         serde.reduce_l1 serde.reduce_l2 serde.reduce_log_sum serde.reduce_sum_square""",
@@ -69,7 +70,9 @@ _OPERATORS = {
         nn.internal.sparse_dense_padded nn.nll_loss nn.softmax nn.sparse_conv2d nn.sparse_dense
         nn.sparse_transpose one_hot
         qnn.avg_pool2d qnn.contrib_dense_pack qnn.conv2d qnn.dense
-        vision.roi_align vision.roi_pool serde.lp_pool serde.one_hot""",
+        vision.roi_align vision.roi_pool serde.deform_conv2d serde.lp_pool serde.matmul
+        serde.one_hot serde.roi_align
+        serde.max_pool_with_places""",
     OpPattern.OPAQUE: """
         arange argsort argwhere cumprod cumsum dft dyn.sparse_to_dense dyn.topk image.dilation2d
         nn.dropout nn.fifo_buffer nn.group_norm nn.instance_norm nn.l2_normalize nn.layer_norm

@@ -8,8 +8,11 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.conv.direct import per_axis
 from serde.onnx.ops.conv.windows import filters, kernel_shape, pads
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, length_of, numbers, pixels, sampled
@@ -17,6 +20,8 @@ from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 from serde.weights import Array
 
 
@@ -168,3 +173,70 @@ def _shifted(ctx: Ctx, image: Value, shift: Sequence[int], border: int) -> Value
     starts = ctx.ints(border + each for each in shift)
     ends = ctx.ints(each - border if each < border else end for each in shift)
     return ctx.emit("Slice", image, starts, ends, ctx.ints([2, 3]))
+
+
+@OPS.exports("serde.deform_conv2d", since=19)
+def export_deform_conv2d(
+    ctx: Ctx,
+    x: Value,
+    weight: Value,
+    offset: Value,
+    bias: Value | None,
+    mask: Value | None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    offset_groups: int,
+) -> Value:
+    given = (bias, mask) if mask is not None else (bias,)
+    return ctx.emit(
+        "DeformConv",
+        x,
+        weight,
+        offset,
+        *given,
+        kernel_shape=list(ctx.static_lengths(weight, [2, 3])),
+        strides=list(strides),
+        pads=list(padding),
+        dilations=list(dilation),
+        group=groups,
+        offset_group=offset_groups,
+    )
+
+
+@OPS.imports("DeformConv", since=(19, 22))
+def import_deform_conv(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    offset: Expr,
+    b: Expr | None = None,
+    mask: Expr | None = None,
+    *,
+    dilations: tuple[int, ...] = (),
+    group: int = 1,
+    kernel_shape: tuple[int, ...] = (),
+    offset_group: int = 1,
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    ndim = ctx.type(x).rank - 2
+    if ndim != 2:
+        raise Unsupported(f"a deformable convolution over {ndim} axes")
+    if kernel_shape and kernel_shape != ctx.static_lengths(w, [2, 3]):
+        raise Unsupported(f"kernel_shape {list(kernel_shape)} with a weight of {ctx.type(w)!r}")
+    return call(
+        "serde.deform_conv2d",
+        x,
+        w,
+        offset,
+        b,
+        mask,
+        strides=per_axis(strides, 2, "strides"),
+        padding=pads or (0, 0, 0, 0),
+        dilation=per_axis(dilations, 2, "dilations"),
+        groups=group,
+        offset_groups=offset_group,
+    )

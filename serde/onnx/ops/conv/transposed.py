@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.conv.direct import AutoPad, per_axis
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
     filters,
@@ -20,6 +24,7 @@ from serde.onnx.ops.conv.windows import (
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
 
 
 def _transposed(ndim: int) -> Callable[..., Value]:
@@ -63,3 +68,80 @@ def _transposed(ndim: int) -> Callable[..., Value]:
 
 for _ndim in SPATIAL:
     OPS.exports(f"nn.conv{_ndim}d_transpose")(_transposed(_ndim))
+
+
+def _around(
+    ctx: ImportCtx,
+    x: Expr,
+    reach: Sequence[int],
+    strides: Sequence[int],
+    extra: Sequence[int],
+    wanted: Sequence[int],
+    upper: bool,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return pads and output padding that give lengths, or the data's times the strides.
+
+    What is missing from a length comes behind the axis.
+    """
+    before, after, behind = [], [], []
+    lengths = ctx.static_lengths(x, range(2, ctx.type(x).rank)) if wanted else ()
+    for axis, (size, step, more) in enumerate(zip(reach, strides, extra, strict=True)):
+        total = size + more - step
+        if wanted:
+            total = step * (lengths[axis] - 1) + more + size - wanted[axis]
+        behind.append(more + max(0, -total))
+        total = max(0, total)
+        before.append(total // 2 if upper else total - total // 2)
+        after.append(total - before[-1])
+    return (*before, *after), tuple(behind)
+
+
+@OPS.imports("ConvTranspose", since=(1, 11, 22))
+def import_conv_transpose(
+    ctx: ImportCtx,
+    x: Expr,
+    w: Expr,
+    b: Expr | None = None,
+    *,
+    auto_pad: AutoPad = "NOTSET",
+    dilations: tuple[int, ...] = (),
+    group: int = 1,
+    kernel_shape: tuple[int, ...] = (),
+    output_padding: tuple[int, ...] = (),
+    output_shape: tuple[int, ...] = (),
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    ndim = ctx.type(w).rank - 2
+    if ndim not in SPATIAL:
+        raise Unsupported(f"a transposed convolution over {ndim} axes")
+    kernel = ctx.static_lengths(w, range(2, ndim + 2))
+    if kernel_shape and kernel_shape != kernel:
+        raise Unsupported(f"kernel_shape {list(kernel_shape)} with a weight of {ctx.type(w)!r}")
+    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+    extra = output_padding or (0,) * ndim
+    if len(extra) != ndim or len(pads) not in (0, 2 * ndim):
+        raise Unsupported(f"pads {list(pads)} and output_padding {list(extra)} of {ndim} axes")
+    around = pads or (0,) * (2 * ndim)
+    if auto_pad == "VALID" and not output_shape:
+        around = (0,) * (2 * ndim)
+    elif output_shape or auto_pad != "NOTSET":
+        reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
+        wanted = output_shape[-ndim:]
+        upper = auto_pad == "SAME_UPPER"
+        around, extra = _around(ctx, x, reach, steps, extra, wanted, upper)
+    channels = ctx.type(w).shape[1] * group
+    result = getattr(relay.nn, f"conv{ndim}d_transpose")(
+        x,
+        w,
+        strides=steps,
+        padding=around,
+        dilation=gaps,
+        output_padding=extra,
+        groups=group,
+        channels=channels,
+        kernel_size=kernel,
+        data_layout="NC" + SPATIAL[ndim],
+        kernel_layout="IO" + SPATIAL[ndim],
+    )
+    return result if b is None else relay.nn.bias_add(result, b, axis=1)

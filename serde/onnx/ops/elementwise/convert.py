@@ -78,8 +78,6 @@ def export_reinterpret(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Valu
         return x
     if given.kind in "iu" and dtype.kind in "iu":
         return cast(ctx, x, dtype)
-    if "b" in (given.kind, dtype.kind):
-        raise Unsupported(f"the bits of {given.name} as {dtype.name} have no counterpart")
     if ctx.version < 26:
         raise Unsupported(f"the bits of {given.name} as {dtype.name} need version 26")
     return ctx.emit("BitCast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
@@ -184,3 +182,8 @@ def import_cast_like(
 @OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
 def import_identity(ctx: ImportCtx, x: Expr) -> Expr:
     return x
+
+
+@OPS.imports("BitCast", since=26)
+def import_bit_cast(ctx: ImportCtx, x: Expr, *, to: int) -> Expr:
+    return relay.reinterpret(x, ctx.dtype(to))

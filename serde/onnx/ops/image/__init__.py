@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.image import crop, grid, morphology, resize
+from serde.onnx.ops.image import crop, grid, morphology, resampling, resize
 
-__all__ = ["crop", "grid", "morphology", "resize"]
+__all__ = ["crop", "grid", "morphology", "resampling", "resize"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
@@ -23,6 +25,9 @@ from serde.onnx.ops.image.sampling import (
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
+from serde.relay.types import TensorType
 
 Fold = Callable[[Value, Value], Value]
 
@@ -145,3 +150,74 @@ def export_affine_grid(ctx: Ctx, matrix: Value, *, target_shape: tuple[int, ...]
     along = ctx.emit("Mul", right, ctx.const(x.reshape(1, 1, 1, -1), dtype))
     across = ctx.emit("Mul", down, ctx.const(y.reshape(1, 1, -1, 1), dtype))
     return ctx.emit("Add", ctx.emit("Add", along, across), shift)
+
+
+def _has_even_halves(node: Call) -> bool:
+    """Whether GridSample of the first version says it: images alone."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and data.rank == 4
+
+
+def export_grid_sample_whole(
+    ctx: Ctx, x: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
+) -> Value:
+    """From 20 on methods have the names of those for any number of axes."""
+    names = {"linear": "bilinear", "cubic": "bicubic"}
+    return ctx.emit(
+        "GridSample",
+        x,
+        grid,
+        mode=method if ctx.version >= 20 else names.get(method, method),
+        padding_mode=padding_mode,
+        align_corners=int(align_corners),
+    )
+
+
+OPS.exports("serde.grid_sample", since=20)(export_grid_sample_whole)
+
+
+OPS.exports("serde.grid_sample", since=16, when=_has_even_halves)(export_grid_sample_whole)
+
+
+@OPS.imports("GridSample", since=(16, 20, 22))
+def import_grid_sample(
+    ctx: ImportCtx,
+    x: Expr,
+    grid: Expr,
+    *,
+    align_corners: bool = False,
+    mode: Literal["linear", "nearest", "cubic", "bilinear", "bicubic"] = "linear",
+    padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
+) -> Expr:
+    method = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
+    return call(
+        "serde.grid_sample",
+        x,
+        grid,
+        method=method,
+        padding_mode=padding_mode,
+        align_corners=align_corners,
+    )
+
+
+@OPS.exports("serde.affine_grid", since=20)
+def export_affine_grid_whole(
+    ctx: Ctx,
+    theta: Value,
+    shape: Value | None,
+    *,
+    size: tuple[int, ...] | None,
+    align_corners: bool,
+) -> Value:
+    given = shape if size is None else ctx.shape([ctx.type(theta).shape[0], 1, *size])
+    return ctx.emit("AffineGrid", theta, given, align_corners=int(align_corners))
+
+
+@OPS.imports("AffineGrid", since=20)
+def import_affine_grid(
+    ctx: ImportCtx, theta: Expr, size: Expr, *, align_corners: bool = False
+) -> Expr:
+    if not ctx.is_constant(size):
+        return call("serde.affine_grid", theta, size, align_corners=align_corners)
+    lengths = ctx.ints(size)[2:]
+    return call("serde.affine_grid", theta, None, size=lengths, align_corners=align_corners)

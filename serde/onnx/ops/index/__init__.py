@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.index import cache, dynamic, gather, scan, scatter, select, slicing, sorting
+from serde.onnx.ops.index import (
+    cache,
+    dynamic,
+    gather,
+    scan,
+    scatter,
+    select,
+    slicing,
+    sorting,
+    subset,
+)
 
-__all__ = ["cache", "dynamic", "gather", "scan", "scatter", "select", "slicing", "sorting"]
+__all__ = [
+    "cache",
+    "dynamic",
+    "gather",
+    "scan",
+    "scatter",
+    "select",
+    "slicing",
+    "sorting",
+    "subset",
+]

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
@@ -168,29 +167,9 @@ FAR = 2**62
 """An end behind every axis."""
 
 
-@OPS.imports("Gather", since=(1, 11, 13))
-def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    """ONNX counts negative indices from the end, which is to wrap around once."""
-    length = ctx.type(x).shape[axis]
-    known = ctx.known(indices)
-    if known is not None and isinstance(length, int):
-        if known.size and not -length <= known.min() <= known.max() < length:
-            raise Unsupported(f"an index outside a length of {length}")
-        return relay.take(x, relay.const(known % max(length, 1)), axis=axis, mode="fast")
-    return relay.take(x, indices, axis=axis, mode="wrap")
-
-
 @OPS.imports("GatherElements", since=(11, 13))
 def import_gather_elements(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     return relay.gather(x, axis, indices)
-
-
-@OPS.imports("GatherND", since=(11, 12, 13))
-def import_gather_nd(ctx: ImportCtx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
-    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
-    rank = ctx.type(indices).rank
-    moved = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
-    return relay.gather_nd(x, moved, batch_dims=batch_dims)
 
 
 def _gathered(ctx: Ctx, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:

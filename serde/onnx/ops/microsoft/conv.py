@@ -115,7 +115,7 @@ def import_nhwc_max_pool(
         pads=pads,
         strides=strides,
     )
-    return channels_behind(ctx, found)
+    return channels_behind(ctx, found[0] if isinstance(found, list) else found)
 
 
 @MICROSOFT.imports("QLinearConv")

@@ -8,9 +8,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.index.gather import import_gather_nd
 from serde.onnx.ops.linalg import import_gemm, product_of
 from serde.onnx.ops.microsoft.activation import activated
+from serde.onnx.ops.signed import import_gather_nd
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.expr import Expr
 from serde.relay.registry import call

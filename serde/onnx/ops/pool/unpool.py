@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 from serde.relay.shapes import split_padding
 
 
@@ -38,3 +44,31 @@ def export_max_unpool(
         strides=list(strides or (1,) * len(pool_size)),
         pads=[*before, *after],
     )
+
+
+@OPS.imports("MaxUnpool", since=(9, 11, 22))
+def import_max_unpool(
+    ctx: ImportCtx,
+    x: Expr,
+    places: Expr,
+    output_shape: Expr | None = None,
+    *,
+    kernel_shape: tuple[int, ...],
+    pads: tuple[int, ...] | None = None,
+    strides: tuple[int, ...] | None = None,
+) -> Expr:
+    """Places are counted in what the window tells of, to which a greater shape adds zeros."""
+    result = call(
+        "serde.max_unpool",
+        x,
+        places,
+        pool_size=kernel_shape,
+        strides=strides,
+        padding=pads or (0,),
+    )
+    if output_shape is None:
+        return result
+    least = relay.const(np.array(ctx.static_shape(result), np.int64))
+    more = relay.subtract(relay.cast(output_shape, "int64"), least)
+    widths = ctx.fold(relay.stack([relay.zeros_like(more), more], axis=1))
+    return relay.nn.pad(result, widths, scalar_like(ctx, x, 0))

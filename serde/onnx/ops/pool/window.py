@@ -24,7 +24,9 @@ from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr
 from serde.relay.op.pool.reduction import lowest
+from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim
+from serde.relay.types import TensorType
 from serde.weights import Array
 
 
@@ -345,6 +347,43 @@ def beyond(padding: Sequence[int], past: Sequence[int]) -> tuple[int, ...]:
     return (*padding[:ndim], *map(add, padding[ndim:], past))
 
 
+def _of_floats(node: Call) -> bool:
+    data = node.args[0].type
+    return isinstance(data, TensorType) and is_float(data.dtype)
+
+
+def _to_the_end(ctx: ImportCtx, x: Expr, attrs: dict[str, AnyValue]) -> tuple[int, ...]:
+    """Return how far the last windows of ``ceil_mode`` reach past the padding."""
+    ndim = len(attrs["pool_size"])
+    keys = ("pool_size", "strides", "dilation", "padding")
+    window = _Window(*(list(attrs[key]) for key in keys))
+    return tuple(each or 0 for each in window.past(ctx.static_lengths(x, range(2, ndim + 2))))
+
+
+@OPS.exports("serde.max_pool_with_places", since=12)
+@OPS.exports("serde.max_pool_with_places", when=_of_floats)
+def export_max_pool_with_places(
+    ctx: Ctx,
+    x: Value,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    column_major: bool,
+) -> tuple[Value, ...]:
+    return ctx.emit_tuple(
+        "MaxPool",
+        x,
+        outputs=2,
+        kernel_shape=list(pool_size),
+        strides=list(strides),
+        dilations=list(dilation),
+        pads=list(padding),
+        storage_order=int(column_major) or None,
+    )
+
+
 @OPS.imports("MaxPool", since=(1, 8, 10, 11, 12, 22))
 def import_max_pool(
     ctx: ImportCtx,
@@ -357,10 +396,21 @@ def import_max_pool(
     pads: tuple[int, ...] = (),
     storage_order: bool = False,
     strides: tuple[int, ...] = (),
-) -> Expr:
-    if ctx.wants(1):
-        raise Unsupported("the places of the greatest values")
+) -> Expr | list[Expr]:
     attrs, past = windowed(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    if ctx.wants(1):
+        if attrs["ceil_mode"]:
+            past = _to_the_end(ctx, x, attrs)
+        found = call(
+            "serde.max_pool_with_places",
+            x,
+            pool_size=kernel_shape,
+            strides=attrs["strides"],
+            dilation=attrs["dilation"],
+            padding=beyond(attrs["padding"], past),
+            column_major=storage_order,
+        )
+        return [relay.TupleGetItem(found, each) for each in range(2)]
     build = getattr(relay.nn, f"max_pool{len(kernel_shape)}d")
     return build(x, **{**attrs, "padding": beyond(attrs["padding"], past)})
 
@@ -406,3 +456,35 @@ OPS.imports("GlobalMaxPool", since=(1, 22))(_global_import("global_max_pool2d", 
 
 
 OPS.imports("GlobalAveragePool", since=(1, 22))(_global_import("global_avg_pool2d", relay.mean))
+
+
+@OPS.imports("LpPool", since=(1, 2, 11, 18, 22))
+def import_lp_pool(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    kernel_shape: tuple[int, ...],
+    auto_pad: AutoPad = "NOTSET",
+    ceil_mode: bool = False,
+    dilations: tuple[int, ...] = (),
+    p: float = 2,
+    pads: tuple[int, ...] = (),
+    strides: tuple[int, ...] = (),
+) -> Expr:
+    """The first version has a number for `p` that need not be whole."""
+    if p != int(p):
+        raise Unsupported(f"p={p} is no whole number")
+    attrs, past = windowed(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    return call(
+        "serde.lp_pool", x, p=int(p), **{**attrs, "padding": beyond(attrs["padding"], past)}
+    )
+
+
+@OPS.imports("GlobalLpPool", since=(1, 2, 22))
+def import_global_lp_pool(ctx: ImportCtx, x: Expr, *, p: float = 2) -> Expr:
+    axes = tuple(range(2, ctx.type(x).rank))
+    if p in (1, 2):
+        return call(f"serde.reduce_l{int(p)}", x, axis=axes, keepdims=True)
+    powers = relay.power(relay.abs(x), scalar_like(ctx, x, p))
+    total = relay.sum(powers, axis=axes, keepdims=True)
+    return relay.power(total, scalar_like(ctx, x, 1 / p))

@@ -19,9 +19,8 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.conv.direct import AutoPad, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, filled
-from serde.onnx.ops.linalg import one_batch, whole_lengths
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.dims import Any, Dim, product
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import call
 from serde.relay.shapes import broadcast
@@ -123,19 +122,19 @@ def integer_matmul(
     batch = broadcast(ctx.type(a).shape[:-2], ctx.type(b).shape[:-2])
     found = call(
         "serde.matmul_integer",
-        one_batch(ctx, a, batch),
-        one_batch(ctx, b, batch),
+        _one_batch(ctx, a, batch),
+        _one_batch(ctx, b, batch),
         _batched(ctx, a_zero_point, batch),
         _batched(ctx, b_zero_point, batch),
     )
     rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
-    return relay.reshape(found, whole_lengths([*batch, rows, columns]))
+    return relay.reshape(found, _whole_lengths([*batch, rows, columns]))
 
 
 def _batched(ctx: ImportCtx, zero_point: Expr | None, batch: Sequence[Dim]) -> Expr | None:
     if zero_point is None or ctx.type(zero_point).rank <= 2:
         return zero_point
-    return one_batch(ctx, zero_point, batch)
+    return _one_batch(ctx, zero_point, batch)
 
 
 @OPS.imports("MatMulInteger", since=10)
@@ -326,3 +325,27 @@ def import_qlinear_conv(
     if ctx.type(factor).rank:
         factor = relay.expand_dims(factor, axis=1, num_newaxis=ctx.type(w).rank - 2)
     return requantized(ctx, total, factor, y_zero_point, dtype)
+
+
+def _one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
+    """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
+    shape = ctx.type(x).shape
+    own, matrix = shape[:-2], shape[-2:]
+    if all(dim == 1 for dim in own):
+        return relay.reshape(x, _whole_lengths([1, *matrix]))
+    if tuple(own) != tuple(batch):
+        if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
+            raise Unsupported(f"batches of {shape}, some without a length or a name")
+        x = relay.broadcast_to(x, [*batch, *matrix])
+    return relay.reshape(x, _whole_lengths([product(batch), *matrix]))
+
+
+def _whole_lengths(dims: Sequence[Dim]) -> list[Dim]:
+    """Return dimensions as an attribute: at most one of them may be what remains.
+
+    Raises:
+        Unsupported: More than one is without a length or a name.
+    """
+    if sum(isinstance(dim, Any) for dim in dims) > 1:
+        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
+    return [-1 if isinstance(dim, Any) else dim for dim in dims]

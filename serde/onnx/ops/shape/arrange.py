@@ -12,6 +12,8 @@ from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import typed
 from serde.onnx.ops.shape.reshape import integers, reshaped, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim
@@ -95,14 +97,29 @@ def export_reverse_sequence(
     ctx: Ctx, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """ONNX has the two axes in front; a sequence of length 0 stays, as one of length 1 does."""
+    dtype = ctx.type(x).dtype
+    if dtype == "bfloat16" and ctx.version < 28:
+        wide = typed(ctx, cast(ctx, x, "float32"), x, "float32")
+        turned = export_reverse_sequence(
+            ctx, wide, seq_lengths, seq_axis=seq_axis, batch_axis=batch_axis
+        )
+        return cast(ctx, turned, dtype)
     rank = ctx.type(x).rank
     time, batch = seq_axis % rank, batch_axis % rank
     count = integers(ctx, seq_lengths)
     one = ctx.const(1, np.int64)
-    count = ctx.emit("Where", ctx.emit("Less", count, one), one, count)
+    if count.data is None or count.data.min(initial=1) < 1:
+        count = ctx.emit("Where", ctx.emit("Less", count, one), one, count)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
     if {batch, time} == {0, 1}:
         return ctx.emit("ReverseSequence", x, count, batch_axis=batch, time_axis=time)
     moved = ctx.emit("Transpose", x, perm=order)
     turned = ctx.emit("ReverseSequence", moved, count, batch_axis=0, time_axis=1)
     return ctx.emit("Transpose", turned, perm=[order.index(axis) for axis in range(rank)])
+
+
+@OPS.imports("ReverseSequence", since=(10, 28))
+def import_reverse_sequence(
+    ctx: ImportCtx, x: Expr, sequence_lens: Expr, *, batch_axis: int = 1, time_axis: int = 0
+) -> Expr:
+    return relay.reverse_sequence(x, sequence_lens, seq_axis=time_axis, batch_axis=batch_axis)

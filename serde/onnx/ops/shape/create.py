@@ -151,3 +151,13 @@ def export_arange(
     bounds = [widened(ctx, each, work) for each in (start, end, step)]
     found = ctx.emit("Range", *bounds)
     return found if work == dtype.name else cast(ctx, found, dtype)
+
+
+@OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
+def import_range(ctx: ImportCtx, start: Expr, limit: Expr, delta: Expr) -> Expr:
+    """Numbers are computed from their places, rounded once."""
+    bounds = [
+        relay.reshape(each, newshape=()) if ctx.type(each).rank else each
+        for each in (start, limit, delta)
+    ]
+    return call("arange", *bounds, dtype=ctx.type(start).dtype)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape.reshape import along, counting, integers, lengths
 from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
 
 TRIANGLES = ("float32", "float64", "int32", "int64")
 """Dtypes of which ONNX Runtime has a Trilu of every version; int64 holds the other integers."""
@@ -86,3 +89,11 @@ def _longest(ctx: Ctx, x: Value, number: Value) -> Value:
     tall = ctx.emit("Add", rows, ctx.emit("Where", below, number, zero))
     wide = ctx.emit("Sub", columns, ctx.emit("Where", below, zero, number))
     return ctx.emit("Where", ctx.emit("Less", tall, wide), tall, wide)
+
+
+@OPS.imports("Trilu", since=14)
+def import_trilu(ctx: ImportCtx, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
+    diagonal = relay.const(np.int64(0)) if k is None else k
+    if ctx.type(diagonal).rank:
+        diagonal = relay.reshape(diagonal, newshape=())
+    return relay.trilu(x, diagonal, upper=upper)

@@ -19,6 +19,7 @@ from serde.onnx.ops.shape.reshape import counting, lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.registry import call
+from serde.relay.shapes import normalize_axes
 from serde.weights import numpy_dtype
 
 PADDED = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
@@ -205,3 +206,28 @@ def pad_or_cut(ctx: ImportCtx, x: Expr, pads: Sequence[int], mode: Mode, value: 
     if mode == "wrap":
         return _wrapped(ctx, x, pairs)
     return relay.nn.pad(x, pairs, value, pad_mode=mode)
+
+
+@OPS.imports("CenterCropPad", since=18)
+def import_center_crop_pad(
+    ctx: ImportCtx, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
+) -> Expr:
+    """Of an odd number of entries to cut or to add, the greater half is behind."""
+    rank = ctx.type(x).rank
+    named = normalize_axes(axes, rank) if axes else tuple(range(rank))
+    lengths = relay.shape_of(x, dtype="int64")
+    given = relay.cast(shape, "int64")
+    order = [named.index(each) if each in named else len(named) + each for each in range(rank)]
+    both = relay.concatenate([given, lengths], axis=0)
+    wanted = relay.take(both, relay.const(np.array(order, np.int64)), axis=0, mode="fast")
+    zero, two = relay.const(np.int64(0)), relay.const(np.int64(2))
+    gone = relay.maximum(relay.subtract(lengths, wanted), zero)
+    begin = relay.floor_divide(gone, two)
+    end = relay.add(begin, relay.minimum(lengths, wanted))
+    missing = relay.maximum(relay.subtract(wanted, lengths), zero)
+    before = relay.floor_divide(missing, two)
+    bounds = [ctx.fold(each) for each in (begin, end)]
+    cut = relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
+    widths = relay.stack([before, relay.subtract(missing, before)], axis=1)
+    filler = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+    return relay.nn.pad(cut, ctx.fold(widths), filler)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, widened
@@ -13,6 +14,8 @@ from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import kept_boxes, steps, strictly, within
 from serde.relay.dims import Dim
+from serde.relay.expr import Expr
+from serde.relay.registry import call
 
 
 @OPS.exports("vision.all_class_non_max_suppression")
@@ -131,3 +134,52 @@ def export_regular_non_max_suppression(
     ]
     count = ctx.emit("Where", ctx.emit("Less", total, most), total, most)
     return found[0], found[1], found[2], cast(ctx, squeeze(ctx, count, [1]), np.float32)
+
+
+@OPS.exports("serde.non_max_suppression")
+def export_selected(
+    ctx: Ctx,
+    boxes: Value,
+    scores: Value,
+    limit: Value | None,
+    overlap: Value | None,
+    least: Value | None,
+    *,
+    center_point_box: bool,
+) -> Value:
+    """All but the number of boxes are float32."""
+    given = [
+        None if limit is None else widened(ctx, limit, "int64"),
+        *(None if each is None else widened(ctx, each, "float32") for each in (overlap, least)),
+    ]
+    while given and given[-1] is None:
+        given.pop()
+    return ctx.emit(
+        "NonMaxSuppression",
+        widened(ctx, boxes, "float32"),
+        widened(ctx, scores, "float32"),
+        *given,
+        center_point_box=int(center_point_box) or None,
+    )
+
+
+@OPS.imports("NonMaxSuppression", since=(10, 11))
+def import_non_max_suppression(
+    ctx: ImportCtx,
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr | None = None,
+    iou_threshold: Expr | None = None,
+    score_threshold: Expr | None = None,
+    *,
+    center_point_box: bool = False,
+) -> Expr:
+    return call(
+        "serde.non_max_suppression",
+        boxes,
+        scores,
+        max_output_boxes_per_class,
+        iou_threshold,
+        score_threshold,
+        center_point_box=center_point_box,
+    )

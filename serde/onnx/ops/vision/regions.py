@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import fixed
@@ -15,6 +18,8 @@ from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import along, arranged, counting, require_short, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 from serde.relay.types import TensorType
 
 
@@ -171,3 +176,107 @@ def export_yolo_reorg(ctx: Ctx, x: Value, *, stride: int) -> Value:
     parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
     moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
     return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
+
+
+@OPS.imports("MaxRoiPool", since=(1, 22))
+def import_max_roi_pool(
+    ctx: ImportCtx,
+    x: Expr,
+    rois: Expr,
+    *,
+    pooled_shape: tuple[int, ...],
+    spatial_scale: float = 1.0,
+) -> Expr:
+    return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
+
+
+def _is_whole(node: Call) -> bool:
+    """Before 16, the first centre is at zero."""
+    return not node.attrs["half_pixel"]
+
+
+def export_roi_align_whole(
+    ctx: Ctx,
+    x: Value,
+    rois: Value,
+    images: Value,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    mode: str,
+    half_pixel: bool,
+) -> Value:
+    centres = "half_pixel" if half_pixel else "output_half_pixel"
+    return ctx.emit(
+        "RoiAlign",
+        x,
+        rois,
+        widened(ctx, images, "int64"),
+        coordinate_transformation_mode=centres if ctx.version >= 16 else None,
+        mode=mode,
+        output_height=pooled_size[0],
+        output_width=pooled_size[1],
+        sampling_ratio=max(sample_ratio, 0),
+        spatial_scale=spatial_scale,
+    )
+
+
+OPS.exports("serde.roi_align", since=16)(export_roi_align_whole)
+
+
+OPS.exports("serde.roi_align", when=_is_whole)(export_roi_align_whole)
+
+
+@OPS.imports("RoiAlign", since=(16, 22))
+def import_roi_align(
+    ctx: ImportCtx,
+    x: Expr,
+    rois: Expr,
+    batch_indices: Expr,
+    *,
+    coordinate_transformation_mode: Literal["half_pixel", "output_half_pixel"] = "half_pixel",
+    mode: Literal["avg", "max"] = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Expr:
+    return call(
+        "serde.roi_align",
+        x,
+        rois,
+        batch_indices,
+        pooled_size=(output_height, output_width),
+        spatial_scale=spatial_scale,
+        sample_ratio=sampling_ratio,
+        mode=mode,
+        half_pixel=coordinate_transformation_mode == "half_pixel",
+    )
+
+
+@OPS.imports("RoiAlign", since=10)
+def import_roi_align_v10(
+    ctx: ImportCtx,
+    x: Expr,
+    rois: Expr,
+    batch_indices: Expr,
+    *,
+    mode: Literal["avg", "max"] = "avg",
+    output_height: int = 1,
+    output_width: int = 1,
+    sampling_ratio: int = 0,
+    spatial_scale: float = 1.0,
+) -> Expr:
+    return import_roi_align(
+        ctx,
+        x,
+        rois,
+        batch_indices,
+        coordinate_transformation_mode="output_half_pixel",
+        mode=mode,
+        output_height=output_height,
+        output_width=output_width,
+        sampling_ratio=sampling_ratio,
+        spatial_scale=spatial_scale,
+    )

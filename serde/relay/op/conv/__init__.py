@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.relay.op.conv import backward, deformable, direct, transposed
+from serde.relay.op.conv import backward, deformable, direct, sampled, transposed
 
-__all__ = ["backward", "deformable", "direct", "transposed"]
+__all__ = ["backward", "deformable", "direct", "sampled", "transposed"]

@@ -2,6 +2,26 @@
 
 from __future__ import annotations
 
-from serde.relay.op.image import blocks, crop, dynamic, grid, morphology, resize, upsampling
+from serde.relay.op.image import (
+    blocks,
+    crop,
+    dynamic,
+    grid,
+    morphology,
+    resampling,
+    resize,
+    sampling,
+    upsampling,
+)
 
-__all__ = ["blocks", "crop", "dynamic", "grid", "morphology", "resize", "upsampling"]
+__all__ = [
+    "blocks",
+    "crop",
+    "dynamic",
+    "grid",
+    "morphology",
+    "resampling",
+    "resize",
+    "sampling",
+    "upsampling",
+]

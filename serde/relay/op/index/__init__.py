@@ -13,6 +13,7 @@ from serde.relay.op.index import (
     signed,
     slicing,
     sorting,
+    subset,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "signed",
     "slicing",
     "sorting",
+    "subset",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
@@ -10,7 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.dims import Any
 from serde.relay.expr import Expr, const
 from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import normalize_axes, normalize_axis
+from serde.relay.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
@@ -132,33 +133,61 @@ def _cumsum_type(data: TensorType, *, axis: int, exclusive: bool, reverse: bool)
     return data
 
 
-def _decompose_cumsum(data: Expr, *, axis: int, exclusive: bool, reverse: bool) -> Expr:
-    along = axis % _typed(data).rank
-    given = call("reverse", data, axis=along) if reverse else data
-    total = call("cumsum", given, axis=along, exclusive=exclusive)
-    return call("reverse", total, axis=along) if reverse else total
+def _decomposed_scan(name: str) -> Callable[..., Expr]:
+    def decompose(data: Expr, *, axis: int, exclusive: bool, reverse: bool) -> Expr:
+        along = axis % _typed(data).rank
+        given = call("reverse", data, axis=along) if reverse else data
+        total = call(name, given, axis=along, exclusive=exclusive)
+        return call("reverse", total, axis=along) if reverse else total
+
+    return decompose
+
+
+_SCANNED = [
+    sample((2, 5), axis=1, reverse=True),
+    sample((2, 5), axis=-2, exclusive=True, reverse=True),
+    sample(tensor((4,), "int32"), axis=0),
+    sample(tensor((4,), "float16"), axis=0, reverse=True),
+]
 
 
 @relay_op(
     "serde.cumsum",
     infer=_cumsum_type,
-    decompose=_decompose_cumsum,
-    samples=[
-        sample((2, 5), axis=1, reverse=True),
-        sample((2, 5), axis=-2, exclusive=True, reverse=True),
-        sample(tensor((4,), "int32"), axis=0),
-        sample(tensor((4,), "float16"), axis=0, reverse=True),
-    ],
+    decompose=_decomposed_scan("cumsum"),
+    samples=_SCANNED,
 )
 def cumsum(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
     """Sum of all up to each along `axis`, or with `reverse` of all from each on.
 
     `exclusive` leaves each itself out.
     """
-    wide = np.float32 if data.dtype == np.float16 else data.dtype
+    return _scanned(np.cumsum, 0, data, axis, exclusive, reverse)
+
+
+@relay_op(
+    "serde.cumprod",
+    infer=_cumsum_type,
+    decompose=_decomposed_scan("cumprod"),
+    samples=_SCANNED,
+)
+def cumprod(data: Array, *, axis: int, exclusive: bool = False, reverse: bool = False) -> Array:
+    """Product of all up to each along `axis`, or with `reverse` of all from each on.
+
+    `exclusive` leaves each itself out.
+    """
+    return _scanned(np.cumprod, 1, data, axis, exclusive, reverse)
+
+
+def _scanned(
+    scan: Callable[..., Array], first: int, data: Array, axis: int, exclusive: bool, reverse: bool
+) -> Array:
+    """Return running results that start from `first`; narrow numbers are computed in float32."""
+    narrow = is_float(data.dtype.name) and data.dtype.itemsize < 4
+    wide = np.dtype(np.float32) if narrow else data.dtype
     moved = np.moveaxis(np.flip(data, axis) if reverse else data, axis, 0).astype(wide)
     if exclusive:
-        moved = np.concatenate([np.zeros_like(moved[:1]), moved[:-1]])
-    total = np.moveaxis(np.cumsum(moved, 0, dtype=wide), 0, axis)
+        moved = np.concatenate([np.full_like(moved[:1], first), moved[:-1]])
+    total = np.moveaxis(scan(moved, axis=0, dtype=wide), 0, axis)
     total = np.flip(total, axis) if reverse else total
     return np.ascontiguousarray(total).astype(data.dtype, copy=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.relay.op.linalg import determinant, fourier, sparse, spectrum
+from serde.relay.op.linalg import determinant, fourier, sparse, spectrum, stacked
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 
 __all__ = [
@@ -12,5 +12,6 @@ __all__ = [
     "product_dtype",
     "sparse",
     "spectrum",
+    "stacked",
     "to_product_dtype",
 ]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.relay.op.pool import adaptive, norm, unpool, window
+from serde.relay.op.pool import adaptive, norm, places, unpool, window
 
-__all__ = ["adaptive", "norm", "unpool", "window"]
+__all__ = ["adaptive", "norm", "places", "unpool", "window"]

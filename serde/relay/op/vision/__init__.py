@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from serde.relay.op.vision import anchors, per_class, proposal, regions, suppression
+from serde.relay.op.vision import (
+    aligned,
+    anchors,
+    per_class,
+    proposal,
+    regions,
+    selection,
+    suppression,
+)
 
-__all__ = ["anchors", "per_class", "proposal", "regions", "suppression"]
+__all__ = ["aligned", "anchors", "per_class", "proposal", "regions", "selection", "suppression"]

@@ -1,0 +1,168 @@
+"""Convolution at learned places, each of which may be weighed, as ONNX's DeformConv has it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr, const
+from serde.relay.op.image.grid import grid_sample
+from serde.relay.precision import widen
+from serde.relay.registry import Array, call, relay_op, sample
+from serde.relay.shapes import conv_dim, join_dim, require_float, require_same_dtype
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+
+def _deformed_type(
+    data: TensorType,
+    weight: TensorType,
+    offset: TensorType,
+    bias: TensorType | None,
+    mask: TensorType | None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    offset_groups: int,
+) -> TensorType:
+    require_float(data)
+    require_same_dtype(data, weight, offset)
+    if data.rank != 4 or weight.rank != 4 or offset.rank != 4:
+        raise TypeInferenceError(f"expected images, found {data!r}, {weight!r}, {offset!r}")
+    if len(padding) != 4 or len(strides) != 2 or len(dilation) != 2:
+        raise TypeInferenceError("expected 4 pads, 2 strides and 2 dilations")
+    join_dim(data.shape[1], weight.shape[1] * groups)
+    taps = weight.shape[2] * weight.shape[3]
+    shape: list[Dim] = []
+    for axis in range(2):
+        around = padding[axis] + padding[2 + axis]
+        window = (weight.shape[2 + axis], strides[axis], around, dilation[axis])
+        length = conv_dim(data.shape[2 + axis], *window)
+        shape.append(join_dim(length, offset.shape[2 + axis]))
+    batch = join_dim(data.shape[0], offset.shape[0])
+    join_dim(offset.shape[1], taps * (2 * offset_groups))
+    if bias is not None:
+        join_dim(bias.shape[0], weight.shape[0])
+    if mask is not None:
+        join_dim(mask.shape[1], taps * offset_groups)
+    return TensorType((batch, weight.shape[0], *shape), data.dtype)
+
+
+def _regular(
+    count: int, size: int, others: int, stride: int, pad: int, gap: int, axis: int
+) -> Array:
+    """Return where the taps of each window are along an axis, as ``(taps, places, 1)`` or so."""
+    taps = np.arange(size) * gap
+    taps = np.repeat(taps, others) if axis == 0 else np.tile(taps, others)
+    steps = np.arange(count) * stride - pad
+    shape = (1, -1, 1) if axis == 0 else (1, 1, -1)
+    return taps.reshape(-1, 1, 1) + steps.reshape(shape).astype(np.float64)
+
+
+def _decompose_deformed(
+    data: Expr,
+    weight: Expr,
+    offset: Expr,
+    bias: Expr | None,
+    mask: Expr | None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    offset_groups: int,
+) -> Expr:
+    """What the taps read is one channel each, which a convolution of one place adds up."""
+    types = [each.type for each in (data, weight, offset)]
+    shapes = [each.concrete_shape for each in types if isinstance(each, TensorType)]
+    if len(shapes) < 3 or any(shape is None for shape in shapes):
+        raise TypeInferenceError(f"needs a fixed shape to read between pixels, found {types}")
+    (batch, channels, *space), (outputs, inputs, *kernel), (*_, rows, columns) = (
+        shape for shape in shapes if shape is not None
+    )
+    dtype = types[0].dtype if isinstance(types[0], TensorType) else "float32"
+    parts, taps = batch * offset_groups, kernel[0] * kernel[1]
+    shifts = call("reshape", offset, newshape=(parts, taps, 2, rows, columns))
+    places = []
+    for axis, count in enumerate((rows, columns)):
+        window = (kernel[axis], kernel[1 - axis], strides[axis], padding[axis], dilation[axis])
+        regular = _regular(count, *window, axis)
+        moved = call("take", shifts, const(axis, "int64"), axis=2)
+        place = call("add", moved, const(regular + 0.5, dtype))
+        scaled = call("multiply", place, const(2 / space[axis], dtype))
+        places.append(call("subtract", scaled, const(1.0, dtype)))
+    grid = call("stack", places[::-1], axis=1)
+    read = call(
+        "image.grid_sample",
+        call("reshape", data, newshape=(parts, channels // offset_groups, *space)),
+        call("reshape", grid, newshape=(parts, 2, taps * rows, columns)),
+        align_corners=False,
+    )
+    if mask is not None:
+        factors = call("reshape", mask, newshape=(parts, 1, taps * rows, columns))
+        read = call("multiply", read, factors)
+    result = call(
+        "nn.conv2d",
+        call("reshape", read, newshape=(batch, channels * taps, rows, columns)),
+        call("reshape", weight, newshape=(outputs, inputs * taps, 1, 1)),
+        groups=groups,
+        channels=outputs,
+        kernel_size=(1, 1),
+        padding=(0, 0, 0, 0),
+    )
+    return result if bias is None else call("nn.bias_add", result, bias, axis=1)
+
+
+@relay_op(
+    "serde.deform_conv2d",
+    infer=_deformed_type,
+    decompose=_decompose_deformed,
+    samples=[
+        sample((1, 4, 6, 5), (2, 4, 3, 3), (1, 18, 4, 3)),
+        sample((2, 4, 6, 5), (6, 2, 2, 2), (2, 16, 3, 5), (6,), (2, 8, 3, 5), strides=(2, 1),
+               dilation=(1, 2), padding=(0, 1, 1, 1), groups=2, offset_groups=2),
+    ],
+)  # fmt: skip
+def deform_conv2d(
+    data: Array,
+    weight: Array,
+    offset: Array,
+    bias: Array | None,
+    mask: Array | None,
+    *,
+    strides: tuple[int, ...] = (1, 1),
+    padding: tuple[int, ...] = (0, 0, 0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    groups: int = 1,
+    offset_groups: int = 1,
+) -> Array:
+    """Convolution whose taps are moved by `offset` and weighed by `mask` (Zhu et al., 2018).
+
+    They read between pixels, and zero outside the image, to which its edges fade. For each offset
+    group and each tap `offset` has two channels, down and right, `mask` one.
+    """
+    batch, channels, *space = data.shape
+    outputs, inputs, *kernel = weight.shape
+    rows, columns = offset.shape[2:]
+    parts, taps = batch * offset_groups, kernel[0] * kernel[1]
+    shifts = widen(offset).astype(np.float64).reshape(parts, taps, 2, rows, columns)
+    places = []
+    for axis, count in enumerate((rows, columns)):
+        window = (kernel[axis], kernel[1 - axis], strides[axis], padding[axis], dilation[axis])
+        place = shifts[:, :, axis] + _regular(count, *window, axis)
+        places.append((2 * place + 1) / space[axis] - 1)
+    grid = np.stack(places[::-1], 1).reshape(parts, 2, taps * rows, columns)
+    images = widen(data).reshape(parts, channels // offset_groups, *space)
+    read = grid_sample(images, grid, align_corners=False)
+    if mask is not None:
+        read = read * widen(mask).reshape(parts, 1, taps * rows, columns)
+    table = read.reshape(batch, groups, inputs * taps, rows * columns)
+    matrix = widen(weight).reshape(groups, outputs // groups, inputs * taps)
+    result = np.matmul(matrix, table).reshape(batch, outputs, rows, columns)
+    if bias is not None:
+        result = result + widen(bias).reshape(-1, 1, 1)
+    return result.astype(data.dtype, copy=False)
