@@ -294,7 +294,7 @@ def test_every_version_of_an_operator_is_read() -> None:
     assert read.pop("SimplifiedLayerNormalization") == {1}  # ONNX Runtime's, in ONNX's domain
     for op, versions in read.items():
         known = {v for v, change in CHANGES[op].items() if change is not Change.REMOVED}
-        assert versions == known, op
+        assert known <= versions <= set(CHANGES[op]), op
 
 
 def test_shape_arithmetic_is_evaluated_over_names() -> None:
