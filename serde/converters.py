@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import inspect
 import typing
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceError, Unsupported
 from serde.relay.expr import Call, Constant, Expr, Span, TupleWrapper
@@ -26,8 +27,17 @@ from serde.relay.types import TensorType, Type
 from serde.relay.visit import children
 from serde.report import Report
 
-__all__ = ["Converter", "ConverterTable", "Hole", "ImportContext", "Incomplete", "name_sources"]
+__all__ = [
+    "Converter",
+    "ConverterTable",
+    "Hole",
+    "ImportContext",
+    "Incomplete",
+    "TypedContext",
+    "name_sources",
+]
 
+ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
 
@@ -124,7 +134,40 @@ def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
     return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
 
 
-class ImportContext:
+class TypedContext(ABC, Generic[ValueT]):
+    """What converters of both directions may ask of a tensor."""
+
+    @abstractmethod
+    def type(self, x: ValueT) -> TensorType:
+        """Return the type of a tensor."""
+
+    def static_shape(self, x: ValueT) -> tuple[int, ...]:
+        """Return the shape of a tensor whose dimensions are all integers.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        type_ = self.type(x)
+        shape = type_.concrete_shape
+        if shape is None:
+            raise Unsupported(f"needs a fixed shape, found {type_!r}")
+        return shape
+
+    def static_lengths(self, x: ValueT, axes: Iterable[int]) -> tuple[int, ...]:
+        """Return the lengths of some axes of a tensor, the others being as they may.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        type_ = self.type(x)
+        lengths = [type_.shape[axis] for axis in axes]
+        fixed = tuple(length for length in lengths if isinstance(length, int))
+        if len(fixed) < len(lengths):
+            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
+        return fixed
+
+
+class ImportContext(TypedContext[Expr]):
     """What a converter into Relay may reach.
 
     Attributes:
@@ -147,31 +190,6 @@ class ImportContext:
         if isinstance(x.type, TensorType):
             return x.type
         raise Unsupported(f"expected a tensor of known type, found {x.type!r}")
-
-    def static_shape(self, x: Expr) -> tuple[int, ...]:
-        """Return the shape of a tensor whose dimensions are all integers.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        type_ = self.type(x)
-        shape = type_.concrete_shape
-        if shape is None:
-            raise Unsupported(f"needs a fixed shape, found {type_!r}")
-        return shape
-
-    def static_lengths(self, x: Expr, axes: Iterable[int]) -> tuple[int, ...]:
-        """Return the lengths of some axes of a tensor, the others being as they may.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        type_ = self.type(x)
-        lengths = [type_.shape[axis] for axis in axes]
-        fixed = tuple(length for length in lengths if isinstance(length, int))
-        if len(fixed) < len(lengths):
-            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
-        return fixed
 
     def constant(self, x: Expr) -> Array:
         """Return the value of a constant.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any as AnyValue
 from typing import Final
 
 import numpy as np
 
-from serde.converters import ConverterTable
+from serde.converters import ConverterTable, TypedContext
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Value
 from serde.mxnet.model import COMPUTED, Graph
@@ -59,7 +59,7 @@ class Subgraph:
         return [node.name for node in self.graph.variables]
 
 
-class ExportContext:
+class ExportContext(TypedContext[Value]):
     """What a converter to MXNet may reach.
 
     Attributes:
@@ -199,29 +199,6 @@ class ExportContext:
         if found is None:
             raise Unsupported("its body cannot be written")
         return found if isinstance(found, tuple) else (found,)
-
-    def static_shape(self, x: Value) -> tuple[int, ...]:
-        """Return the shape of a value whose dimensions are all integers.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        shape = self.type(x).concrete_shape
-        if shape is None:
-            raise Unsupported(f"needs a fixed shape, found {self.type(x)!r}")
-        return shape
-
-    def static_lengths(self, x: Value, axes: Iterable[int]) -> tuple[int, ...]:
-        """Return the lengths of some axes of a value, the others being as they may.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        lengths = [self.type(x).shape[axis] for axis in axes]
-        fixed = tuple(length for length in lengths if isinstance(length, int))
-        if len(fixed) < len(lengths):
-            raise Unsupported(f"needs fixed lengths of axes, found {self.type(x)!r}")
-        return fixed
 
     def constant(self, x: Value) -> Array:
         """Return the value of a constant.

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 import onnx
 
+from serde.converters import TypedContext
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.builder import GraphBuilder, Scope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype
@@ -82,7 +83,7 @@ class SymbolTable:
         raise Unsupported(f"no input shows the dimension {name}")
 
 
-class ExportContext:
+class ExportContext(TypedContext[Value]):
     """What a converter to ONNX may reach.
 
     Attributes:
@@ -216,29 +217,6 @@ class ExportContext:
         if not isinstance(self.result, TensorType):
             raise ConverterBug(f"{self._source}: the result is {self.result!r}")
         return self.result
-
-    def static_shape(self, x: Value) -> tuple[int, ...]:
-        """Return the shape of a value whose dimensions are all integers.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        shape = self.type(x).concrete_shape
-        if shape is None:
-            raise Unsupported(f"needs a fixed shape, found {self.type(x)!r}")
-        return shape
-
-    def static_lengths(self, x: Value, axes: Iterable[int]) -> tuple[int, ...]:
-        """Return the lengths of some axes of a value, the others being as they may.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        lengths = [self.type(x).shape[axis] for axis in axes]
-        fixed = tuple(length for length in lengths if isinstance(length, int))
-        if len(fixed) < len(lengths):
-            raise Unsupported(f"needs fixed lengths of axes, found {self.type(x)!r}")
-        return fixed
 
     def constant(self, x: Value) -> Array:
         """Return the value of a constant.
