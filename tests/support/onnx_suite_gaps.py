@@ -14,6 +14,7 @@ _AXES = "MXNet fails at tensors of that many axes"
 _FMOD_MXNET = "MXNet's remainder of infinities differs"
 
 _IMPORT = {
+    "attention_4d_causal_fp16_expanded": "two elements of float16 are rounded the other way",
     "cast_e8m0_FLOAT16_to_FLOAT8E8M0": "a cast to float8_e8m0fnu rounds up",
     "cast_e8m0_FLOAT_to_FLOAT8E8M0": "a cast to float8_e8m0fnu rounds up",
     "identity_opt": _OPTIONAL,
@@ -69,6 +70,18 @@ _EXPORT = {
 """What export refuses or gets wrong of models that are imported."""
 
 _MXNET = {
+    "attention_4d_causal_fp16": _HALF,
+    "attention_4d_causal_fp16_expanded": _HALF,
+    "attention_4d_fp16": _HALF,
+    "attention_4d_gqa_causal_nonpad_decode_fp16": _HALF,
+    "attention_4d_gqa_with_past_and_present_fp16": _HALF,
+    "basic_deform_conv_with_padding": "a place on the edge is 2e-7 off it, so a zero is 2e-7",
+    "nllloss_NCd1d2d3d4d5_mean_weight": _AXES,
+    "nllloss_NCd1d2d3d4d5_none_no_weight": _AXES,
+    "sce_NCd1d2d3d4d5_none_no_weight": _AXES,
+    "sce_NCd1d2d3d4d5_none_no_weight_expanded": _AXES,
+    "sce_NCd1d2d3d4d5_none_no_weight_log_prob": _AXES,
+    "sce_NCd1d2d3d4d5_none_no_weight_log_prob_expanded": _AXES,
     "attention_4d_fp16_expanded": _HALF,
     "attention_4d_gqa_with_past_and_present_fp16_expanded": _HALF,
     "loop11": "a stack of tensors of unknown length",
@@ -84,7 +97,6 @@ _MXNET = {
     "sce_NCd1d2d3d4d5_mean_weight_log_prob": _AXES,
     "sce_NCd1d2d3d4d5_mean_weight_log_prob_expanded": _AXES,
     "unique_length_1": "MXNet infers no shape of how many distinct entries there are",
-    "reduce_sum_negative_axes_keepdims_random": "MXNet fails at a sum from the end",
     "scan9_scalar": "MXNet infers no shape of a state that is a scalar",
     "tile": _AXES,
 }
@@ -96,7 +108,7 @@ SUITE_GAPS: dict[tuple[str, str], str] = {
     **{
         ("onnx-again", name): reason
         for name, reason in {**_IMPORT, **_AS_IT_IS, **_EXPORT}.items()
-        if name != "squeezenet"
+        if name not in ("squeezenet", "attention_4d_causal_fp16_expanded")
     },
     **{
         ("onnx-mxnet", name): reason

@@ -76,7 +76,13 @@ def export_gelu(ctx: Ctx, x: Value, *, approximate: Literal["none", "tanh"]) -> 
     return ctx.emit("Gelu", x, approximate=approximate)
 
 
-@OPS.exports("serde.swish", since=24)
+def _has_axes(node: Call) -> bool:
+    """The function that defines Swish has a constant of one axis, which a scalar would take on."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and data.rank > 0
+
+
+@OPS.exports("serde.swish", since=24, when=_has_axes)
 def export_swish(ctx: Ctx, x: Value, *, alpha: float) -> Value:
     return ctx.emit("Swish", x, alpha=alpha)
 
@@ -115,7 +121,7 @@ def _plain(target: str) -> Callable[..., Value]:
     return export_plain
 
 
-OPS.exports("serde.silu", since=24)(_plain("Swish"))
+OPS.exports("serde.silu", since=24, when=_has_axes)(_plain("Swish"))
 
 
 OPS.exports("serde.round_even")(_plain("Round"))

@@ -53,7 +53,7 @@ class Legalize(FunctionPass):
             memo.update({child: child for child in children(argument)})
         try:
             parts = decompose(node, body)
-        except Unsupported:
+        except (TypeInferenceError, Unsupported):
             return node
         return rewrite(parts, lambda _node, new: self._legal(new), memo)
 
