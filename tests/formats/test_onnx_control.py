@@ -17,6 +17,7 @@ from support.exported import (
     subgraph,
     typed,
 )
+from support.runtime import OLD_RUNTIME
 
 import serde
 import serde.relay as relay
@@ -208,6 +209,9 @@ def nest(depth: int) -> Function:
     return Function([c, x], value)
 
 
+@pytest.mark.skipif(
+    OLD_RUNTIME, reason="ONNX Runtime 1.23 takes twice as long for each conditional inside another"
+)
 def test_ifs_inside_each_other_up_to_what_protobuf_reads() -> None:
     proto = export(nest(31))
     assert sum(node.op_type == "If" for node in walk_nodes(proto.graph.node)) == 31

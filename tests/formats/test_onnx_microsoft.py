@@ -9,12 +9,16 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from support.onnx_suite import interpret
-from support.runtime import open_session
+from support.runtime import OLD_RUNTIME, open_session
 
 import serde
 from serde.errors import UnsupportedModelError
 
 RNG = np.random.default_rng(7)
+
+needs_newer_runtime = pytest.mark.skipif(
+    OLD_RUNTIME, reason="ONNX Runtime 1.23 crashes in it, or gives other numbers"
+)
 
 
 def floats(*shape: int, dtype: str = "float32") -> np.ndarray:
@@ -219,6 +223,7 @@ def test_gather_nd(indices: tuple[int, ...]) -> None:
     check("GatherND", [floats(3, 4, 5), places])
 
 
+@needs_newer_runtime
 def test_expand_dims() -> None:
     check("ExpandDims", [floats(3, 4), np.array(1, np.int32)], fixed={1})
 
@@ -430,6 +435,7 @@ def test_what_is_left_out_is_refused_by_name() -> None:
         serde.to_relay(model)
 
 
+@needs_newer_runtime
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("attrs", [{}, {"local_window_size": 2}, {"softcap": 2.0, "scale": 0.4}])
 def test_group_query_attention_of_a_prompt(packed: bool, attrs: dict[str, Any]) -> None:

@@ -31,6 +31,14 @@ DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.r
 
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 
+OLD_FAULTS = {
+    "reinterpret": "ONNX Runtime 1.23 has no version that reads bits",
+    "serde.attention": "ONNX Runtime 1.23 masks its first Attention wrongly",
+    "serde.layer_norm": "ONNX Runtime 1.23 gives statistics of float16 in another dtype",
+    "serde.lp_normalization": "ONNX Runtime 1.23 has no LpNormalization of version 22",
+}
+"""What the runtime of Python 3.10 lacks or computes wrongly."""
+
 
 def exportable(name: str, opset: int) -> bool:
     """Whether an operator has an exporter, or decomposes into some that have."""
@@ -55,8 +63,8 @@ def test_gaps_name_cases() -> None:
 
 @pytest.mark.parametrize(("name", "given", "opset"), samples())
 def test_runtime_agrees_with_kernel(name: str, given: Sample, opset: int) -> None:
-    if OLD_RUNTIME and name == "serde.attention":
-        pytest.skip("ONNX Runtime 1.23 masks its first Attention wrongly")
+    if OLD_RUNTIME and name in OLD_FAULTS:
+        pytest.skip(OLD_FAULTS[name])
     built = build(all_ops()[name], given)
     function = built.function
     results = len(built.call.type.fields) if isinstance(built.call.type, TupleType) else 1

@@ -51,7 +51,7 @@ def newest_runtime_opset() -> int:
         model = helper.make_model(graph, opset_imports=opsets)
         model.ir_version = helper.find_min_ir_version_for(opsets)
         try:
-            open_session(model.SerializeToString())
+            _session(model.SerializeToString())
         except Exception:  # ONNX Runtime has an error class a cause, all of its own
             continue
         return opset
@@ -59,7 +59,19 @@ def newest_runtime_opset() -> int:
 
 
 def open_session(source: Path | bytes, *, fuse: bool = True) -> onnxruntime.InferenceSession:
-    """A session on the CPU, with or without nodes fused beyond what ONNX has."""
+    """A session on the CPU, with or without nodes fused beyond what ONNX has.
+
+    What the runtime of Python 3.10 has no kernel for is skipped.
+    """
+    try:
+        return _session(source, fuse)
+    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented as error:
+        if OLD_RUNTIME:
+            pytest.skip(f"ONNX Runtime 1.23 has no kernel: {error}")
+        raise
+
+
+def _session(source: Path | bytes, fuse: bool = True) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     if not fuse:
         level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
