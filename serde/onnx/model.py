@@ -12,7 +12,7 @@ import onnx
 from serde.errors import ConverterBug, FormatError, OptionError
 from serde.limits import MAX_PROTOBUF_BYTES, MAX_RANK
 from serde.onnx.elements import CODES, ELEMENTS, Element, PackedWeight, packed_chunks
-from serde.onnx.wire import MESSAGES
+from serde.onnx.messages import MESSAGES
 from serde.weights import ArrayWeight, Weight
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "tensors",
     "weight_bytes",
     "weight_chunks",
-    "wrong_length",
 ]
 
 MARKER = "serde.weight"
@@ -227,12 +226,12 @@ class OnnxModel:
         for tensor, weight in missing:
             data = b"".join(weight_chunks(weight))
             if len(data) != weight_bytes(weight):
-                raise wrong_length(tensor.name, weight, len(data))
+                raise _wrong_length(tensor.name, weight, len(data))
             tensor.raw_data = data
         return proto
 
 
-def wrong_length(name: str, weight: Weight, found: int) -> ConverterBug:
+def _wrong_length(name: str, weight: Weight, found: int) -> ConverterBug:
     """Return the error of a weight whose chunks are not as long as it says."""
     wanted = weight_bytes(weight)
     return ConverterBug(f"weight {name}: expected {wanted} bytes, its chunks have {found}")
