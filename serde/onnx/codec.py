@@ -19,9 +19,9 @@ import onnx
 from serde.errors import OptionError
 from serde.io.atomic import atomic_group
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
+from serde.io.packed import PackedWeight
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
-from serde.onnx.elements import PackedWeight
 from serde.onnx.external import location_fault
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks

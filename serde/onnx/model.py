@@ -10,8 +10,9 @@ import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, FormatError, OptionError
+from serde.io.packed import PackedWeight, packed_chunks
 from serde.limits import MAX_PROTOBUF_BYTES, MAX_RANK
-from serde.onnx.elements import CODES, ELEMENTS, Element, PackedWeight, packed_chunks
+from serde.onnx.elements import CODES, ELEMENTS, Element
 from serde.onnx.messages import MESSAGES
 from serde.weights import ArrayWeight, Weight
 

@@ -14,9 +14,10 @@ from google.protobuf.message import DecodeError, Message
 
 from serde.errors import FormatError, OptionError
 from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
+from serde.io.packed import PackedWeight
 from serde.io.wire import LENGTH, VARINT, Cut, Scanner
 from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
-from serde.onnx.elements import ELEMENTS, Element, PackedWeight
+from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import MARKER, OnnxModel, inline_fault, tensors
@@ -263,9 +264,8 @@ def _tensor_weight(
         )
     if element.bits >= 8:
         return skeleton.weight(cut.start, cut.stop, shape, element.dtype)
-    return PackedWeight(
-        skeleton.weight(cut.start, cut.stop, (nbytes,), "uint8"), shape, element.dtype
-    )
+    packed = skeleton.weight(cut.start, cut.stop, (nbytes,), "uint8")
+    return PackedWeight(packed, shape, element.dtype, element.bits)
 
 
 def _typed_shape(
@@ -288,7 +288,9 @@ def _typed_shape(
 def _range_weight(range_: FileRange, shape: tuple[int, ...], element: Element) -> Weight:
     if element.bits >= 8:
         return FileWeight(range_, shape, element.dtype)
-    return PackedWeight(FileWeight(range_, (range_.length,), "uint8"), shape, element.dtype)
+    return PackedWeight(
+        FileWeight(range_, (range_.length,), "uint8"), shape, element.dtype, element.bits
+    )
 
 
 def _holds_data(tensor: onnx.TensorProto) -> bool:

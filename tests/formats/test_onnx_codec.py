@@ -17,8 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 from support.onnx_models import ODD, model_of, same_bits, tensor, values
 
 from serde.errors import ConverterBug, FormatError, OptionError
+from serde.io.packed import PackedWeight
 from serde.onnx import codec
-from serde.onnx.elements import CODES, ELEMENTS, PackedWeight
+from serde.onnx.elements import CODES, ELEMENTS
 from serde.onnx.messages import MESSAGES
 from serde.onnx.model import OnnxModel, tensors
 from serde.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
@@ -514,8 +515,8 @@ def test_detection(tmp_path: Path, name: str, content: bytes, expected: bool) ->
 def test_a_packed_weight_knows_its_bytes() -> None:
     packed = ArrayWeight(np.arange(10, dtype=np.uint8))
     with pytest.raises(ValueError, match="10 bytes"):
-        PackedWeight(packed, (7, 3), "uint4")
-    assert PackedWeight(packed, (19,), "uint4").array().astype(int).tolist()[:4] == [0, 0, 1, 0]
+        PackedWeight(packed, (7, 3), "uint4", 4)
+    assert PackedWeight(packed, (19,), "uint4", 4).array().astype(int).tolist()[:4] == [0, 0, 1, 0]
 
 
 def test_file_ranges_are_written_with_their_own_offsets(tmp_path: Path) -> None:
