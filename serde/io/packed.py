@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from serde.weights import Array, Weight, numpy_dtype
+from serde.weights import Array, FileRange, Weight, numpy_dtype
 
-__all__ = ["PackedWeight", "packed_chunks"]
+__all__ = ["PackedWeight", "stored_chunks", "stored_source"]
 
 _BLOCK = 2**20
 """Elements that are packed at a time; a multiple of every group."""
@@ -50,7 +50,21 @@ class PackedWeight(Weight):
         return value.view(numpy_dtype(self.dtype)).reshape(shape)
 
 
-def packed_chunks(weight: Weight, bits: int) -> Iterator[bytes]:
+def stored_source(weight: Weight) -> FileRange | None:
+    """Return the file range that holds a weight as it is stored, packed if it is narrow."""
+    return weight.packed.source if isinstance(weight, PackedWeight) else weight.source
+
+
+def stored_chunks(weight: Weight, bits: int) -> Iterator[memoryview | bytes]:
+    """Yield the bytes of a weight of `bits` a value as they are stored, in bounded pieces."""
+    if bits >= 8:
+        return weight.chunks()
+    if isinstance(weight, PackedWeight):
+        return weight.packed.chunks()
+    return _packed_chunks(weight, bits)
+
+
+def _packed_chunks(weight: Weight, bits: int) -> Iterator[bytes]:
     """Yield the values of `weight`, one element a byte, packed to `bits` each."""
     per_group, _ = _group(bits)
     rest = np.empty(0, np.uint8)

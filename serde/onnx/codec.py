@@ -18,15 +18,14 @@ import onnx
 
 from serde.errors import OptionError
 from serde.io.atomic import atomic_group
+from serde.io.contained import location_fault
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
-from serde.io.packed import PackedWeight
+from serde.io.packed import stored_source
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
-from serde.onnx.external import location_fault
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
-from serde.weights import FileRange, Weight
 
 __all__ = ["OnnxModel", "detect", "load", "save", "source_paths"]
 
@@ -137,13 +136,8 @@ def _data_name(target: Path) -> str:
 
 def source_paths(model: OnnxModel) -> set[str]:
     """Return the files that weights of a model lie in."""
-    ranges = (_source(weight) for weight in (*model.weights.values(), *model.nested.values()))
+    ranges = (stored_source(weight) for weight in (*model.weights.values(), *model.nested.values()))
     return {range_.path for range_ in ranges if range_ is not None and range_.handle is None}
-
-
-def _source(weight: Weight) -> FileRange | None:
-    """Return the file range that holds a weight as ONNX stores it, if there is one."""
-    return weight.packed.source if isinstance(weight, PackedWeight) else weight.source
 
 
 def _layout(model: OnnxModel, data_name: str | None) -> _Layout:
@@ -155,7 +149,7 @@ def _layout(model: OnnxModel, data_name: str | None) -> _Layout:
     main = set(model.weights)
     for tensor, weight in model.fillings(skeleton):
         payload = Payload(
-            tensor.name, weight_bytes(weight), partial(weight_chunks, weight), _source(weight)
+            tensor.name, weight_bytes(weight), partial(weight_chunks, weight), stored_source(weight)
         )
         is_main = tensor.name in main and model.weights[tensor.name] is weight
         if data_name is None or not is_main or len(payload) < EMBEDDED_BYTES:

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, FormatError, OptionError
-from serde.io.packed import PackedWeight, packed_chunks
+from serde.io.packed import stored_chunks
 from serde.limits import MAX_PROTOBUF_BYTES, MAX_RANK
 from serde.onnx.elements import CODES, ELEMENTS, Element
 from serde.onnx.messages import MESSAGES
@@ -240,12 +240,7 @@ def _wrong_length(name: str, weight: Weight, found: int) -> ConverterBug:
 
 def weight_chunks(weight: Weight) -> Iterator[memoryview | bytes]:
     """Yield the bytes of a weight as ONNX stores them, in pieces of bounded length."""
-    bits = _element_named(weight.dtype).bits
-    if bits >= 8:
-        return weight.chunks()
-    if isinstance(weight, PackedWeight):
-        return weight.packed.chunks()
-    return packed_chunks(weight, bits)
+    return stored_chunks(weight, _element_named(weight.dtype).bits)
 
 
 def _check_entry(tensor: onnx.TensorProto, weight: Weight) -> None:
