@@ -1,0 +1,77 @@
+"""What a converter from Core ML may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from serde.folding import FoldingContext, Tracker
+from serde.relay.expr import Expr, Function, Var
+
+__all__ = ["ImportContext", "Surroundings"]
+
+
+class Surroundings(Tracker, Protocol):
+    """What the walk offers to the context of one operation."""
+
+    def block(self, index: int, args: Sequence[Expr], label: str) -> list[Expr]:
+        """Return what a block of the operation gives for the values of its inputs."""
+
+    def closure(self, index: int, params: Sequence[Var], label: str) -> tuple[Function, list[Expr]]:
+        """Return a block as a function, and the values of its last parameters."""
+
+    def read_state(self, name: str) -> Expr:
+        """Return the present value of a state."""
+
+    def write_state(self, name: str, value: Expr) -> None:
+        """Give a state another value."""
+
+
+class ImportContext(FoldingContext):
+    """What a converter of one operation may reach.
+
+    Attributes:
+        version: Version of iOS of the program's operator set.
+        node: Name of the operation.
+        outputs: Number of its outputs.
+    """
+
+    def __init__(self, version: int, node: str, outputs: int, around: Surroundings) -> None:
+        super().__init__(version, node, outputs, around)
+        self._around = around
+
+    def read_state(self, name: str) -> Expr:
+        """Return the present value of a state.
+
+        Raises:
+            Unsupported: There is no such state, or this is a block inside the program.
+        """
+        return self._around.read_state(name)
+
+    def write_state(self, name: str, value: Expr) -> None:
+        """Give a state another value, which becomes an output in the end.
+
+        Raises:
+            Unsupported: There is no such state, or this is a block inside the program.
+        """
+        self._around.write_state(name, value)
+
+    def block(self, index: int, *args: Expr) -> list[Expr]:
+        """Return what a block of the operation gives for the values of its inputs.
+
+        Raises:
+            Incomplete: Some of its operations cannot be converted.
+        """
+        return self._around.block(index, args, self.node)
+
+    def closure(self, index: int, params: Sequence[Var]) -> tuple[Function, list[Expr]]:
+        """Return a block as a function of `params` and of what it takes from around it.
+
+        Returns:
+            The function, whose result is a tuple, and the arguments for the parameters that
+            follow `params`: the values from around the block.
+
+        Raises:
+            Incomplete: Some of its operations cannot be converted.
+        """
+        return self._around.closure(index, params, self.node)
