@@ -1,0 +1,254 @@
+"""Operations and values of an ML Program that is being written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.coreml.blobs import BlobLayout
+from serde.coreml.elements import BY_DTYPE
+from serde.coreml.protos import message_class
+from serde.errors import Unsupported
+from serde.relay.types import TensorType
+from serde.weights import Array, ArrayWeight, Weight, dtype_name
+
+__all__ = ["Argument", "ProgramBuilder", "Value", "set_type"]
+
+WEIGHTS = "@model_path/weights/weight.bin"
+INLINE_ELEMENTS = 10
+"""A constant of fewer elements lies in the program itself, as coremltools has it."""
+
+_STRING = 2
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
+_IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
+_IN_BLOBS[18] = _IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
+"""dtypes of constants in ``weight.bin``, by the version of iOS from which on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of the program.
+
+    Attributes:
+        name: Its name there; for a constant the one that it gets when something first reads it.
+        type: Its Relay type.
+        data: Its value, where it is a constant.
+        weight: Where its values lie, if it is a weight.
+    """
+
+    name: str
+    type: TensorType
+    data: Array | None = field(default=None, compare=False)
+    weight: Weight | None = field(default=None, compare=False)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a constant or a weight."""
+        return self.data is not None or self.weight is not None
+
+
+Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | None
+"""What an input of an operation may be given as; numbers and text become constants."""
+
+
+def set_type(target: AnyValue, type_: TensorType) -> None:
+    """Write a tensor type into a message of a value's type.
+
+    Raises:
+        Unsupported: ML Programs have no such dtype.
+    """
+    element = BY_DTYPE.get(type_.dtype)
+    if element is None:
+        raise Unsupported(f"ML Programs have no {type_.dtype}")
+    tensor = target.tensorType
+    tensor.dataType = element.mil
+    tensor.rank = len(type_.shape)
+    for dim in type_.shape:
+        entry = tensor.dimensions.add()
+        if isinstance(dim, int):
+            entry.constant.size = dim
+        else:
+            entry.unknown.variadic = False
+
+
+class ProgramBuilder:
+    """Collects the operations of one program, under names that occur once.
+
+    Args:
+        version: Version of iOS whose operators are written.
+
+    Attributes:
+        block: Where operations are added.
+        layout: The constants that lie in ``weight.bin``.
+        names: For each name that had to be changed the one that it was made of.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.block = message_class("MIL.Block")()
+        self.layout = BlobLayout()
+        self.names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._next: Counter[str] = Counter()
+        self._known: dict[object, str] = {}
+        self._main = self.block
+        blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
+        self._in_blobs = blobs[-1]
+
+    def reserve(self, name: str) -> str:
+        """Take and return a name that the program allows, made of `name`."""
+        plain = _NOT_A_NAME.sub("_", name) or "value"
+        plain = plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
+        unique = plain
+        while unique in self._taken:
+            self._next[plain] += 1
+            unique = f"{plain}_{self._next[plain]}"
+        self._taken.add(unique)
+        if unique != name:
+            self.names[unique] = name
+        return unique
+
+    def weight(self, name: str, weight: Weight) -> Value:
+        """Return a weight of the program; its constant is written where it is first read."""
+        return Value(name, TensorType(weight.shape, weight.dtype), None, weight)
+
+    def constant(self, data: Array) -> Value:
+        """Return a constant of the program."""
+        return Value("const", TensorType(data.shape, dtype_name(data.dtype)), data)
+
+    def add(
+        self,
+        op: str,
+        inputs: Mapping[str, Argument],
+        types: Sequence[TensorType],
+        source: str,
+        blocks: Sequence[AnyValue] = (),
+    ) -> tuple[Value, ...]:
+        """Append an operation and return its outputs.
+
+        Args:
+            op: The operator.
+            inputs: Its inputs by name; one that is None is left out.
+            types: Types of its outputs.
+            source: What the operation comes from, which names it.
+            blocks: Blocks of the operation.
+        """
+        arguments = {
+            name: self._names_of(given, f"{source}_{name}", types)
+            for name, given in inputs.items()
+            if given is not None
+        }
+        operation = self.block.operations.add(type=op)
+        for name, names in arguments.items():
+            argument = operation.inputs[name]
+            for each in names:
+                argument.arguments.add(name=each)
+        values = []
+        for type_ in types:
+            value = Value(self.reserve(source), type_)
+            output = operation.outputs.add(name=value.name)
+            set_type(output.type, type_)
+            values.append(value)
+        operation.blocks.extend(blocks)
+        _set_text(operation.attributes["name"], values[0].name if values else source)
+        return tuple(values)
+
+    def inner_block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
+        """Return a block of the operations that `write` appends; it gives what `write` returns."""
+        outer, self.block = self.block, message_class("MIL.Block")()
+        try:
+            self.block.outputs.extend(self.name_of(value) for value in write())
+            return self.block
+        finally:
+            self.block = outer
+
+    def _names_of(self, given: Argument, name: str, types: Sequence[TensorType]) -> list[str]:
+        """Return the names of the values that an input is bound to."""
+        if isinstance(given, Value):
+            return [self.name_of(given)]
+        if isinstance(given, (tuple, list)) and given and isinstance(given[0], Value):
+            return [self.name_of(each) for each in given if isinstance(each, Value)]
+        if isinstance(given, str):
+            return [self._text(given, name)]
+        data = np.array(given)
+        if data.dtype.kind == "i":
+            data = data.astype(np.int32)
+        elif data.dtype.kind == "f":
+            # MIL wants the scalars of an operation in the dtype of its tensors.
+            half = bool(types) and types[0].dtype == "float16"
+            data = data.astype(np.float16 if half else np.float32)
+        return [self._immediate(data, name)]
+
+    def name_of(self, value: Value) -> str:
+        """Return the name of a value; a constant is written now if nothing has read it yet."""
+        if value.weight is not None:
+            return self._blob(value.weight, value.name, ("weight", value.name))
+        if value.data is None:
+            return value.name
+        if value.data.size >= INLINE_ELEMENTS and value.type.dtype in self._in_blobs:
+            data = np.ascontiguousarray(value.data)
+            key = ("data", data.shape, value.type.dtype, data.tobytes())
+            return self._blob(ArrayWeight(data), value.name, key)
+        return self._immediate(value.data, value.name)
+
+    def _blob(self, weight: Weight, name: str, key: object) -> str:
+        if key in self._known:
+            return self._known[key]
+        element = BY_DTYPE.get(weight.dtype)
+        if element is None or weight.dtype not in self._in_blobs or weight.size < INLINE_ELEMENTS:
+            self._known[key] = self._immediate(weight.array(), name)
+            return self._known[key]
+        target = self._const(name, TensorType(weight.shape, weight.dtype))
+        blob = target.attributes["val"].blobFileValue
+        blob.fileName = WEIGHTS
+        blob.offset = self.layout.add(weight, element, name)
+        self._known[key] = target.outputs[0].name
+        return self._known[key]
+
+    def _immediate(self, data: Array, name: str) -> str:
+        key = ("immediate", data.shape, data.dtype.str, data.tobytes())
+        if key in self._known:
+            return self._known[key]
+        dtype = dtype_name(data.dtype)
+        target = self._const(name, TensorType(data.shape, dtype))
+        tensor = target.attributes["val"].immediateValue.tensor
+        if dtype == "float32":
+            tensor.floats.values.extend(data.reshape(-1).tolist())
+        elif dtype == "int32":
+            tensor.ints.values.extend(data.reshape(-1).tolist())
+        elif dtype == "bool":
+            tensor.bools.values.extend(data.reshape(-1).tolist())
+        else:
+            tensor.bytes.values = np.ascontiguousarray(data).tobytes()
+        self._known[key] = target.outputs[0].name
+        return self._known[key]
+
+    def _text(self, text: str, name: str) -> str:
+        key = ("text", text)
+        if key not in self._known:
+            target = self._main.operations.add(type="const")
+            output = target.outputs.add(name=self.reserve(name))
+            output.type.tensorType.dataType = _STRING
+            _set_text(target.attributes["val"], text)
+            _set_text(target.attributes["name"], output.name)
+            self._known[key] = output.name
+        return self._known[key]
+
+    def _const(self, name: str, type_: TensorType) -> AnyValue:
+        """Append a constant to the block of the whole, which all blocks see."""
+        operation = self._main.operations.add(type="const")
+        output = operation.outputs.add(name=self.reserve(name))
+        set_type(output.type, type_)
+        set_type(operation.attributes["val"].type, type_)
+        _set_text(operation.attributes["name"], output.name)
+        return operation
+
+
+def _set_text(value: AnyValue, text: str) -> None:
+    value.type.tensorType.dataType = _STRING
+    value.immediateValue.tensor.strings.values.append(text)

@@ -1,0 +1,181 @@
+"""What a converter from Relay to an ML Program may reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ConverterTable, TypedContext
+from serde.coreml.builder import Argument, ProgramBuilder, Value
+from serde.errors import ConverterBug, Unsupported
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.registry import OpDef
+from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.visit import post_order
+from serde.weights import Array, numpy_dtype
+
+__all__ = ["ExportContext", "Values", "Written", "as_typed", "structural"]
+
+Written = Value | tuple[Value, ...]
+Values = dict[Expr, Written | None]
+
+
+class ExportContext(TypedContext[Value]):
+    """What a converter to an ML Program may reach.
+
+    Attributes:
+        result: Relay type of what the converter must return.
+        version: Version of iOS whose operators are written.
+    """
+
+    def __init__(
+        self,
+        builder: ProgramBuilder,
+        table: ConverterTable,
+        write_body: Callable[[Function, Sequence[Value]], list[Value]],
+    ) -> None:
+        self.result: Type = TensorType(())
+        self.version = builder.version
+        self._builder = builder
+        self._table = table
+        self._write_body = write_body
+        self._source = ""
+
+    @property
+    def source(self) -> str:
+        """Name of the node that is converted."""
+        return self._source
+
+    def enter(self, source: str, result: Type) -> None:
+        """Turn to the node called `source`, whose Relay type is `result`."""
+        self._source = source
+        self.result = result
+
+    def emit(self, op: str, type_: TensorType | None = None, /, **inputs: Argument) -> Value:
+        """Append an operation with one output.
+
+        Args:
+            op: The operator.
+            type_: Type of the output; that of the node's result if left out.
+            inputs: Its inputs; numbers and text become constants, None is left out.
+        """
+        type_ = self.result_type() if type_ is None else type_
+        return self._builder.add(op, inputs, [type_], self._source)[0]
+
+    def emit_tuple(
+        self, op: str, types: Sequence[TensorType] | None = None, /, **inputs: Argument
+    ) -> tuple[Value, ...]:
+        """Append an operation with several outputs; those of the node's result if left out."""
+        return self._builder.add(op, inputs, types or self.result_types(), self._source)
+
+    def const(self, value: AnyValue, dtype: str | None = None) -> Value:
+        """Return a constant, written where an operation reads it."""
+        return self._builder.constant(np.array(value, dtype and numpy_dtype(dtype)))
+
+    def type(self, x: Value) -> TensorType:
+        """Return the Relay type of a value."""
+        return x.type
+
+    def result_type(self) -> TensorType:
+        """Return the type of the one tensor that the converter must return."""
+        if not isinstance(self.result, TensorType):
+            raise ConverterBug(f"{self._source}: the result is {self.result!r}")
+        return self.result
+
+    def result_types(self) -> tuple[TensorType, ...]:
+        """Return the types of the tensors that the converter must return."""
+        fields = self.result.fields if isinstance(self.result, TupleType) else (self.result,)
+        return tuple(field for field in fields if isinstance(field, TensorType))
+
+    def constant(self, x: Value) -> Array:
+        """Return the value of a constant.
+
+        Raises:
+            Unsupported: It is a weight, or computed when the model runs.
+        """
+        if x.data is None:
+            raise Unsupported("needs a constant, found a value computed at run time")
+        return x.data
+
+    def cast(self, x: Value, dtype: str) -> Value:
+        """Return a value in another dtype."""
+        if x.data is not None:
+            return self.const(x.data, dtype)
+        return self.spell(lambda a: relay.cast(a, dtype), x)
+
+    def block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
+        """Return a block of the operations that `write` emits; it gives what `write` returns."""
+        return self._builder.inner_block(write)
+
+    def body(self, function: Function, args: Sequence[Value]) -> list[Value]:
+        """Write a body, such as that of a loop, where operations are added now.
+
+        Raises:
+            Unsupported: Some of it cannot be written; the report tells what.
+        """
+        source, result = self._source, self.result
+        found = self._write_body(function, args)
+        self.enter(source, result)
+        return found
+
+    def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
+        """Write the Relay expression that `build` makes of the operands.
+
+        Raises:
+            Unsupported: The target lacks an operator of it.
+        """
+        given = [
+            Var(f"x{place}", x.type) if x.data is None else Constant(x.data)
+            for place, x in enumerate(operands)
+        ]
+        values: Values = dict(zip(given, operands, strict=True))
+        root = FoldConstant().fold(build(*given))
+        source, result = self._source, self.result
+        for node in post_order(root):
+            if node in values or isinstance(node, OpDef):
+                continue
+            if isinstance(node, (Constant, Tuple, TupleGetItem)):
+                values[node] = structural(node, values, self)
+                continue
+            if not isinstance(node, Call) or node.type is None:
+                raise ConverterBug(f"{source}: {node!r} cannot be spelled")
+            converter, attrs = self._table.bind_export(node, self.version)
+            self.enter(source, node.type)
+            operand = [values[each] for each in node.args]
+            values[node] = as_typed(converter.function(self, *operand, **attrs), node.type)
+        self.enter(source, result)
+        found = values[root]
+        if not isinstance(found, Value):
+            raise ConverterBug(f"{source}: expected one tensor")
+        return found
+
+
+def structural(node: Expr, values: Values, context: ExportContext) -> Written | None:
+    """Return the values of a constant, a tuple or one of its fields, where there are any."""
+    if isinstance(node, Constant):
+        return context.const(node.data)
+    if isinstance(node, Tuple):
+        fields = [values[item] for item in node.fields]
+        flat = tuple(item for item in fields if isinstance(item, Value))
+        return flat if len(flat) == len(fields) else None
+    if isinstance(node, TupleGetItem):
+        source = values[node.tuple_value]
+        return source[node.index] if isinstance(source, tuple) else None
+    return None
+
+
+def as_typed(result: Value | Sequence[Value], type_: Type) -> Written:
+    """Note the Relay types of a converter's results."""
+    if isinstance(result, Value):
+        if not isinstance(type_, TensorType):
+            raise ConverterBug(f"expected {type_!r}, found one value")
+        return replace(result, type=type_)
+    if not isinstance(type_, TupleType) or len(type_.fields) < len(result):
+        raise ConverterBug(f"{len(result)} results for {type_!r}")
+    typed = (as_typed(value, each) for value, each in zip(result, type_.fields, strict=False))
+    return tuple(value for value in typed if isinstance(value, Value))
