@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
+from typing import Literal
 
-from serde.bridge import Bridge, ImportOptions, ModelSummary, TensorNames
+from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorNames
 from serde.errors import OptionError
 from serde.relay.model import RelayModel
 from serde.report import Report
 
-__all__ = ["CoremlBridge", "CoremlImportOptions"]
+__all__ = ["CoremlBridge", "CoremlExportOptions", "CoremlImportOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +30,31 @@ class CoremlImportOptions(ImportOptions):
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class CoremlExportOptions(ExportOptions):
+    """Options of writing Core ML models.
+
+    Attributes:
+        minimum_deployment_target: Oldest system that is to run the model: ``iOS15`` to ``iOS26``.
+        compute_precision: What a program computes in; its inputs and outputs stay as they are.
+    """
+
+    minimum_deployment_target: str = field(
+        default="iOS15", metadata={"help": "Oldest system that is to run the model."}
+    )
+    compute_precision: Literal["float16", "float32"] = field(
+        default="float16", metadata={"help": "What the program computes in."}
+    )
+
+
 class CoremlBridge(Bridge):
-    """Reads Core ML models."""
+    """Reads and writes Core ML models."""
 
     name = "coreml"
     title = "Core ML"
     suffixes = (".mlpackage", ".mlmodel")
     import_options = CoremlImportOptions
+    export_options = CoremlExportOptions
 
     def detect(self, path: Path) -> bool:
         """Whether `path` is a package or a file with a Core ML model."""
@@ -71,6 +90,33 @@ class CoremlBridge(Bridge):
         own = options if isinstance(options, CoremlImportOptions) else CoremlImportOptions()
         return program_to_relay(model, own, report)
 
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+        """Return the model as an ML Program."""
+        from serde.coreml.lower import from_relay
+
+        own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
+        return from_relay(model, own, report)
+
+    def save(
+        self,
+        model: AnyValue,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Write the model, its weights streamed from where they are."""
+        from serde.coreml.writer import save
+
+        return save(model, path, sources=sources, before_commit=before_commit)
+
+    def complete(self, model: AnyValue) -> AnyValue:
+        """Return the ``MLModel`` of coremltools, whose package lies in a temporary directory."""
+        from serde.coreml.writer import complete
+
+        return complete(model)
+
     def coverage(self) -> list[tuple[str, str]]:
         """Return the operators of MIL that are read, with the versions of iOS."""
         from serde.coreml.ops import TABLE
@@ -78,7 +124,9 @@ class CoremlBridge(Bridge):
         read: dict[str, list[str]] = {}
         for op, version in TABLE.imported():
             read.setdefault(op, []).append(f"iOS{max(version, 15)}")
-        return [(op, f"read, since {', '.join(known)}") for op, known in sorted(read.items())]
+        rows = [(op, f"read, since {', '.join(known)}") for op, known in sorted(read.items())]
+        written = TABLE.exported().items()
+        return rows + [(op, f"written, from iOS{max(version, 15)}") for op, version in written]
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operators of an ML Program or the layers of a NeuralNetwork."""

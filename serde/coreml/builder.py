@@ -17,7 +17,7 @@ from serde.errors import Unsupported
 from serde.relay.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
-__all__ = ["Argument", "ProgramBuilder", "Value", "set_type"]
+__all__ = ["Argument", "ProgramBuilder", "Value", "set_text", "set_type"]
 
 WEIGHTS = "@model_path/weights/weight.bin"
 INLINE_ELEMENTS = 10
@@ -155,7 +155,7 @@ class ProgramBuilder:
             set_type(output.type, type_)
             values.append(value)
         operation.blocks.extend(blocks)
-        _set_text(operation.attributes["name"], values[0].name if values else source)
+        set_text(operation.attributes["name"], values[0].name if values else source)
         return tuple(values)
 
     def inner_block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
@@ -234,8 +234,8 @@ class ProgramBuilder:
             target = self._main.operations.add(type="const")
             output = target.outputs.add(name=self.reserve(name))
             output.type.tensorType.dataType = _STRING
-            _set_text(target.attributes["val"], text)
-            _set_text(target.attributes["name"], output.name)
+            set_text(target.attributes["val"], text)
+            set_text(target.attributes["name"], output.name)
             self._known[key] = output.name
         return self._known[key]
 
@@ -245,10 +245,12 @@ class ProgramBuilder:
         output = operation.outputs.add(name=self.reserve(name))
         set_type(output.type, type_)
         set_type(operation.attributes["val"].type, type_)
-        _set_text(operation.attributes["name"], output.name)
+        set_text(operation.attributes["name"], output.name)
         return operation
 
 
-def _set_text(value: AnyValue, text: str) -> None:
+def set_text(value: AnyValue, text: str) -> None:
+    """Make a constant of text."""
+    value.Clear()
     value.type.tensorType.dataType = _STRING
     value.immediateValue.tensor.strings.values.append(text)

@@ -11,9 +11,9 @@ from serde.errors import OptionError
 from serde.relay.dims import DimLike
 from serde.relay.model import ModelMeta
 
-__all__ = ["declared_dims", "feature_summary", "program_meta", "read_shapes"]
+__all__ = ["ARRAY_DTYPES", "declared_dims", "feature_summary", "program_meta", "read_shapes"]
 
-_ARRAY_DTYPES = {
+ARRAY_DTYPES = {
     65552: "float16",
     65568: "float32",
     65600: "float64",
@@ -80,7 +80,7 @@ def feature_summary(feature: Any) -> TensorSummary:
     if kind != "multiArrayType":
         return TensorSummary(feature.name)
     array = feature.type.multiArrayType
-    dtype = _ARRAY_DTYPES.get(array.dataType)
+    dtype = ARRAY_DTYPES.get(array.dataType)
     if array.WhichOneof("ShapeFlexibility") == "shapeRange":
         dims: list[int | str] = [
             int(size.lowerBound) if size.lowerBound == size.upperBound else f"{feature.name}_{axis}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
+from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.relay.expr import Expr
 
@@ -71,3 +74,36 @@ def import_conv(
         kernel_size=tuple(kernel),
     )
     return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
+
+
+@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def export_conv(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    channels: AnyValue,
+    kernel_size: AnyValue,
+    data_layout: str,
+    kernel_layout: str,
+    out_dtype: AnyValue,
+) -> Value:
+    """Padding goes pair by pair, before and after each axis."""
+    rank = ctx.type(data).rank - 2
+    pad = [each for pair in zip(padding[:rank], padding[rank:], strict=True) for each in pair]
+    return ctx.emit(
+        "conv",
+        x=data,
+        weight=weight,
+        bias=bias,
+        strides=strides,
+        pad_type="custom",
+        pad=pad,
+        dilations=dilation,
+        groups=groups,
+    )

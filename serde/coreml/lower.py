@@ -1,0 +1,174 @@
+"""From a Relay model to an ML Program: lowering, emission, and the model around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from typing import Any as AnyValue
+
+from serde._version import __version__
+from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
+from serde.coreml.interface import ARRAY_DTYPES
+from serde.coreml.model import CoremlModel, walk_blocks
+from serde.coreml.ops import TABLE
+from serde.coreml.protos import message_class
+from serde.coreml.versions import TARGETS, Target
+from serde.coreml.walk import export_program
+from serde.errors import OptionError
+from serde.relay import transform
+from serde.relay.collection import without_collection
+from serde.relay.expr import Call
+from serde.relay.model import RelayModel
+from serde.report import Issue, Report
+
+if TYPE_CHECKING:
+    from serde.coreml.bridge import CoremlExportOptions
+
+__all__ = ["from_relay"]
+
+SOURCE = "com.github.serde.source"
+NAMES = "com.github.serde.names"
+"""Keys of the user's metadata: what was converted, and the names that had to be changed."""
+
+_CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
+_UNBOUNDED = -1
+
+
+@without_collection()
+def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) -> CoremlModel:
+    """Return `model` as an ML Program.
+
+    Raises:
+        OptionError: ML Programs are not written for the target.
+        UnsupportedModelError: Some of the model cannot be said there.
+    """
+    target = TARGETS.get(options.minimum_deployment_target)
+    if target is None or target.opset is None:
+        known = ", ".join(name for name, each in TARGETS.items() if each.opset)
+        raise OptionError(
+            f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
+        )
+    if options.compute_precision == "float16":
+        model = _narrowed(model, target, report)
+    model = _lowered(model, target, report)
+    builder = ProgramBuilder(target.number)
+    names = [builder.reserve(name) for name in model.meta.outputs]
+    inputs, outputs = export_program(model, TABLE, builder, report)
+    report.raise_if_refused()
+    named = _named(outputs, names, builder)
+    report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
+    spec = _spec(model, target, builder, inputs, named)
+    return CoremlModel(spec, layout=builder.layout)
+
+
+def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
+    """Return the model computing in float16, its ends as they were; what overflows is told."""
+    for what in transform.float16_overflows(model, keep=transform.KEEP_FLOAT32, keep_io=True):
+        issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
+        report.allowed.append(issue)
+    narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
+    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
+
+
+def _lowered(model: RelayModel, target: Target, report: Report) -> RelayModel:
+    """Return the model in operators that ML Programs of the target have."""
+
+    def supported(node: Call) -> bool:
+        return TABLE.can_export(node, target.number)
+
+    passes = transform.Sequential(
+        [
+            transform.Inline(opaque=True),
+            transform.ToGraphNormalForm(),
+            transform.RaiseRecursion(),
+            transform.DynamicToStatic(),
+            transform.channels_first(),
+            transform.Legalize(supported, TABLE.expansion),
+            transform.SimplifyExpr(),
+            transform.FoldConstant(),
+        ]
+    )
+    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+
+
+def _named(outputs: Sequence[Value], names: Sequence[str], builder: ProgramBuilder) -> list[Value]:
+    """Give the outputs their names: an operation's result by renaming it, else by an identity."""
+    produced = {each.name for op in builder.block.operations for each in op.outputs}
+    produced -= {each.name for op in _constants(builder.block) for each in op.outputs}
+    renamed: dict[str, str] = {}
+    found = []
+    for value, name in zip(outputs, names, strict=True):
+        if value.name in produced and value.name not in renamed and not value.is_constant:
+            renamed[value.name] = name
+        else:
+            made = builder.add("identity", {"x": value}, [value.type], name)[0]
+            renamed[made.name] = name
+        found.append(replace(value, name=name))
+    for block in walk_blocks(builder.block):
+        _rename(block, renamed)
+    return found
+
+
+def _constants(block: AnyValue) -> list[AnyValue]:
+    return [op for op in block.operations if op.type == "const"]
+
+
+def _rename(block: AnyValue, renamed: Mapping[str, str]) -> None:
+    for op in block.operations:
+        for argument in op.inputs.values():
+            for binding in argument.arguments:
+                if binding.name in renamed:
+                    binding.name = renamed[binding.name]
+        for output in op.outputs:
+            if output.name in renamed:
+                output.name = renamed[output.name]
+                set_text(op.attributes["name"], output.name)
+    for index, name in enumerate(block.outputs):
+        block.outputs[index] = renamed.get(name, name)
+
+
+def _spec(
+    model: RelayModel,
+    target: Target,
+    builder: ProgramBuilder,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+) -> AnyValue:
+    spec = message_class("Model.Model")()
+    spec.specificationVersion = target.specification
+    for value in inputs:
+        _declare(spec.description.input.add(name=value.name), value)
+    for value in outputs:
+        _declare(spec.description.output.add(name=value.name), value, flexible=False)
+    metadata = spec.description.metadata
+    metadata.shortDescription = model.meta.description
+    metadata.userDefined[SOURCE] = f"serde {__version__}, {model.meta.source_format}"
+    if builder.names:
+        changed = (f"{new}={old}" for new, old in sorted(builder.names.items()))
+        metadata.userDefined[NAMES] = ";".join(changed)
+    spec.mlProgram.version = 1
+    function = spec.mlProgram.functions["main"]
+    function.opset = target.opset
+    for value in inputs:
+        set_type(function.inputs.add(name=value.name).type, value.type)
+    builder.block.outputs.extend(value.name for value in outputs)
+    function.block_specializations[target.opset].CopyFrom(builder.block)
+    return spec
+
+
+def _declare(feature: AnyValue, value: Value, *, flexible: bool = True) -> None:
+    """Declare an input or output: its dtype and, of an input, which lengths are flexible."""
+    array = feature.type.multiArrayType
+    array.dataType = _CODES[value.type.dtype]
+    dims = value.type.shape
+    if all(isinstance(dim, int) for dim in dims):
+        array.shape.extend(dims)
+        return
+    if not flexible:
+        return
+    array.shape.extend(dim if isinstance(dim, int) else 1 for dim in dims)
+    for dim in dims:
+        bounds = array.shapeRange.sizeRanges.add()
+        bounds.lowerBound = dim if isinstance(dim, int) else 1
+        bounds.upperBound = dim if isinstance(dim, int) else _UNBOUNDED
