@@ -17,14 +17,23 @@ from serde.errors import Unsupported
 from serde.relay.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
-__all__ = ["Argument", "ProgramBuilder", "Value", "set_text", "set_type"]
+__all__ = ["Argument", "ProgramBuilder", "Value", "set_text", "set_type", "stored_dtype"]
 
 WEIGHTS = "@model_path/weights/weight.bin"
+_ENDLESS = 2.0**62
+"""From here on an integer stands for "to the end" in what makes models."""
+
 INLINE_ELEMENTS = 10
 """A constant of fewer elements lies in the program itself, as coremltools has it."""
 
 _STRING = 2
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
+_HELD_AS = {"int64": "int32", "float64": "float32"}
+_COMPUTED = {15: {"bool", "float16", "float32", "int32", "int8", "uint8"}}
+_COMPUTED[17] = _COMPUTED[15] | {"int16", "uint16"}
+_COMPUTED[18] = _COMPUTED[17] | {"uint32", "int4", "uint4", "uint2"}
+"""dtypes of values, by the version of iOS from which on."""
+
 _IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
 _IN_BLOBS[18] = _IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
 """dtypes of constants in ``weight.bin``, by the version of iOS from which on."""
@@ -56,15 +65,31 @@ Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | 
 """What an input of an operation may be given as; numbers and text become constants."""
 
 
-def set_type(target: AnyValue, type_: TensorType) -> None:
+def stored_dtype(dtype: str, version: int) -> str:
+    """Return the dtype in which a program for a version of iOS holds values of a dtype.
+
+    Integers of 64 bits are held in 32 and float64 in float32, for which the model's owner is
+    asked where it matters; constants that do not fit are refused.
+
+    Raises:
+        Unsupported: ML Programs have no such dtype.
+    """
+    found = _HELD_AS.get(dtype, dtype)
+    known = max(since for since in _COMPUTED if since <= version)
+    if found not in _COMPUTED[known]:
+        first = next((each for each in _COMPUTED if found in _COMPUTED[each]), None)
+        hint = None if first is None else f"use minimum_deployment_target=iOS{first}"
+        raise Unsupported(f"ML Programs for iOS{version} hold no {dtype}", hint=hint)
+    return found
+
+
+def set_type(target: AnyValue, type_: TensorType, version: int) -> None:
     """Write a tensor type into a message of a value's type.
 
     Raises:
         Unsupported: ML Programs have no such dtype.
     """
-    element = BY_DTYPE.get(type_.dtype)
-    if element is None:
-        raise Unsupported(f"ML Programs have no {type_.dtype}")
+    element = BY_DTYPE[stored_dtype(type_.dtype, version)]
     tensor = target.tensorType
     tensor.dataType = element.mil
     tensor.rank = len(type_.shape)
@@ -152,7 +177,7 @@ class ProgramBuilder:
         for type_ in types:
             value = Value(self.reserve(source), type_)
             output = operation.outputs.add(name=value.name)
-            set_type(output.type, type_)
+            set_type(output.type, type_, self.version)
             values.append(value)
         operation.blocks.extend(blocks)
         set_text(operation.attributes["name"], values[0].name if values else source)
@@ -185,28 +210,51 @@ class ProgramBuilder:
         return [self._immediate(data, name)]
 
     def name_of(self, value: Value) -> str:
-        """Return the name of a value; a constant is written now if nothing has read it yet."""
+        """Return the name of a value; a constant is written now if nothing has read it yet.
+
+        Raises:
+            Unsupported: It is a constant beyond the range of the dtype that holds it.
+        """
         if value.weight is not None:
             return self._blob(value.weight, value.name, ("weight", value.name))
         if value.data is None:
             return value.name
-        if value.data.size >= INLINE_ELEMENTS and value.type.dtype in self._in_blobs:
-            data = np.ascontiguousarray(value.data)
-            key = ("data", data.shape, value.type.dtype, data.tobytes())
+        data = self._held(value.data)
+        dtype = dtype_name(data.dtype)
+        if data.size >= INLINE_ELEMENTS and dtype in self._in_blobs:
+            data = np.ascontiguousarray(data)
+            key = ("data", data.shape, dtype, data.tobytes())
             return self._blob(ArrayWeight(data), value.name, key)
-        return self._immediate(value.data, value.name)
+        return self._immediate(data, value.name)
+
+    def _held(self, data: Array) -> Array:
+        """Return a constant in the dtype that holds it."""
+        dtype = dtype_name(data.dtype)
+        held = stored_dtype(dtype, self.version)
+        if held == dtype:
+            return data
+        limits = np.iinfo(np.int32)
+        if dtype == "int64" and data.size:
+            # Ends of slices and the like: beyond every length there is.
+            far = np.clip(data, limits.min, limits.max)
+            beyond = far != data
+            if np.any(beyond & (np.abs(data.astype(np.float64)) < _ENDLESS)):
+                raise Unsupported(f"a constant of int64 beyond int32: {data[beyond].flat[0]}")
+            data = far
+        return data.astype(held)
 
     def _blob(self, weight: Weight, name: str, key: object) -> str:
         if key in self._known:
             return self._known[key]
-        element = BY_DTYPE.get(weight.dtype)
-        if element is None or weight.dtype not in self._in_blobs or weight.size < INLINE_ELEMENTS:
+        if weight.dtype not in self._in_blobs:
+            weight = ArrayWeight(self._held(weight.array()))
+        if weight.dtype not in self._in_blobs or weight.size < INLINE_ELEMENTS:
             self._known[key] = self._immediate(weight.array(), name)
             return self._known[key]
         target = self._const(name, TensorType(weight.shape, weight.dtype))
         blob = target.attributes["val"].blobFileValue
         blob.fileName = WEIGHTS
-        blob.offset = self.layout.add(weight, element, name)
+        blob.offset = self.layout.add(weight, BY_DTYPE[weight.dtype], name)
         self._known[key] = target.outputs[0].name
         return self._known[key]
 
@@ -243,8 +291,8 @@ class ProgramBuilder:
         """Append a constant to the block of the whole, which all blocks see."""
         operation = self._main.operations.add(type="const")
         output = operation.outputs.add(name=self.reserve(name))
-        set_type(output.type, type_)
-        set_type(operation.attributes["val"].type, type_)
+        set_type(output.type, type_, self.version)
+        set_type(operation.attributes["val"].type, type_, self.version)
         set_text(operation.attributes["name"], output.name)
         return operation
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._version import __version__
-from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
+from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type, stored_dtype
 from serde.coreml.interface import ARRAY_DTYPES
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
@@ -20,6 +20,9 @@ from serde.relay import transform
 from serde.relay.collection import without_collection
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
+from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
 if TYPE_CHECKING:
@@ -30,6 +33,15 @@ __all__ = ["from_relay"]
 SOURCE = "com.github.serde.source"
 NAMES = "com.github.serde.names"
 """Keys of the user's metadata: what was converted, and the names that had to be changed."""
+
+_CONSENT = {"float64": "float64-as-float32", "int64": "int64-as-int32"}
+"""Names of the steps that hold a dtype in a narrower one."""
+
+_ARITHMETIC = frozenset([
+    "abs", "add", "cumprod", "cumsum", "divide", "floor_divide", "floor_mod", "left_shift", "mod",
+    "multiply", "negative", "power", "prod", "right_shift", "subtract", "sum",
+])  # fmt: skip
+"""Operators whose results may be larger than their operands."""
 
 _CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
 _UNBOUNDED = -1
@@ -52,6 +64,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     if options.compute_precision == "float16":
         model = _narrowed(model, target, report)
     model = _lowered(model, target, report)
+    _ask(model, options.allow, report)
     builder = ProgramBuilder(target.number)
     names = [builder.reserve(name) for name in model.meta.outputs]
     inputs, outputs = export_program(model, TABLE, builder, report)
@@ -69,6 +82,33 @@ def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
         report.allowed.append(issue)
     narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
+
+
+def _ask(model: RelayModel, allow: frozenset[str], report: Report) -> None:
+    """Record where integers of 64 bits are held in 32, and float64 in float32.
+
+    Positions and lengths, which the operators of a program make and take, always fit.
+    """
+    main = model.main
+    places: list[tuple[str, str, Type | None]] = [
+        ("input", param.name_hint, param.type)
+        for param in main.params
+        if param.name_hint not in model.params
+    ]
+    places += [
+        (node.op.name, node.span.source_name if node.span else "", node.type)
+        for node in post_order(main.body)
+        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _ARITHMETIC
+    ]
+    places.append(("output", ", ".join(model.meta.outputs), main.body.type))
+    for op, name, type_ in places:
+        fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+        dtypes = {each.dtype for each in fields if isinstance(each, TensorType)}
+        for dtype, consent in _CONSENT.items():
+            if dtype in dtypes:
+                issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")
+                (report.allowed if consent in allow else report.issues).append(issue)
+    report.raise_if_refused()
 
 
 def _lowered(model: RelayModel, target: Target, report: Report) -> RelayModel:
@@ -138,9 +178,9 @@ def _spec(
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
     for value in inputs:
-        _declare(spec.description.input.add(name=value.name), value)
+        _declare(spec.description.input.add(name=value.name), value, target.number)
     for value in outputs:
-        _declare(spec.description.output.add(name=value.name), value, flexible=False)
+        _declare(spec.description.output.add(name=value.name), value, target.number, flexible=False)
     metadata = spec.description.metadata
     metadata.shortDescription = model.meta.description
     metadata.userDefined[SOURCE] = f"serde {__version__}, {model.meta.source_format}"
@@ -151,16 +191,16 @@ def _spec(
     function = spec.mlProgram.functions["main"]
     function.opset = target.opset
     for value in inputs:
-        set_type(function.inputs.add(name=value.name).type, value.type)
+        set_type(function.inputs.add(name=value.name).type, value.type, target.number)
     builder.block.outputs.extend(value.name for value in outputs)
     function.block_specializations[target.opset].CopyFrom(builder.block)
     return spec
 
 
-def _declare(feature: AnyValue, value: Value, *, flexible: bool = True) -> None:
+def _declare(feature: AnyValue, value: Value, version: int, *, flexible: bool = True) -> None:
     """Declare an input or output: its dtype and, of an input, which lengths are flexible."""
     array = feature.type.multiArrayType
-    array.dataType = _CODES[value.type.dtype]
+    array.dataType = _CODES[stored_dtype(value.type.dtype, version)]
     dims = value.type.shape
     if all(isinstance(dim, int) for dim in dims):
         array.shape.extend(dims)
