@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.coreml.builder import Value
+from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.relay.expr import Expr

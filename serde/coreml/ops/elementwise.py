@@ -1,19 +1,22 @@
-"""Arithmetic and conversion, element by element."""
+"""Arithmetic, comparison, functions and conversion, element by element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.coreml.builder import Value
+from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
+from serde.relay.shapes import is_float
+from serde.weights import numpy_dtype
 
 DTYPES = {
     "bool": "bool",
@@ -25,22 +28,264 @@ DTYPES = {
     "uint8": "uint8",
     "uint16": "uint16",
 }
-"""Names of dtypes in MIL."""
+"""dtypes by MIL's names."""
 
-MIL_NAMES = {dtype: name for name, dtype in DTYPES.items()}
-
-WRITTEN = {
+CAST_TO = {
     15: frozenset({"bool", "float16", "float32", "int32"}),
-    17: frozenset({"int8", "int16", "uint8", "uint16"}),
+    17: frozenset({"bool", "float16", "float32", "int32", "int8", "int16", "uint8", "uint16"}),
 }
-"""dtypes that a cast may have, by the version of iOS from which on."""
+"""dtypes that a cast takes and gives, by the version of iOS from which on."""
+
+UNARY = {
+    "abs": "abs",
+    "acos": "acos",
+    "asin": "asin",
+    "atan": "atan",
+    "atanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "exp": "exp",
+    "floor": "floor",
+    "logical_not": "logical_not",
+    "round": "serde.round_even",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+"""MIL's operator: Relay's."""
+
+OF_INTEGERS = frozenset({"abs", "sign"})
+"""Functions that MIL has of integers too."""
+
+BINARY = {
+    "add": "add",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "mod": "floor_mod",
+    "mul": "multiply",
+    "pow": "power",
+    "sub": "subtract",
+}
+COMPARE = {
+    "equal": "equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "less": "less",
+    "less_equal": "less_equal",
+    "not_equal": "not_equal",
+}
+LOGICAL = ("logical_and", "logical_or", "logical_xor")
 
 Name = Literal["bool", "fp16", "fp32", "int8", "int16", "int32", "uint8", "uint16"]
+
+
+def builder(name: str) -> Callable[..., Expr]:
+    """Return the function that builds calls of a Relay operator, by its whole name."""
+    found: AnyValue = relay
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def like(ctx: Ctx, x: Expr, value: float) -> Expr:
+    """Return a number in the dtype of a tensor."""
+    return relay.const(np.array(value, numpy_dtype(ctx.type(x).dtype)))
+
+
+def _unary(target: str) -> Callable[..., Expr]:
+    def import_unary(ctx: Ctx, x: Expr) -> Expr:
+        return builder(target)(x)
+
+    return import_unary
+
+
+def _function(op: str) -> Callable[..., Value]:
+    def export_function(ctx: Out, data: Value) -> Value:
+        dtype = ctx.type(data).dtype
+        if not is_float(dtype) and op not in OF_INTEGERS and op != "logical_not":
+            raise Unsupported(f"{op} of {dtype}")
+        return ctx.emit(op, x=data)
+
+    return export_function
+
+
+for _op, _target in UNARY.items():
+    OPS.imports(_op)(_unary(_target))
+    OPS.exports(_target)(_function(_op))
+
+
+def _arithmetic(target: str) -> Callable[..., Expr]:
+    def import_arithmetic(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+        x, y = promoted(ctx, x, y)
+        return builder(target)(x, y)
+
+    return import_arithmetic
+
+
+def promoted(ctx: Ctx, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """Return two tensors in the wider of their dtypes; floats are wider than integers."""
+    one, two = ctx.type(x).dtype, ctx.type(y).dtype
+    if one == two:
+        return x, y
+    order = ["bool", "uint8", "int8", "uint16", "int16", "int32", "float16", "float32"]
+    wide = max(one, two, key=order.index)
+    return relay.cast(x, wide), relay.cast(y, wide)
+
+
+def _binary(op: str) -> Callable[..., Value]:
+    def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        if ctx.type(lhs).dtype == "bool" and op in COMPARE:
+            lhs, rhs = ctx.cast(lhs, "int32"), ctx.cast(rhs, "int32")
+        return ctx.emit(op, x=lhs, y=rhs)
+
+    return export_binary
+
+
+for _op, _target in {**BINARY, **COMPARE}.items():
+    OPS.imports(_op)(_arithmetic(_target))
+    OPS.exports(_target)(_binary(_op))
+
+
+def _logical(op: str) -> Callable[..., Value]:
+    def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
+        found = ctx.emit(op, truth[0].type, x=truth[0], y=truth[1])
+        return ctx.cast(found, ctx.result_type().dtype)
+
+    return export_logical
+
+
+for _op in LOGICAL:
+    OPS.imports(_op)(_arithmetic(_op))
+    OPS.exports(_op)(_logical(_op))
+
+
+@OPS.imports("real_div")
+def import_real_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    """Integers are divided as floats and cut towards zero."""
+    x, y = promoted(ctx, x, y)
+    return relay.divide(x, y)
+
+
+@OPS.exports("divide")
+def export_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    """Of integers Relay cuts towards zero: a division of magnitudes, with the sign put back."""
+    if is_float(ctx.type(lhs).dtype):
+        return ctx.emit("real_div", x=lhs, y=rhs)
+
+    def spelled(x: Expr, y: Expr) -> Expr:
+        whole = relay.floor_divide(relay.abs(x), relay.abs(y))
+        return relay.multiply(whole, relay.multiply(relay.sign(x), relay.sign(y)))
+
+    return ctx.spell(spelled, lhs, rhs)
+
+
+@OPS.imports("floor_div")
+def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    x, y = promoted(ctx, x, y)
+    if is_float(ctx.type(x).dtype):
+        return relay.floor(relay.divide(x, y))
+    return relay.floor_divide(x, y)
+
+
+@OPS.exports("floor_divide")
+def export_floor_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    return ctx.emit("floor_div", x=lhs, y=rhs)
+
+
+@OPS.imports("inverse", since=(1, 17))
+def import_inverse(ctx: Ctx, x: Expr, *, epsilon: float = 1e-4) -> Expr:
+    return relay.divide(like(ctx, x, 1), relay.add(x, like(ctx, x, epsilon)))
+
+
+@OPS.imports("log", since=(1, 17))
+def import_log(ctx: Ctx, x: Expr, *, epsilon: float = 1e-45) -> Expr:
+    """What is added is nothing in float16, and the least float32, which only saves log(0)."""
+    offset = like(ctx, x, epsilon)
+    return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
+
+
+@OPS.exports("log")
+def export_log(ctx: Out, data: Value) -> Value:
+    return ctx.emit("log", x=data, epsilon=0.0)
+
+
+@OPS.imports("rsqrt", since=(1, 17))
+def import_rsqrt(ctx: Ctx, x: Expr, *, epsilon: float = 1e-12) -> Expr:
+    offset = like(ctx, x, epsilon)
+    return relay.rsqrt(relay.add(x, offset) if ctx.constant(offset) else x)
+
+
+@OPS.exports("rsqrt")
+def export_rsqrt(ctx: Out, data: Value) -> Value:
+    return ctx.emit("rsqrt", x=data, epsilon=0.0)
+
+
+@OPS.imports("square")
+def import_square(ctx: Ctx, x: Expr) -> Expr:
+    return relay.multiply(x, x)
+
+
+@OPS.imports("exp2")
+def import_exp2(ctx: Ctx, x: Expr) -> Expr:
+    return relay.power(like(ctx, x, 2), x)
+
+
+@OPS.imports("threshold")
+def import_threshold(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
+    return relay.maximum(x, like(ctx, x, alpha))
+
+
+@OPS.imports("clip", since=(1, 17))
+def import_clip(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+    return relay.clip(x, alpha, beta)
+
+
+@OPS.exports("clip")
+def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
+    if not is_float(ctx.type(a).dtype):
+        ends = [np.array(end).astype(numpy_dtype(ctx.type(a).dtype)) for end in (a_min, a_max)]
+        return ctx.spell(
+            lambda x: relay.minimum(relay.maximum(x, relay.const(ends[0])), relay.const(ends[1])), a
+        )
+    return ctx.emit("clip", x=a, alpha=a_min, beta=a_max)
+
+
+@OPS.exports("negative")
+def export_negative(ctx: Out, data: Value) -> Value:
+    return ctx.emit("mul", x=data, y=ctx.const(-1, ctx.type(data).dtype))
+
+
+@OPS.exports("sigmoid")
+def export_sigmoid(ctx: Out, data: Value) -> Value:
+    return ctx.emit("sigmoid", x=data)
+
+
+@OPS.imports("select")
+def import_select(ctx: Ctx, cond: Expr, a: Expr, b: Expr) -> Expr:
+    a, b = promoted(ctx, a, b)
+    return relay.where(cond, a, b)
+
+
+@OPS.exports("where")
+def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
+    """MIL broadcasts no scalars here before iOS16, and takes truth values alone."""
+    return ctx.emit("select", cond=ctx.cast(condition, "bool"), a=x, b=y)
 
 
 @OPS.imports("identity")
 def import_identity(ctx: Ctx, x: Expr) -> Expr:
     return x
+
+
+@OPS.exports("copy")
+def export_copy(ctx: Out, data: Value) -> Value:
+    return data
 
 
 @OPS.imports("cast", since=(1, 17))
@@ -50,6 +295,16 @@ def import_cast(ctx: Ctx, x: Expr, *, dtype: Name) -> Expr:
 
 @OPS.exports("cast")
 def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
-    if dtype.name not in WRITTEN[15] and (dtype.name not in WRITTEN[17] or ctx.version < 17):
-        raise Unsupported(f"casts to {dtype.name} for iOS{ctx.version}")
-    return ctx.emit("cast", x=data, dtype=MIL_NAMES[dtype.name])
+    """Integers of 64 bits are held in 32, so that a cast between the two is nothing."""
+    held = {"int64": "int32", "float64": "float32"}
+    source = held.get(ctx.type(data).dtype, ctx.type(data).dtype)
+    target = held.get(dtype.name, dtype.name)
+    if source == target:
+        return data
+    allowed = CAST_TO[17 if ctx.version >= 17 else 15]
+    for each in (source, target):
+        if each not in allowed:
+            hint = "use minimum_deployment_target='iOS17'" if each in CAST_TO[17] else None
+            raise Unsupported(f"a cast from {source} to {target} at iOS{ctx.version}", hint=hint)
+    names = {found: name for name, found in DTYPES.items()}
+    return ctx.emit("cast", x=data, dtype=names[target])
