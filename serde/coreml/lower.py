@@ -18,11 +18,12 @@ from serde.coreml.walk import export_program
 from serde.errors import OptionError
 from serde.relay import transform
 from serde.relay.collection import without_collection
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Expr, Function, Tuple, Var
 from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
+from serde.relay.module import IRModule
+from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order
+from serde.relay.visit import post_order, rewrite
 from serde.report import Issue, Report
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     if options.compute_precision == "float16":
         model = _narrowed(model, target, report)
     model = _lowered(model, target, report)
+    model = _with_numbers(model, target)
     _ask(model, options.allow, report)
     builder = ProgramBuilder(target.number)
     names = [builder.reserve(name) for name in model.meta.outputs]
@@ -82,6 +84,37 @@ def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
         report.allowed.append(issue)
     narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
+
+
+def _with_numbers(model: RelayModel, target: Target) -> RelayModel:
+    """Return the model with ends that a Core ML model can declare.
+
+    Truth values become int32 there and, before iOS16, float16 becomes float32.
+    """
+    held = {"bool": "int32"} | ({"float16": "float32"} if target.number < 16 else {})
+    main = model.main
+    memo: dict[Expr, Expr] = {}
+    params = list(main.params)
+    for index, param in enumerate(params):
+        type_ = param.type
+        if param.name_hint in model.params or not isinstance(type_, TensorType):
+            continue
+        if type_.dtype in held:
+            outer = Var(param.name_hint, TensorType(type_.shape, held[type_.dtype]), param.span)
+            memo[param] = call("cast", outer, dtype=type_.dtype)
+            params[index] = outer
+    body = rewrite(main.body, lambda _node, new: new, memo) if memo else main.body
+    fields = list(body.fields) if isinstance(body, Tuple) else [body]
+    ends = [
+        call("cast", each, dtype=held[each.type.dtype])
+        if isinstance(each.type, TensorType) and each.type.dtype in held
+        else each
+        for each in fields
+    ]
+    if ends == fields and not memo:
+        return model
+    result = Tuple(ends) if isinstance(body, Tuple) else ends[0]
+    return model.evolve(mod=IRModule({"main": Function(params, result)}))
 
 
 def _ask(model: RelayModel, allow: frozenset[str], report: Report) -> None:
