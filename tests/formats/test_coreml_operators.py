@@ -71,6 +71,38 @@ def test_pair_of_truths(op: str) -> None:
     check_import(op, {"x": x, "y": x.T}, {})
 
 
+ACTIVATIONS: dict[str, dict[str, Any]] = {
+    "clamped_relu": {"alpha": 0.25, "beta": 1.5},
+    "elu": {"alpha": 0.75},
+    "gelu": {},
+    "leaky_relu": {"alpha": 0.125},
+    "linear_activation": {"alpha": 0.5, "beta": -1.0},
+    "relu": {},
+    "relu6": {},
+    "scaled_tanh": {"alpha": 0.5, "beta": 1.5},
+    "sigmoid": {},
+    "sigmoid_hard": {"alpha": 0.25, "beta": 0.5},
+    "silu": {},
+    "softmax": {},
+    "softplus": {},
+    "softsign": {},
+    "thresholded_relu": {"alpha": 0.5},
+}
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS17"])
+@pytest.mark.parametrize("op", ACTIVATIONS)
+def test_activation(op: str, target: str) -> None:
+    data = draw(op, 3, 4, 5)
+    if op == "silu":
+        # coremltools infers no value of it.
+        wanted = [data / (1 + np.exp(-data))]
+        check_import(op, {"x": data}, {}, target=target, expected=wanted)
+        return
+    attrs = {name: np.float32(value) for name, value in ACTIVATIONS[op].items()}
+    check_import(op, {"x": data}, attrs, target=target)
+
+
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "clip": ("clip", {"x": draw("clip", 9)}, {"alpha": -1.0, "beta": 0.5}),
     "threshold": ("threshold", {"x": draw("threshold", 9)}, {"alpha": 0.25}),
@@ -80,6 +112,19 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"cond": np.array([[True], [False]]), "a": draw("a", 2, 3), "b": draw("b", 2, 3)},
         {},
     ),
+    "prelu": (
+        "prelu",
+        {"x": draw("prelu", 2, 3, 4, 2)},
+        {"alpha": np.array([0.1, 0.2, 0.3], np.float32)},
+    ),
+    "softplus_parametric": (
+        "softplus_parametric",
+        {"x": draw("softplus", 2, 3, 4, 1)},
+        {"alpha": draw("alpha", 3), "beta": draw("beta", 3)},
+    ),
+    "gelu_tanh": ("gelu", {"x": draw("gelu", 9)}, {"mode": "TANH_APPROXIMATION"}),
+    "gelu_sigmoid": ("gelu", {"x": draw("gelu", 9)}, {"mode": "SIGMOID_APPROXIMATION"}),
+    "softmax_axis": ("softmax", {"x": draw("softmax", 2, 3, 4)}, {"axis": 1}),
     "to_int": ("cast", {"x": draw("cast", 9)}, {"dtype": "int32"}),
     "to_half": ("cast", {"x": draw("cast", 9)}, {"dtype": "fp16"}),
     "to_truth": ("cast", {"x": draw("cast", 9)}, {"dtype": "bool"}),

@@ -125,8 +125,11 @@ def check_import(
     model = serde.to_relay(program_of(op, tensors, attrs, target))
     arrays = inputs_of(tensors)
     # Truth values go in and out of Core ML as numbers.
-    fed = [arrays[each.name_hint].astype(each.type.dtype) for each in model.inputs()]
-    result = run(model.main, fed, mod=model.mod)
+    given = {
+        each.name_hint: arrays[each.name_hint].astype(each.type.dtype) for each in model.inputs()
+    }
+    given |= {name: weight.array() for name, weight in model.params.items()}
+    result = run(model.main, [given[each.name_hint] for each in model.main.params], mod=model.mod)
     found = result if isinstance(result, tuple) else (result,)
     wanted = apple_values(op, tensors, attrs, target) if expected is None else expected
     assert len(found) == len(wanted)

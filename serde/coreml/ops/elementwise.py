@@ -215,6 +215,18 @@ def export_log(ctx: Out, data: Value) -> Value:
     return ctx.emit("log", x=data, epsilon=0.0)
 
 
+def _other_log(base: float) -> Callable[..., Value]:
+    def export_other_log(ctx: Out, data: Value) -> Value:
+        factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
+        return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
+
+    return export_other_log
+
+
+OPS.exports("log2")(_other_log(2.0))
+OPS.exports("log10")(_other_log(10.0))
+
+
 @OPS.imports("rsqrt", since=(1, 17))
 def import_rsqrt(ctx: Ctx, x: Expr, *, epsilon: float = 1e-12) -> Expr:
     offset = like(ctx, x, epsilon)
@@ -259,11 +271,6 @@ def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
 @OPS.exports("negative")
 def export_negative(ctx: Out, data: Value) -> Value:
     return ctx.emit("mul", x=data, y=ctx.const(-1, ctx.type(data).dtype))
-
-
-@OPS.exports("sigmoid")
-def export_sigmoid(ctx: Out, data: Value) -> Value:
-    return ctx.emit("sigmoid", x=data)
 
 
 @OPS.imports("select")
