@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
 
@@ -12,6 +12,7 @@ import serde.relay as relay
 from serde.converters import ConverterTable, TypedContext
 from serde.coreml.builder import Argument, ProgramBuilder, Value
 from serde.errors import ConverterBug, Unsupported
+from serde.relay.computed import ComputedWeight
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_constant import FoldConstant
@@ -45,6 +46,7 @@ class ExportContext(TypedContext[Value]):
         self._table = table
         self._write_body = write_body
         self._source = ""
+        self._derived = 0
 
     @property
     def source(self) -> str:
@@ -72,6 +74,16 @@ class ExportContext(TypedContext[Value]):
     ) -> tuple[Value, ...]:
         """Append an operation with several outputs; those of the node's result if left out."""
         return self._builder.add(op, inputs, types or self.result_types(), self._source)
+
+    def compressed(self, op: str, /, **inputs: Value | None) -> Value:
+        """Append an operation that makes a weight of constants; None is left out.
+
+        Args:
+            op: The operator.
+            inputs: Its inputs, constants and weights, which come to lie in it.
+        """
+        given = {name: each for name, each in inputs.items() if each is not None}
+        return self._builder.compress(op, given, self.result_type(), self._source)
 
     def const(self, value: AnyValue, dtype: str | None = None) -> Value:
         """Return a constant, written where an operation reads it."""
@@ -123,8 +135,38 @@ class ExportContext(TypedContext[Value]):
         self.enter(source, result)
         return found
 
+    def loop(
+        self,
+        carried: Sequence[Value],
+        types: Sequence[TensorType],
+        ask: Callable[[Sequence[Value]], Sequence[Value]],
+        turn: Callable[[Sequence[Value]], Sequence[Value]],
+    ) -> tuple[Value, ...]:
+        """Append a loop and return its last variables.
+
+        Args:
+            carried: The first values of its variables.
+            types: Types of the variables in the loop.
+            ask: Emits what tells of variables whether to go on, a scalar of bool.
+            turn: Emits the next variables.
+        """
+        source, blocks = self._source, []
+        for write in (ask, turn):
+            inputs = [Value(self._builder.reserve(f"{source}_var"), type_) for type_ in types]
+
+            def owned(
+                write: Callable[[Sequence[Value]], Sequence[Value]] = write,
+                inputs: Sequence[Value] = inputs,
+            ) -> Sequence[Value]:
+                return [self._builder.own(each, f"{source}_next") for each in write(inputs)]
+
+            blocks.append(self._builder.inner_block(owned, inputs))
+        return self._builder.add("while_loop", {"loop_vars": carried}, types, source, blocks)
+
     def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
         """Write the Relay expression that `build` makes of the operands.
+
+        Of constants and weights alone it is one itself, evaluated when it is written.
 
         Raises:
             Unsupported: The target lacks an operator of it.
@@ -135,6 +177,8 @@ class ExportContext(TypedContext[Value]):
         ]
         values: Values = dict(zip(given, operands, strict=True))
         root = FoldConstant().fold(build(*given))
+        if all(each.is_known for each in operands):
+            return self._evaluated(root, dict(zip(given, operands, strict=True)))
         source, result = self._source, self.result
         for node in post_order(root):
             if node in values or isinstance(node, OpDef):
@@ -153,6 +197,22 @@ class ExportContext(TypedContext[Value]):
         if not isinstance(found, Value):
             raise ConverterBug(f"{source}: expected one tensor")
         return found
+
+    def _evaluated(self, root: Expr, values: Mapping[Expr, Value]) -> Value:
+        """Return the constant that an expression of constants and weights is."""
+        if isinstance(root, Constant):
+            return self.const(root.data)
+        if root in values:
+            return values[root]
+        sources = {
+            variable: value.weight
+            for variable, value in values.items()
+            if isinstance(variable, Var) and value.weight is not None
+        }
+        self._derived += 1
+        return self._builder.weight(
+            f"{self._source}_{self._derived}", ComputedWeight(root, sources)
+        )
 
 
 def structural(node: Expr, values: Values, context: ExportContext) -> Written | None:

@@ -12,6 +12,7 @@ from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type, stor
 from serde.coreml.interface import ARRAY_DTYPES
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
+from serde.coreml.ops.table import constants_hold
 from serde.coreml.protos import message_class
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
@@ -148,7 +149,7 @@ def _lowered(model: RelayModel, target: Target, report: Report) -> RelayModel:
     """Return the model in operators that ML Programs of the target have."""
 
     def supported(node: Call) -> bool:
-        return TABLE.can_export(node, target.number)
+        return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
 
     passes = transform.Sequential(
         [

@@ -97,7 +97,7 @@ class _Walk:
                 if result is None:
                     return []
                 flat = result if isinstance(result, tuple) else (result,)
-                return [self._own(each, name or "branch") for each in flat]
+                return [self._builder.own(each, name or "branch") for each in flat]
 
             blocks.append(self._builder.inner_block(write))
             if found[0] is None:
@@ -106,13 +106,6 @@ class _Walk:
         kinds = [each for each in types if isinstance(each, TensorType)]
         results = self._builder.add("cond", {"pred": condition}, kinds, name or "cond", blocks)
         return results if isinstance(node.type, TupleType) else results[0]
-
-    def _own(self, value: Value, name: str) -> Value:
-        """Return a value of a block's own: MIL wants what a block gives to be made in it."""
-        made = {each.name for op in self._builder.block.operations for each in op.outputs}
-        if value.name in made and not value.is_constant:
-            return value
-        return self._builder.add("identity", {"x": value}, [value.type], name)[0]
 
     def _node(
         self, node: Expr, values: Values, biases: Mapping[Expr, tuple[Call, Expr]]

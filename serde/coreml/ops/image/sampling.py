@@ -1,0 +1,178 @@
+"""Images read at the places of a grid."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.context import ImportContext as Ctx
+from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.elementwise import like
+from serde.coreml.ops.layout import type_of
+from serde.coreml.ops.table import OPS
+from serde.errors import Unsupported
+from serde.relay.expr import Call, Expr
+from serde.relay.op.image.sampling import Method
+from serde.relay.types import TensorType
+
+Fill = Literal["constant", "border", "reflection", "symmetric"]
+Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]
+
+_FILLS = {"constant": "zeros", "border": "border", "reflection": "reflection"}
+_FILLS["symmetric"] = "reflection"
+
+
+@OPS.imports("resample", since=(1, 16, 17))
+def import_resample(
+    ctx: Ctx,
+    x: Expr,
+    coordinates: Expr,
+    *,
+    sampling_mode: Literal["bilinear", "nearest"],
+    padding_mode: Fill,
+    padding_value: float,
+    coordinates_mode: Coordinates,
+    align_corners: bool,
+) -> Expr:
+    """Relay reflects at centres of pixels if corners are aligned, at their edges if not."""
+    grid = relay.cast(coordinates, "float32") if _is_narrow(ctx, coordinates) else coordinates
+    aligned = {"reflection": True, "symmetric": False}.get(padding_mode, align_corners)
+    if coordinates_mode == "unnormalized" or aligned != align_corners:
+        grid = _normalized(ctx, x, grid, coordinates_mode, align_corners, aligned)
+    elif coordinates_mode == "normalized_zero_to_one":
+        grid = relay.subtract(relay.multiply(grid, like(ctx, grid, 2)), like(ctx, grid, 1))
+    method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
+    fill = _FILLS[padding_mode]
+    if fill != "zeros" or padding_value == 0:
+        return relay.serde.grid_sample(
+            x, grid, method=method, padding_mode=fill, align_corners=aligned
+        )
+    shifted = relay.subtract(x, like(ctx, x, padding_value))
+    found = relay.serde.grid_sample(
+        shifted, grid, method=method, padding_mode=fill, align_corners=aligned
+    )
+    return relay.add(found, like(ctx, x, padding_value))
+
+
+def _is_narrow(ctx: Ctx, coordinates: Expr) -> bool:
+    return ctx.type(coordinates).dtype != "float32"
+
+
+def _normalized(
+    ctx: Ctx, x: Expr, grid: Expr, mode: Coordinates, align_corners: bool, aligned: bool
+) -> Expr:
+    """Return coordinates between -1 and 1, the ends being centres of pixels or their edges."""
+    height, width = ctx.static_lengths(x, (2, 3))
+    lengths = np.array([width, height], np.float32)
+
+    def number(value: np.ndarray | float) -> Expr:
+        return relay.const(np.asarray(value, np.float32))
+
+    if mode != "unnormalized":
+        low = -1.0 if mode == "normalized_minus_one_to_one" else 0.0
+        part = relay.multiply(relay.subtract(grid, number(low)), number(1 / (1 - low)))
+        span = lengths - 1 if align_corners else lengths
+        grid = relay.multiply(part, number(span))
+        grid = grid if align_corners else relay.subtract(grid, number(0.5))
+    shift, span = (0.0, np.maximum(lengths - 1, 1)) if aligned else (0.5, lengths)
+    moved = relay.multiply(relay.add(grid, number(shift)), number(2 / span))
+    return relay.subtract(moved, number(1))
+
+
+@OPS.imports("affine")
+def import_affine(
+    ctx: Ctx,
+    x: Expr,
+    transform_matrix: Expr,
+    *,
+    output_height: int,
+    output_width: int,
+    sampling_mode: str,
+    padding_mode: str,
+    padding_value: float,
+    coordinates_mode: str,
+    align_corners: bool,
+) -> Expr:
+    """One matrix serves all images; MIL has one way of sampling yet."""
+    found = (sampling_mode.lower(), padding_mode.lower(), coordinates_mode.lower(), padding_value)
+    if found != ("bilinear", "constant", "normalized_minus_one_to_one", 0):
+        raise Unsupported(f"{', '.join(map(str, found))}: MIL does not tell what they mean here")
+    theta = relay.reshape(transform_matrix, [-1, 2, 3])
+    grid = relay.serde.affine_grid(
+        theta, None, size=(output_height, output_width), align_corners=align_corners
+    )
+    images, matrices = ctx.type(x).shape[0], ctx.type(transform_matrix).shape[0]
+    if images != matrices:
+        (count,) = ctx.static_lengths(x, [0])
+        grid = relay.repeat(grid, count, axis=0)
+    return relay.serde.grid_sample(
+        x, grid, method="linear", padding_mode="zeros", align_corners=align_corners
+    )
+
+
+def _of_images(node: Call) -> bool:
+    type_ = node.args[0].type
+    return (
+        isinstance(type_, TensorType)
+        and type_.rank == 4
+        and type_.dtype in ("float16", "float32")
+        and node.attrs["method"] in ("linear", "bilinear", "nearest")
+        and node.attrs.get("layout", "NCHW") == "NCHW"
+    )
+
+
+def _resampled(
+    ctx: Out, data: Value, grid: Value, method: str, padding_mode: str, align_corners: bool
+) -> Value:
+    fill = {"zeros": "constant", "border": "border"}.get(padding_mode)
+    if fill is None:
+        fill = "reflection" if align_corners else "symmetric"
+    if ctx.type(grid).dtype != "float32":
+        grid = ctx.cast(grid, "float32")
+    return ctx.emit(
+        "resample",
+        x=data,
+        coordinates=grid,
+        sampling_mode="nearest" if method == "nearest" else "bilinear",
+        padding_mode=fill,
+        padding_value=ctx.const(0.0, ctx.type(data).dtype),
+        coordinates_mode="normalized_minus_one_to_one",
+        align_corners=align_corners,
+    )
+
+
+@OPS.exports("serde.grid_sample", when=_of_images)
+def export_serde_grid_sample(
+    ctx: Out, data: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
+) -> Value:
+    return _resampled(ctx, data, grid, method, padding_mode, align_corners)
+
+
+@OPS.exports("image.grid_sample", when=_of_images)
+def export_grid_sample(
+    ctx: Out,
+    data: Value,
+    grid: Value,
+    *,
+    method: str,
+    layout: str,
+    padding_mode: str,
+    align_corners: bool,
+) -> Value:
+    """Coordinates lie on the last axis."""
+    turned = ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid)
+    return _resampled(ctx, data, turned, method, padding_mode, align_corners)
+
+
+@OPS.expands("image.affine_grid")
+def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
+    """The products of the matrices and the places of a regular grid."""
+    height, width = target_shape
+    x, y = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
+    dtype = type_of(data).dtype
+    places = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
+    product = relay.nn.batch_matmul(data, places, transpose_b=False)
+    return relay.reshape(product, [-1, 2, height, width])
