@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from support.coreml_models import tools
+from support.mil_kernels import installed
 
 from serde.coreml.model import CoremlModel
 
@@ -62,14 +64,25 @@ def infer(model: CoremlModel, given: Mapping[str, np.ndarray]) -> Inferred:
         name.immediateValue.tensor.strings.values.append(each.name)
     del function.inputs[:]
     block.operations.extend(operations)
-    loaded = _load(spec, model).functions["main"]
+    with installed(), warnings.catch_warnings():
+        # coremltools takes NumPy's truth values for numbers, and functions out of their range.
+        warnings.simplefilter("ignore")
+        loaded = _load(spec, model).functions["main"]
     silent = {
         op.op_type
         for op in loaded.operations
         if any(out.val is None for out in op.outputs) and all(map(_known, op.inputs.values()))
     }
-    values = [None if out.val is None else np.asarray(out.val) for out in loaded.outputs]
-    return Inferred(values, frozenset(silent))
+    return Inferred([_value(out) for out in loaded.outputs], frozenset(silent))
+
+
+def _value(out: Any) -> np.ndarray | None:
+    """Return what is inferred, in the dtype that the program declares."""
+    from coremltools.converters.mil.mil import types
+
+    if out.val is None:
+        return None
+    return np.asarray(out.val).astype(types.nptype_from_builtin(out.dtype))
 
 
 def _known(given: Any) -> bool:
