@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ConverterTable, TypedContext
+from serde.converters import Converter, ConverterTable, TypedContext
 from serde.coreml.builder import Argument, ProgramBuilder, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.computed import ComputedWeight
@@ -17,11 +17,12 @@ from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.legalize import Legalize
 from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order
+from serde.relay.visit import free_vars, post_order
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["ExportContext", "Values", "Written", "as_typed", "structural"]
+__all__ = ["ExportContext", "Values", "Written", "as_typed", "bind", "present", "structural"]
 
 Written = Value | tuple[Value, ...]
 Values = dict[Expr, Written | None]
@@ -234,23 +235,40 @@ class ExportContext(TypedContext[Value]):
         if all(each.is_known for each in operands):
             return self._evaluated(root, dict(zip(given, operands, strict=True)))
         source, result = self._source, self.result
+        root = self._legal(root)
         for node in post_order(root):
             if node in values or isinstance(node, OpDef):
                 continue
             if isinstance(node, (Constant, Tuple, TupleGetItem)):
                 values[node] = structural(node, values, self)
                 continue
-            if not isinstance(node, Call) or node.type is None:
-                raise ConverterBug(f"{source}: {node!r} cannot be spelled")
-            converter, attrs = self._table.bind_export(node, self.version)
-            self.enter(source, node.type)
-            operand = [values[each] for each in node.args]
-            values[node] = as_typed(converter.function(self, *operand, **attrs), node.type)
+            values[node] = self._spelled(node, values, source)
         self.enter(source, result)
         found = values[root]
         if not isinstance(found, Value):
             raise ConverterBug(f"{source}: expected one tensor")
         return found
+
+    def _legal(self, root: Expr) -> Expr:
+        """Return an expression in operators that the target has."""
+
+        def supported(node: Call) -> bool:
+            return self._table.can_export(node, self.version)
+
+        legal = Legalize(supported, self._table.expansion)
+        return legal.transform(Function(free_vars(root), root)).body
+
+    def _spelled(self, node: Expr, values: Values, source: str) -> Written:
+        """Return the values of a call inside an expression that is spelled out."""
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
+            raise ConverterBug(f"{source}: {node!r} cannot be spelled")
+        try:
+            converter, attrs = bind(self._table, node, self.version)
+            self.enter(source, node.type)
+            operands = present(node.op, [values[each] for each in node.args])
+            return as_typed(converter.function(self, *operands, **attrs), node.type)
+        except Unsupported as error:
+            raise Unsupported(f"{node.op.name}: {error.reason}", hint=error.hint) from None
 
     def _evaluated(self, root: Expr, values: Mapping[Expr, Value]) -> Value:
         """Return the constant that an expression of constants and weights is."""
@@ -267,6 +285,26 @@ class ExportContext(TypedContext[Value]):
         return self._builder.weight(
             f"{self._source}_{self._derived}", ComputedWeight(root, sources)
         )
+
+
+def bind(table: ConverterTable, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
+    """Find the exporter of a call and its keyword arguments.
+
+    Raises:
+        Unsupported: There is none, or it cannot say this call.
+    """
+    converter, attrs = table.bind_export(node, version)
+    if converter.when is not None and not converter.when(node):
+        raise Unsupported("MIL has no operator for these types and attributes")
+    return converter, attrs
+
+
+def present(definition: OpDef, operands: Sequence[Written | None]) -> list[Written | None]:
+    """Return the operands, those that a call leaves out as None."""
+    optional = [operand.optional for operand in definition.operands]
+    optional += [False] * (len(operands) - len(optional))
+    pairs = zip(operands, optional, strict=True)
+    return [None if may and operand == () else operand for operand, may in pairs]
 
 
 def structural(node: Expr, values: Values, context: ExportContext) -> Written | None:

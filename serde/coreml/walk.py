@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from serde.converters import ConverterTable
 from serde.coreml.builder import ProgramBuilder, Value
-from serde.coreml.exporter import ExportContext, Values, Written, as_typed, structural
+from serde.coreml.exporter import (
+    ExportContext,
+    Values,
+    Written,
+    as_typed,
+    bind,
+    present,
+    structural,
+)
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.relay.biases import fused_biases
 from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
@@ -127,11 +135,11 @@ class _Walk:
             raise ConverterBug(f"{name}: {node!r} is not typed")
         label = call.op.name
         try:
-            converter, attrs = self._table.bind_export(call, self._builder.version)
+            converter, attrs = bind(self._table, call, self._builder.version)
             if any(operand is None for operand in operands):
                 return None
             self._context.enter(name or label.rsplit(".", 1)[-1], node.type)
-            result = converter.function(self._context, *_present(call.op, operands), **attrs)
+            result = converter.function(self._context, *present(call.op, operands), **attrs)
         except (Unsupported, TypeInferenceError) as error:
             hint = error.hint if isinstance(error, Unsupported) else None
             self._report.add(label, name or label, str(error), hint)
@@ -146,11 +154,3 @@ class _Walk:
         for value in written if isinstance(written, tuple) else (written,):
             self._builder.note(value)
         return written
-
-
-def _present(definition: OpDef, operands: Sequence[Written | None]) -> list[Written | None]:
-    """Return the operands, those that a call leaves out as None."""
-    optional = [operand.optional for operand in definition.operands]
-    optional += [False] * (len(operands) - len(optional))
-    pairs = zip(operands, optional, strict=True)
-    return [None if may and operand == () else operand for operand, may in pairs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -12,9 +13,11 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.layout import fixed_lengths, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 from serde.relay.shapes import is_float, split_padding
 from serde.relay.types import TensorType
 from serde.weights import dtype_name, numpy_dtype
@@ -159,8 +162,22 @@ def _check(ctx: Out, data: Value, out_dtype: AnyValue, layouts: Sequence[tuple[s
     if out_dtype is not None and dtype_name(out_dtype) not in ("", dtype):
         raise Unsupported(f"a convolution of {dtype} in {dtype_name(out_dtype)}")
     for found, wanted in layouts:
-        if found not in ("", wanted):
+        if found not in ("", wanted, f"G{wanted}"):
             raise Unsupported(f"layout {found}", hint=f"use {wanted}")
+
+
+def _filters(ctx: Out, data: Value, weight: Value, layout: str, groups: int) -> Value:
+    """Return the filters of a convolution along one axis, whichever way groups part them.
+
+    A filter for each channel may have several rows, as TVM has depthwise convolutions.
+    """
+    if layout.startswith("G"):
+        return ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
+    shape, channels = ctx.type(weight).shape, ctx.type(data).shape[1]
+    if groups > 1 and channels == groups == shape[0] and shape[1] != 1:
+        kernel = list(shape[2:])
+        return ctx.spell(lambda w: relay.reshape(w, [-1, 1, *kernel]), weight)
+    return weight
 
 
 def _constant_here(ctx: Out, *values: Value | None) -> bool:
@@ -176,7 +193,46 @@ def _biased(ctx: Out, result: Value, bias: Value | None) -> Value:
     )
 
 
-@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
+def _of_floats(node: Call) -> bool:
+    type_ = node.args[0].type
+    return isinstance(type_, TensorType) and is_float(type_.dtype)
+
+
+_EXACT = 1 << 24
+"""Up to here float32 holds all whole numbers."""
+
+
+def _expand_whole(name: str) -> None:
+    @OPS.expands(name)
+    def expand_conv(data: Expr, weight: Expr, *, out_dtype: AnyValue, **attrs: AnyValue) -> Expr:
+        """Narrow integers on floats, where no sum can be beyond what these hold exactly."""
+        given, other = type_of(data), type_of(weight)
+        if given.dtype not in _GREATEST or other.dtype not in _GREATEST:
+            raise Unsupported(f"a convolution of {given.dtype}")
+        taps = math.prod(length for length in fixed_lengths(weight)) // _filters_of(other, attrs)
+        if taps * _GREATEST[given.dtype] * _GREATEST[other.dtype] > _EXACT:
+            raise Unsupported(f"a convolution of {given.dtype} whose sums float32 cannot hold")
+        wide = [relay.cast(each, "float32") for each in (data, weight)]
+        result = call(name, *wide, out_dtype=None, **attrs)
+        dtype = given.dtype if out_dtype is None else dtype_name(out_dtype)
+        return relay.cast(result, dtype)
+
+
+_GREATEST = {"int8": 128, "uint8": 255}
+"""The greatest magnitude of narrow integers."""
+
+
+def _filters_of(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
+    """Return how many results of a convolution one place of the data has."""
+    length = weight.shape[attrs["kernel_layout"].index("O")]
+    return length if isinstance(length, int) else 1
+
+
+for _name in ("nn.conv1d", "nn.conv2d", "nn.conv3d"):
+    _expand_whole(_name)
+
+
+@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_of_floats)
 def export_conv(
     ctx: Out,
     data: Value,
@@ -199,6 +255,7 @@ def export_conv(
     usual = USUAL[rank]
     layouts = [(data_layout, usual[0]), (kernel_layout, usual[1]), (out_layout, usual[0])]
     _check(ctx, data, out_dtype, layouts)
+    weight = _filters(ctx, data, weight, kernel_layout, groups)
     if not weight.is_constant and any(each != 1 for each in dilation):
         raise Unsupported("a dilated convolution whose weight is computed")
     inside = _constant_here(ctx, bias)
@@ -300,6 +357,8 @@ def export_conv_transpose(
     usual = USUAL[rank]
     layouts = [(data_layout, usual[0]), (kernel_layout, usual[2]), (out_layout, usual[0])]
     _check(ctx, data, out_dtype, layouts)
+    if kernel_layout.startswith("G"):
+        weight = ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
     if not _constant_here(ctx, weight):
         raise Unsupported(
             "a transposed convolution whose weight is computed",

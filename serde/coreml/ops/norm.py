@@ -265,12 +265,14 @@ def expand_group_norm(
     scale: bool,
 ) -> Expr:
     """Each group becomes a row of its own, of which MIL normalises the elements."""
-    type_ = type_of(data)
-    axis = normalize_axis(axis, type_.rank)
+    rank = type_of(data).rank
+    axis = normalize_axis(axis, rank)
+    order = [0, axis, *(each for each in range(1, rank) if each != axis)]
+    moved = data if axis == 1 else relay.transpose(data, order)
+    rows = relay.reshape(moved, [0, num_groups, -1])
+    result = relay.reshape_like(_standardized(rows, [2], epsilon), moved)
     if axis != 1:
-        raise Unsupported(f"groups of channels along axis {axis}")
-    rows = relay.reshape(data, [0, num_groups, -1])
-    result = relay.reshape_like(_standardized(rows, [2], epsilon), data)
+        result = relay.transpose(result, [order.index(place) for place in range(rank)])
     return _scaled(result, gamma if scale else None, beta if center else None, axis)
 
 
@@ -440,3 +442,9 @@ def expand_lrn(data: Expr, *, size: int, axis: int, bias: float, alpha: float, b
     factor = relay.const(alpha / size, type_.dtype)
     base = relay.add(relay.multiply(total, factor), relay.const(bias, type_.dtype))
     return relay.divide(data, relay.power(base, relay.const(beta, type_.dtype)))
+
+
+@OPS.expands("nn.dropout")
+def expand_dropout(data: Expr, *, rate: float) -> Expr:
+    """At inference nothing is dropped, and the mask is all ones."""
+    return Tuple([data, relay.ones_like(data)])

@@ -18,7 +18,6 @@ _CONSTANT = {
     "serde.gru": (1, 2, 3),
     "serde.lstm": (1, 2, 3, 7),
     "serde.rnn": (1, 2, 3),
-    "vision.non_max_suppression": (3, 4),
 }
 """Operands that MIL wants constant, of operators that are decomposed where they are not."""
 

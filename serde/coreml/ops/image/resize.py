@@ -411,6 +411,54 @@ for _ndim in (1, 2, 3):
         OPS.exports(_name, when=_says)(_image_export(_ndim))
 
 
+_OPEN = {"linear": "LINEAR", "nearest_neighbor": "NEAREST_NEIGHBOR"}
+
+
+def _to_open_size(node: Call) -> bool:
+    """Whether MIL resizes to a size that is computed: linearly, or to the nearest centre."""
+    attrs, type_ = node.attrs, node.args[0].type
+    mode, method = attrs["coordinate_transformation_mode"], attrs["method"]
+    rounding = attrs["rounding_method"]
+    nearest = method == "nearest_neighbor" and (
+        (mode == "tf_half_pixel_for_nn" and rounding in ("floor", ""))
+        or (mode == "half_pixel" and rounding == "round_prefer_ceil")
+    )
+    return (
+        isinstance(type_, TensorType)
+        and type_.dtype in ("float16", "float32")
+        and attrs["layout"] == "NCHW"
+        and attrs["out_dtype"] is None
+        and (nearest or (method == "linear" and mode in SAMPLINGS))
+    )
+
+
+@OPS.exports("dyn.image.resize2d", since=17, when=_to_open_size)
+def export_dyn_resize(
+    ctx: Out,
+    data: Value,
+    size: Value,
+    roi: Value,
+    *,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: AnyValue,
+) -> Value:
+    mode = coordinate_transformation_mode
+    return ctx.emit(
+        "resize",
+        x=data,
+        shape=ctx.cast(size, "int32"),
+        resized_dims=ctx.const(np.array(2, np.uint32)),
+        interpolation_mode=_OPEN[method],
+        sampling_mode=SAMPLINGS[mode] if method == "linear" else "DEFAULT",
+    )
+
+
 @OPS.expands("nn.upsampling")
 def expand_upsampling(
     data: Expr,

@@ -103,9 +103,7 @@ def _counted(ctx: Ctx, indices: Expr, length: Dim) -> Expr:
 
 
 @OPS.imports("gather", since=17, ignored=("validate_indices",))
-def import_gather(
-    ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
-) -> Expr:
+def import_gather(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0) -> Expr:
     """No index is negative, and none outside means anything."""
     return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 

@@ -11,11 +11,13 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.layout import along, converted, type_of
 from serde.coreml.ops.qnn.compressed import dequantized
 from serde.coreml.ops.table import OPS
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import get
+from serde.relay.shapes import normalize_axis
 from serde.relay.types import TensorType
 from serde.weights import dtype_name, numpy_dtype
 
@@ -202,3 +204,41 @@ def _blockwise(
         scale=ctx.spell(spread, scale),
         offset=None if zero is None else ctx.spell(spread, zero),
     )
+
+
+def _spread(x: Expr, rank: int, axis: int) -> Expr:
+    """Return a scale or zero point that broadcasts with data of some rank."""
+    type_ = type_of(x)
+    single = not type_.rank or type_.size == 1
+    return relay.reshape(x, ()) if single else along(x, rank, normalize_axis(axis, rank))
+
+
+@OPS.expands("qnn.dequantize")
+def expand_qnn_dequantize(
+    data: Expr, input_scale: Expr, input_zero_point: Expr, *, out_dtype: AnyValue, axis: int
+) -> Expr:
+    """In float32; float16 is kept within its range."""
+    rank, dtype = type_of(data).rank, dtype_name(out_dtype)
+    zero = converted(_spread(input_zero_point, rank, axis), "float32")
+    scale = converted(_spread(input_scale, rank, axis), "float32")
+    result = relay.multiply(relay.subtract(converted(data, "float32"), zero), scale)
+    if dtype == "float16":
+        most = float(np.finfo(np.float16).max)
+        result = relay.clip(result, -most, most)
+    return converted(result, dtype)
+
+
+@OPS.expands("qnn.quantize")
+def expand_qnn_quantize(
+    data: Expr, output_scale: Expr, output_zero_point: Expr, *, out_dtype: AnyValue, axis: int
+) -> Expr:
+    """Halves are rounded away from zero, where MIL's own operator has them go to even."""
+    rank, dtype = type_of(data).rank, dtype_name(out_dtype)
+    limits = np.iinfo(numpy_dtype(dtype))
+    if limits.bits > 16:
+        raise Unsupported(f"numbers quantised to {dtype}, which float32 does not hold")
+    zero = converted(_spread(output_zero_point, rank, axis), "float32")
+    scale = converted(_spread(output_scale, rank, axis), "float32")
+    steps = relay.round(relay.divide(converted(data, "float32"), scale))
+    result = relay.clip(relay.add(steps, zero), float(limits.min), float(limits.max))
+    return relay.cast(result, dtype)
