@@ -39,7 +39,8 @@ DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.r
 """Operators of which the range is told, and the values are the executor's."""
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5}
-HELD = {"int64": "int32", "float64": "float32", "bool": "int32"}
+HELD = dict.fromkeys(("bool", "int8", "int16", "int64", "uint8", "uint16"), "int32")
+HELD |= {"float64": "float32"}
 """dtypes of inputs and outputs by those that a Core ML model has for them."""
 
 TARGETS = ("iOS15", "iOS18")

@@ -12,10 +12,12 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.domains import TRUTH, emit_in
+from serde.coreml.ops.shape.broadcast import spread
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
-from serde.relay.shapes import is_float
+from serde.relay.shapes import broadcast, is_float
 from serde.weights import numpy_dtype
 
 DTYPES = {
@@ -281,8 +283,12 @@ def import_select(ctx: Ctx, cond: Expr, a: Expr, b: Expr) -> Expr:
 
 @OPS.exports("where")
 def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
-    """MIL broadcasts no scalars here before iOS16, and takes truth values alone."""
-    return ctx.emit("select", cond=ctx.cast(condition, "bool"), a=x, b=y)
+    """MIL takes truth values alone, and what is chosen among must span the result."""
+    a, b = x, y
+    result = ctx.result_type()
+    if broadcast(ctx.type(x).shape, ctx.type(y).shape) != result.shape:
+        b = spread(ctx, y, result.shape)
+    return emit_in(ctx, TRUTH, "select", {"a": a, "b": b}, cond=ctx.cast(condition, "bool"))
 
 
 @OPS.imports("identity")

@@ -107,6 +107,17 @@ def expand_mean(
     return relay.divide(total, relay.const(count, type_.dtype))
 
 
+@OPS.expands("serde.logsumexp")
+def expand_logsumexp(
+    data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+) -> Expr:
+    """Over no axes, the logarithm of the exponential."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or reduced(type_.rank, axis, exclude):
+        raise Unsupported(f"a logarithm of {type_!r}")
+    return data
+
+
 def _truth(op: str) -> Callable[..., Value]:
     def export_truth(
         ctx: Out, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
