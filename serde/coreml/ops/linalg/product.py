@@ -280,22 +280,3 @@ def _joined(
     made = relay.nn.batch_matmul(*stacks, transpose_b=False)
     kept = [*batch, *rows, *columns]
     return relay.reshape(made, [lengths[letter] for letter in kept]), "".join(kept)
-
-
-@OPS.expands("dft")
-def expand_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
-    """Products with the waves of all frequencies."""
-    (length, dtype) = _shape(re_data)[-1], re_data.checked_type
-    if not isinstance(length, int) or not isinstance(dtype, TensorType):
-        raise Unsupported("a transform along a length that is not fixed")
-    angle = 2 * np.pi * np.outer(np.arange(length), np.arange(length)) / length
-    scale = 1 / length if inverse else 1.0
-    sign = 1.0 if inverse else -1.0
-    cos = relay.const(np.cos(angle) * scale, dtype.dtype)
-    sin = relay.const(sign * np.sin(angle) * scale, dtype.dtype)
-
-    def times(x: Expr, waves: Expr) -> Expr:
-        return call("serde.matmul", x, waves)
-
-    real = relay.subtract(times(re_data, cos), times(im_data, sin))
-    return relay.Tuple([real, relay.add(times(re_data, sin), times(im_data, cos))])
