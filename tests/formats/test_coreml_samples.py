@@ -128,7 +128,9 @@ def test_coreml_agrees_with_kernel(
     record_property("coreml_judged" if judged else "coreml_unjudged", sorted(made))
     if not judged:
         read = read_back(model, arrays, tmp_path / "model.mlpackage")
-        found = [ours if theirs is None else theirs for ours, theirs in zip(read, found, strict=True)]
+        found = [
+            ours if theirs is None else theirs for ours, theirs in zip(read, found, strict=True)
+        ]
     for expected, actual in zip(built.run(), found, strict=True):
         wanted = held(expected, target)
         assert actual.dtype == wanted.dtype

@@ -90,9 +90,7 @@ for _op, _target in REDUCTIONS.items():
 
 
 @OPS.expands("mean")
-def expand_mean(
-    data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
-) -> Expr:
+def expand_mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool) -> Expr:
     """Of integers, a sum that is divided towards zero."""
     type_ = data.checked_type
     if not isinstance(type_, TensorType):

@@ -103,9 +103,7 @@ def _counted(ctx: Ctx, indices: Expr, length: Dim) -> Expr:
 
 
 @OPS.imports("gather", since=17, ignored=("validate_indices",))
-def import_gather(
-    ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
-) -> Expr:
+def import_gather(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0) -> Expr:
     """No index is negative, and none outside means anything."""
     return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 
@@ -139,9 +137,7 @@ def export_take(
 
 
 @OPS.expands("take")
-def expand_take(
-    data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str
-) -> Expr:
+def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str) -> Expr:
     """Before iOS16, shared axes become one with `axis`, and an index counts on from its sample."""
     shape, wanted = _lengths(data), _lengths(indices)
     shared = batch_dims % max(1, len(wanted))
@@ -246,9 +242,7 @@ def _rows(ctx: Out, x: Value, rows: Value, batch_dims: int) -> Value:
 
 
 @OPS.expands("gather_nd")
-def expand_gather_nd(
-    data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None
-) -> Expr:
+def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
     """Before iOS16, the places in the shared axes become part of each index."""
     grid = np.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
     rows = relay.concatenate((relay.const(grid), relay.cast(indices, "int32")), axis=0)

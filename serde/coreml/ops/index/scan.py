@@ -30,7 +30,9 @@ def export_signed_cumsum(
 ) -> Value:
     place = axis % ctx.type(data).rank
     tensors = {"x": data}
-    return emit_in(ctx, NUMBERS, "cumsum", tensors, axis=place, exclusive=exclusive, reverse=reverse)
+    return emit_in(
+        ctx, NUMBERS, "cumsum", tensors, axis=place, exclusive=exclusive, reverse=reverse
+    )
 
 
 @OPS.exports("cumsum")
@@ -43,7 +45,12 @@ def export_cumsum(
     x = held_in(ctx, data if axis is not None else reshaped(ctx, data, result.shape), work)
     place = 0 if axis is None else axis % result.rank
     found = ctx.emit(
-        "cumsum", TensorType(result.shape, work), x=x, axis=place, exclusive=exclusive, reverse=False
+        "cumsum",
+        TensorType(result.shape, work),
+        x=x,
+        axis=place,
+        exclusive=exclusive,
+        reverse=False,
     )
     return held_in(ctx, found, result.dtype)
 

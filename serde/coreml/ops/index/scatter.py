@@ -162,9 +162,7 @@ def _counted(indices: Expr, length: Dim) -> Expr:
 
 
 @OPS.exports("scatter_nd")
-def export_scatter_nd(
-    ctx: Out, data: Value, indices: Value, updates: Value, *, mode: str
-) -> Value:
+def export_scatter_nd(ctx: Out, data: Value, indices: Value, updates: Value, *, mode: str) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
     rows = transposed(ctx, held_in(ctx, indices, "int32"), [*range(1, rank), 0])

@@ -105,9 +105,7 @@ def expand_dyn_one_hot(
 
 
 @OPS.expands("sequence_mask")
-def expand_sequence_mask(
-    data: Expr, valid_length: Expr, *, mask_value: float, axis: int
-) -> Expr:
+def expand_sequence_mask(data: Expr, valid_length: Expr, *, mask_value: float, axis: int) -> Expr:
     """Positions run along `axis` (0 or 1), sequences along the other of the two."""
     type_, lengths = _type(data), _type(valid_length)
     dtype = lengths.dtype if is_float(lengths.dtype) else "int32"

@@ -27,9 +27,7 @@ def import_argsort(ctx: Ctx, x: Expr, *, axis: int = -1, ascending: bool = False
 
 
 @OPS.exports("argsort")
-def export_argsort(
-    ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+def export_argsort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
     found = _order(ctx, held_in(ctx, data, work_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend)
@@ -42,9 +40,7 @@ def _order(ctx: Out, x: Value, axis: int, ascending: bool) -> Value:
 
 
 @OPS.exports("sort")
-def export_sort(
-    ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
-) -> Value:
+def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
     """The attribute dtype has no meaning here."""
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
@@ -118,7 +114,9 @@ def export_topk(
     if isinstance(count, int):
         dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
         types = [TensorType(dims, work), TensorType(dims, "int32")]
-        values, places = ctx.emit_tuple("topk", types, x=x, k=count, axis=place, ascending=is_ascend)
+        values, places = ctx.emit_tuple(
+            "topk", types, x=x, k=count, axis=place, ascending=is_ascend
+        )
     else:
         places = _order(ctx, x, place, is_ascend)
         made = TensorType(type_.shape, work)

@@ -75,9 +75,7 @@ def _product(
     work = work_dtype(ctx, type_.dtype, NUMBERS)
     sides = [held_in(ctx, each, work) for each in (x, y)]
     made = TensorType(type_.shape, work)
-    found = ctx.emit(
-        "matmul", made, x=sides[0], y=sides[1], transpose_x=turn_x, transpose_y=turn_y
-    )
+    found = ctx.emit("matmul", made, x=sides[0], y=sides[1], transpose_x=turn_x, transpose_y=turn_y)
     return held_in(ctx, found, type_.dtype)
 
 

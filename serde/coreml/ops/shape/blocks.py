@@ -140,7 +140,9 @@ def import_batch_to_space(
 
 
 def _is_batched(node: Call) -> bool:
-    return _is_image(node) and len(node.attrs["block_shape"]) == 2 and not node.attrs.get("pad_value")
+    return (
+        _is_image(node) and len(node.attrs["block_shape"]) == 2 and not node.attrs.get("pad_value")
+    )
 
 
 def _planes(ctx: Out, op: str, x: Value, **inputs: AnyValue) -> Value:

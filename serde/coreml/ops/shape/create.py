@@ -144,5 +144,3 @@ def export_arange(ctx: Out, start: Value, end: Value, step: Value, *, dtype: Any
     made = TensorType(type_.shape, work)
     found = ctx.emit("range_1d", made, start=bounds[0], end=bounds[1], step=bounds[2])
     return held_in(ctx, found, type_.dtype)
-
-

@@ -63,7 +63,9 @@ def export_pad(
         return _framed(ctx, data, pad_val, pad_width)
     flat = [width for pair in pad_width for width in pair]
     value = ctx.const(pad_val.data, ctx.type(data).dtype)
-    return emit_in(ctx, FLOATS, "pad", {"x": data, "constant_val": value}, pad=flat, mode="constant")
+    return emit_in(
+        ctx, FLOATS, "pad", {"x": data, "constant_val": value}, pad=flat, mode="constant"
+    )
 
 
 @OPS.exports("nn.mirror_pad")

@@ -24,9 +24,7 @@ from serde.relay.types import TensorType
 Codes = list[int] | list[Dim]
 
 
-def emit_moved(
-    ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue
-) -> Value:
+def emit_moved(ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue) -> Value:
     """Append an operation that only moves the elements of `x`."""
     dtype = ctx.type(x).dtype
     work = work_dtype(ctx, dtype, MOVED)
