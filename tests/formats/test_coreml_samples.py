@@ -39,8 +39,8 @@ DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.r
 """Operators of which the range is told, and the values are the executor's."""
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5}
-HELD = {"int64": "int32", "float64": "float32"}
-HELD |= dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16"), "int32")
+HELD = dict.fromkeys(("bool", "int8", "int16", "int64", "uint8", "uint16"), "int32")
+HELD |= {"float64": "float32"}
 """dtypes of inputs and outputs by those that a Core ML model has for them."""
 
 TARGETS = ("iOS15", "iOS18")
@@ -128,7 +128,9 @@ def test_coreml_agrees_with_kernel(
     record_property("coreml_judged" if judged else "coreml_unjudged", sorted(made))
     if not judged:
         read = read_back(model, arrays, tmp_path / "model.mlpackage")
-        found = [ours if theirs is None else theirs for ours, theirs in zip(read, found, strict=True)]
+        found = [
+            ours if theirs is None else theirs for ours, theirs in zip(read, found, strict=True)
+        ]
     for expected, actual in zip(built.run(), found, strict=True):
         wanted = held(expected, target)
         assert actual.dtype == wanted.dtype

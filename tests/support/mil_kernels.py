@@ -219,3 +219,29 @@ def reshape_like(
 @kernel
 def silu(x: Array) -> Array:
     return x / (1 + np.exp(-x))
+
+
+@kernel
+def squeeze(x: Array, axes: Array | None = None) -> Any:
+    """Of a matrix of one element coremltools gives a row."""
+    gone = range(x.ndim) if axes is None else [axis % x.ndim for axis in axes]
+    found = x.reshape([n for axis, n in enumerate(x.shape) if axis not in gone or n != 1])
+    return found if found.shape else found[()]
+
+
+@kernel
+def argsort(x: Array, axis: int = -1, ascending: bool = False) -> Array:
+    """Of equal elements coremltools gives any order."""
+    order = np.argsort(x if ascending else -x, axis, kind="stable")
+    return order.astype(np.int32)
+
+
+@kernel
+def topk(
+    x: Array, k: int = 1, axis: int = -1, ascending: bool = False, return_indices: bool = True,
+    **_: Any,
+) -> Any:  # fmt: skip
+    order = argsort(x, axis, ascending)
+    places = np.take(order, range(x.shape[axis] if k == -1 else k), axis)
+    values = np.take_along_axis(x, places, axis)
+    return (values, places) if return_indices else values

@@ -38,7 +38,9 @@ def check_types(model: CoremlModel) -> None:
     Raises:
         Exception: It refuses the program.
     """
-    _load(_message(model), model)
+    with installed():
+        # A constant is inferred as well, by what coremltools has wrong otherwise.
+        _load(_message(model), model)
 
 
 def infer(model: CoremlModel, given: Mapping[str, np.ndarray]) -> Inferred:

@@ -16,7 +16,7 @@ from serde.coreml.ops.shape.reshape import expanded, reshaped, squeezed, transpo
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.dims import Any, Dim
-from serde.relay.expr import Constant, Expr
+from serde.relay.expr import Call, Constant, Expr
 from serde.relay.registry import call
 from serde.relay.types import TensorType
 
@@ -108,7 +108,13 @@ def import_gather(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims
     return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 
 
-@OPS.exports("take")
+def _is_single(node: Call) -> bool:
+    """Whether indices share no axes with the data."""
+    return not node.attrs["batch_dims"]
+
+
+@OPS.exports("take", when=_is_single)
+@OPS.exports("take", since=16)
 def export_take(
     ctx: Out,
     data: Value,
@@ -126,10 +132,48 @@ def export_take(
     shared = batch_dims % max(1, ctx.type(indices).rank)
     if not shared:
         return _looked_up(ctx, x, places, place)
-    if ctx.version >= 16:
-        inputs = {"indices": places, "axis": place, "batch_dims": shared}
-        return emit_in(ctx, GATHERED, "gather", {"x": x}, **inputs)
-    raise Unsupported("batch_dims before iOS16", hint="use minimum_deployment_target='iOS16'")
+    inputs = {"indices": places, "axis": place, "batch_dims": shared}
+    return emit_in(ctx, GATHERED, "gather", {"x": x}, **inputs)
+
+
+@OPS.expands("take")
+def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str) -> Expr:
+    """Before iOS16, shared axes become one with `axis`, and an index counts on from its sample."""
+    shape, wanted = _lengths(data), _lengths(indices)
+    shared = batch_dims % max(1, len(wanted))
+    place = (axis or 0) % len(shape)
+    passed = list(range(shared, place))
+    order = [*range(shared), place, *passed, *range(place + 1, len(shape))]
+    moved = relay.transpose(data, axes=order)
+    length, count = shape[place], int(np.prod(shape[:shared]))
+    flat = relay.reshape(moved, [count * length, *(shape[each] for each in order[shared + 1 :])])
+    places = relay.cast(indices, "int32")
+    if mode == "wrap":
+        places = relay.floor_mod(places, relay.const(length, "int32"))
+    elif mode == "clip":
+        low = relay.maximum(places, relay.const(0, "int32"))
+        places = relay.minimum(low, relay.const(length - 1, "int32"))
+    first = (np.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
+    first = first.reshape(*wanted[:shared], *[1] * (len(wanted) - shared))
+    found = relay.take(flat, relay.add(places, relay.const(first)), axis=0, mode="fast")
+    new = len(wanted) - shared
+    middle = [len(wanted) + each for each in range(len(passed))]
+    back = [*range(shared), *middle, *range(shared, shared + new)]
+    rest = range(len(wanted) + len(passed), len(wanted) + len(shape) - shared - 1)
+    return relay.transpose(found, axes=[*back, *rest])
+
+
+def _lengths(x: Expr) -> tuple[int, ...]:
+    """Return a fixed shape.
+
+    Raises:
+        Unsupported: It is not fixed.
+    """
+    shape = x.checked_type.concrete_shape if isinstance(x.checked_type, TensorType) else None
+    if shape is None:
+        hint = "use minimum_deployment_target='iOS16'"
+        raise Unsupported(f"indices that share axes with {x.checked_type!r}", hint=hint)
+    return shape
 
 
 def _looked_up(ctx: Out, x: Value, places: Value, axis: int) -> Value:
@@ -193,14 +237,29 @@ def import_gather_nd(ctx: Ctx, x: Expr, indices: Expr, *, batch_dims: int = 0) -
 
 def _rows(ctx: Out, x: Value, rows: Value, batch_dims: int) -> Value:
     """Look up indices that lie along the last axis."""
-    if batch_dims and ctx.version < 16:
-        hint = "use minimum_deployment_target='iOS16'"
-        raise Unsupported("gather_nd with batch_dims before iOS16", hint=hint)
     inputs = {"batch_dims": batch_dims} if batch_dims else {}
     return emit_in(ctx, GATHERED, "gather_nd", {"x": x}, indices=rows, **inputs)
 
 
-@OPS.exports("gather_nd")
+@OPS.expands("gather_nd")
+def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
+    """Before iOS16, the places in the shared axes become part of each index."""
+    grid = np.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
+    rows = relay.concatenate((relay.const(grid), relay.cast(indices, "int32")), axis=0)
+    return call("gather_nd", data, rows, batch_dims=0)
+
+
+@OPS.expands("serde.gather_nd")
+def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
+    """Before iOS16, the places in the shared axes become part of each index."""
+    grid = np.indices(_lengths(indices)[:-1]).astype(np.int32)[:batch_dims]
+    front = relay.const(np.moveaxis(grid, 0, -1))
+    rows = relay.concatenate((front, relay.cast(indices, "int32")), axis=-1)
+    return call("serde.gather_nd", data, rows, batch_dims=0)
+
+
+@OPS.exports("gather_nd", when=_is_single)
+@OPS.exports("gather_nd", since=16)
 def export_gather_nd(
     ctx: Out, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
@@ -221,7 +280,8 @@ def _single(ctx: Out, data: Value, row: Value) -> Value:
     return squeezed(ctx, found, [0])
 
 
-@OPS.exports("serde.gather_nd")
+@OPS.exports("serde.gather_nd", when=_is_single)
+@OPS.exports("serde.gather_nd", since=16)
 def export_signed_gather_nd(ctx: Out, data: Value, indices: Value, *, batch_dims: int) -> Value:
     """Each place of an index is counted from the start of its own axis."""
     type_ = ctx.type(indices)

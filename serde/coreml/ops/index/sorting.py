@@ -141,7 +141,7 @@ def expand_dyn_topk(
     asked = relay.reshape(relay.cast(k, "int32"), newshape=(1,))
     below = relay.less(asked, relay.const(1, "int32"))
     end = relay.where(below, length, relay.minimum(asked, length))
-    parts = list(relay.topk(data, -1, place, "both", is_ascend, dtype))
+    parts = list(relay.topk(data, -1, place, "both", is_ascend, dtype or "int32"))
     cut = [relay.strided_slice(part, [0], end, axes=[place]) for part in parts]
     if ret_type == "both":
         return relay.Tuple(cut)

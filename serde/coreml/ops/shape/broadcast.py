@@ -47,14 +47,21 @@ def export_broadcast_to(ctx: Out, data: Value, *, shape: AnyValue, dtype: AnyVal
     return spread(ctx, data, ctx.result_type().shape)
 
 
+def spread_as(ctx: Out, x: Value, like: Value) -> Value:
+    """Return `x`, which gives the node's result, in the shape of another tensor."""
+    dims = ctx.result_type().shape
+    if ctx.type(like).rank != len(dims):
+        raise Unsupported("a length that is not known before the model runs")
+    given = [1] * (len(dims) - ctx.type(x).rank) + list(ctx.type(x).shape)
+    shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
+    return _spread_over(ctx, reshaped(ctx, x, given), shape)
+
+
 @OPS.exports("broadcast_to_like")
 def export_broadcast_to_like(ctx: Out, data: Value, like: Value) -> Value:
     dims = ctx.result_type().shape
-    if not any(isinstance(dim, Any) for dim in dims):
-        return spread(ctx, data, dims)
-    given = [1] * (len(dims) - ctx.type(data).rank) + list(ctx.type(data).shape)
-    shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
-    return _spread_over(ctx, reshaped(ctx, data, given), shape)
+    open_ = any(isinstance(dim, Any) for dim in dims)
+    return spread_as(ctx, data, like) if open_ else spread(ctx, data, dims)
 
 
 @OPS.exports("dyn.broadcast_to")

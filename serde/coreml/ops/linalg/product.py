@@ -183,20 +183,18 @@ def _is_whole(node: Call) -> bool:
 @OPS.exports("einsum", when=_is_whole)
 def export_einsum(ctx: Out, data: tuple[Value, ...], *, equation: str) -> Value:
     """Any letters will do."""
-    whole = next(each for each in WHOLE if _named(each) == _named(equation))
+    whole = next((each for each in WHOLE if _named(each) == _named(equation)), None)
+    if whole is None:
+        raise Unsupported(f"einsum of {equation!r}")
     return ctx.emit("einsum", values=data, equation=whole)
 
 
 @OPS.expands("einsum")
 def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
     """Operands join one after the other, each time as products of stacks of matrices."""
-    given, _, wanted = equation.partition("->")
-    terms = given.split(",")
-    if "." in equation or any(len(set(term)) < len(term) for term in terms):
-        raise Unsupported(f"einsum of {equation!r}")
-    if "->" not in equation:
-        letters = given.replace(",", "")
-        wanted = "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
+    terms, wanted = _spelled(equation, [len(_shape(x)) for x in data])
+    pairs = [_diagonal(x, term) for x, term in zip(data, terms, strict=True)]
+    data, terms = tuple(x for x, _ in pairs), [term for _, term in pairs]
     lengths: dict[str, Dim] = {}
     for term, x in zip(terms, data, strict=True):
         lengths |= dict(zip(term, _shape(x), strict=True))
@@ -210,6 +208,40 @@ def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
         axes = "".join(letter for letter in axes if letter in wanted)
     order = [axes.index(letter) for letter in wanted]
     return found if order == sorted(order) else relay.transpose(found, axes=order)
+
+
+def _spelled(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result, the dots as letters of their own."""
+    given, arrow, wanted = equation.replace(" ", "").partition("->")
+    terms = given.split(",")
+    unused = [each for each in map(chr, range(0x3B1, 0x3CA)) if each not in equation]
+    spans = [rank - len(term) + 3 for term, rank in zip(terms, ranks, strict=True) if "." in term]
+    dots = "".join(unused[: max(spans, default=0)])
+    if not arrow:
+        letters = given.replace(",", "").replace(".", "")
+        wanted = "..." * bool(spans)
+        wanted += "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
+    found = []
+    for term, rank in zip(terms, ranks, strict=True):
+        span = rank - len(term) + 3
+        found.append(term.replace("...", dots[len(dots) - span :] if span else ""))
+    return found, wanted.replace("...", dots)
+
+
+def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
+    """Return an operand with one axis for each letter: of two that are one, their diagonal."""
+    while len(set(term)) < len(term):
+        first = next(a for a, letter in enumerate(term) if letter in term[a + 1 :])
+        second = term.index(term[first], first + 1)
+        shape = _shape(x)
+        if not isinstance(shape[first], int):
+            raise Unsupported("a diagonal whose length is not fixed")
+        kept = [a for a in range(len(term)) if a not in (first, second)]
+        moved = relay.transpose(x, axes=[first, second, *kept])
+        places = np.stack([np.arange(shape[first])] * 2).astype(np.int32)
+        x = call("gather_nd", moved, relay.const(places), batch_dims=0)
+        term = term[first] + "".join(term[a] for a in kept)
+    return x, term
 
 
 def _shape(x: Expr) -> tuple[Dim, ...]:
@@ -246,22 +278,3 @@ def _joined(
     made = relay.nn.batch_matmul(*stacks, transpose_b=False)
     kept = [*batch, *rows, *columns]
     return relay.reshape(made, [lengths[letter] for letter in kept]), "".join(kept)
-
-
-@OPS.expands("dft")
-def expand_dft(re_data: Expr, im_data: Expr, *, inverse: bool) -> Expr:
-    """Products with the waves of all frequencies."""
-    (length, dtype) = _shape(re_data)[-1], re_data.checked_type
-    if not isinstance(length, int) or not isinstance(dtype, TensorType):
-        raise Unsupported("a transform along a length that is not fixed")
-    angle = 2 * np.pi * np.outer(np.arange(length), np.arange(length)) / length
-    scale = 1 / length if inverse else 1.0
-    sign = 1.0 if inverse else -1.0
-    cos = relay.const(np.cos(angle) * scale, dtype.dtype)
-    sin = relay.const(sign * np.sin(angle) * scale, dtype.dtype)
-
-    def times(x: Expr, waves: Expr) -> Expr:
-        return call("serde.matmul", x, waves)
-
-    real = relay.subtract(times(re_data, cos), times(im_data, sin))
-    return relay.Tuple([real, relay.add(times(re_data, sin), times(im_data, cos))])
