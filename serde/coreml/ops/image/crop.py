@@ -177,7 +177,7 @@ def import_crop_resize_v1(
     cut = relay.image.crop_and_resize(
         x, found, indices, size, layout="NCHW", method="bilinear", extrapolation_value=pad_value
     )
-    return relay.reshape(cut, [count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)
+    return relay.reshape(cut, [-4, count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)
 
 
 def _says(node: Call) -> bool:

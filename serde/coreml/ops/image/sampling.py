@@ -11,12 +11,13 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.elementwise import like
-from serde.coreml.ops.layout import type_of
+from serde.coreml.ops.layout import converted, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.expr import Call, Expr
 from serde.relay.op.image.sampling import Method
 from serde.relay.types import TensorType
+from serde.weights import Array
 
 Fill = Literal["constant", "border", "reflection", "symmetric"]
 Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]
@@ -37,49 +38,68 @@ def import_resample(
     coordinates_mode: Coordinates,
     align_corners: bool,
 ) -> Expr:
-    """Relay reflects at centres of pixels if corners are aligned, at their edges if not."""
-    grid = relay.cast(coordinates, "float32") if _is_narrow(ctx, coordinates) else coordinates
+    """Relay reflects at centres of pixels if corners are aligned, at their edges if not.
+
+    Its nearest pixel is that before the reflection, so places are reflected beforehand.
+    """
+    grid = converted(coordinates, "float32")
     aligned = {"reflection": True, "symmetric": False}.get(padding_mode, align_corners)
-    if coordinates_mode == "unnormalized" or aligned != align_corners:
-        grid = _normalized(ctx, x, grid, coordinates_mode, align_corners, aligned)
-    elif coordinates_mode == "normalized_zero_to_one":
-        grid = relay.subtract(relay.multiply(grid, like(ctx, grid, 2)), like(ctx, grid, 1))
-    method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
     fill = _FILLS[padding_mode]
+    folds = sampling_mode == "nearest" and fill == "reflection"
+    if folds or coordinates_mode == "unnormalized" or aligned != align_corners:
+        lengths = _lengths(ctx, x)
+        places = _pixels(grid, lengths, coordinates_mode, align_corners)
+        if folds:
+            places, fill = _reflected(places, lengths, aligned), "border"
+        grid = _normalized(places, lengths, aligned)
+    elif coordinates_mode == "normalized_zero_to_one":
+        grid = relay.subtract(relay.multiply(grid, _number(2)), _number(1))
+    method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
+    options = {"method": method, "padding_mode": fill, "align_corners": aligned}
     if fill != "zeros" or padding_value == 0:
-        return relay.serde.grid_sample(
-            x, grid, method=method, padding_mode=fill, align_corners=aligned
-        )
+        return relay.serde.grid_sample(x, grid, **options)
     shifted = relay.subtract(x, like(ctx, x, padding_value))
-    found = relay.serde.grid_sample(
-        shifted, grid, method=method, padding_mode=fill, align_corners=aligned
-    )
+    found = relay.serde.grid_sample(shifted, grid, **options)
     return relay.add(found, like(ctx, x, padding_value))
 
 
-def _is_narrow(ctx: Ctx, coordinates: Expr) -> bool:
-    return ctx.type(coordinates).dtype != "float32"
-
-
-def _normalized(
-    ctx: Ctx, x: Expr, grid: Expr, mode: Coordinates, align_corners: bool, aligned: bool
-) -> Expr:
-    """Return coordinates between -1 and 1, the ends being centres of pixels or their edges."""
+def _lengths(ctx: Ctx, x: Expr) -> Array:
+    """Return width and height of an image, as coordinates have them."""
     height, width = ctx.static_lengths(x, (2, 3))
-    lengths = np.array([width, height], np.float32)
+    return np.array([width, height], np.float32)
 
-    def number(value: np.ndarray | float) -> Expr:
-        return relay.const(np.asarray(value, np.float32))
 
-    if mode != "unnormalized":
-        low = -1.0 if mode == "normalized_minus_one_to_one" else 0.0
-        part = relay.multiply(relay.subtract(grid, number(low)), number(1 / (1 - low)))
-        span = lengths - 1 if align_corners else lengths
-        grid = relay.multiply(part, number(span))
-        grid = grid if align_corners else relay.subtract(grid, number(0.5))
+def _number(value: Array | float) -> Expr:
+    return relay.const(np.asarray(value, np.float32))
+
+
+def _pixels(grid: Expr, lengths: Array, mode: Coordinates, align_corners: bool) -> Expr:
+    """Return coordinates in pixels."""
+    if mode == "unnormalized":
+        return grid
+    low = -1.0 if mode == "normalized_minus_one_to_one" else 0.0
+    part = relay.multiply(relay.subtract(grid, _number(low)), _number(1 / (1 - low)))
+    places = relay.multiply(part, _number(lengths - 1 if align_corners else lengths))
+    return places if align_corners else relay.subtract(places, _number(0.5))
+
+
+def _reflected(places: Expr, lengths: Array, aligned: bool) -> Expr:
+    """Return the whole pixels nearest to places that are reflected into the image."""
+    start = 0.0 if aligned else -0.5
+    span = np.maximum(lengths - 1, 1) if aligned else lengths
+    distance = relay.abs(relay.subtract(places, _number(start)))
+    turns = relay.floor(relay.multiply(distance, _number(0.5 / span)))
+    rest = relay.subtract(distance, relay.multiply(turns, _number(2 * span)))
+    back = relay.minimum(rest, relay.subtract(_number(2 * span), rest))
+    inside = relay.maximum(relay.add(back, _number(start)), _number(0))
+    return relay.serde.round_even(relay.minimum(inside, _number(lengths - 1)))
+
+
+def _normalized(places: Expr, lengths: Array, aligned: bool) -> Expr:
+    """Return pixels as coordinates between -1 and 1, the centres of pixels or their edges."""
     shift, span = (0.0, np.maximum(lengths - 1, 1)) if aligned else (0.5, lengths)
-    moved = relay.multiply(relay.add(grid, number(shift)), number(2 / span))
-    return relay.subtract(moved, number(1))
+    moved = relay.multiply(relay.add(places, _number(shift)), _number(2 / span))
+    return relay.subtract(moved, _number(1))
 
 
 @OPS.imports("affine")
