@@ -77,9 +77,7 @@ def test_cond_of_one_value() -> None:
 
     def build(x: Any) -> Any:
         pred = mb.less(x=mb.reduce_max(x=x), y=np.float32(0))
-        return mb.cond(
-            pred=pred, _true_fn=lambda: mb.exp(x=x), _false_fn=lambda: mb.square(x=x)
-        )
+        return mb.cond(pred=pred, _true_fn=lambda: mb.exp(x=x), _false_fn=lambda: mb.square(x=x))
 
     (found,) = results(converted(build, x=(2, 3)), x=X)
     np.testing.assert_array_equal(found, X * X)

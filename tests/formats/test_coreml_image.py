@@ -6,11 +6,13 @@ own tests, which Apple's runtime gave; and ONNX Runtime's where both mean the sa
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 from support.mil import check_import, program_of
+from support.mil_layers import linear
 from support.one_node import onnx_values
 
 import serde
@@ -19,36 +21,6 @@ from serde.errors import UnsupportedModelError
 
 def draw(*shape: int) -> np.ndarray:
     return np.random.default_rng(11).uniform(-1, 1, shape).astype(np.float32)
-
-
-def spaced(mode: str, before: int, after: int) -> np.ndarray:
-    """The places of a mode, as the documentation of ``resize_bilinear`` gives them."""
-    i = np.arange(after)
-    if mode == "ALIGN_CORNERS" and after == 1:
-        return np.array([(before - 1) / 2])
-    if mode in ("STRICT_ALIGN_CORNERS", "ALIGN_CORNERS"):
-        places = i * (before - 1) / max(after - 1, 1)
-    elif mode == "DEFAULT":
-        places = i * before / after
-    elif mode == "OFFSET_CORNERS":
-        places = (i + 0.5) * max(1, before - 1) / after
-    else:
-        places = (i + 0.5) * before / after - 0.5
-    return np.clip(places, 0, before - 1)
-
-
-def read(x: np.ndarray, axis: int, places: np.ndarray) -> np.ndarray:
-    low = np.floor(places).astype(int)
-    high = np.minimum(low + 1, x.shape[axis] - 1)
-    shape = [-1 if each == axis % x.ndim else 1 for each in range(x.ndim)]
-    part = (places - low).reshape(shape)
-    return x.take(low, axis) * (1 - part) + x.take(high, axis) * part
-
-
-def linear(x: np.ndarray, size: tuple[int, ...], mode: str) -> np.ndarray:
-    for axis, length in zip(range(-len(size), 0), size, strict=True):
-        x = read(x, axis, spaced(mode, x.shape[axis], length))
-    return x.astype(np.float32)
 
 
 MODES = [
@@ -224,22 +196,31 @@ def box_values(
     x: np.ndarray, box: list[float], size: tuple[int, int], mode: str, pad: float = 0.0
 ) -> np.ndarray:
     """One image read between the corners of a box in pixels, `pad` beyond the image."""
-    found = x
-    outside = np.zeros((1, *size), bool)
-    for axis, (first, last) in enumerate([(box[0], box[2]), (box[1], box[3])], start=1):
-        count = size[axis - 1]
-        i = np.arange(count)
-        if mode == "OFFSET_CORNERS":
-            places = first + (i + 0.5) * max(1, last - first) / count
-        elif mode == "ALIGN_CORNERS" and count == 1:
-            places = np.array([(first + last) / 2])
-        else:
-            places = first + i * (last - first) / max(count - 1, 1)
-        held = np.clip(places, 0, x.shape[axis] - 1)
-        shape = [-1 if each == axis else 1 for each in range(3)]
-        outside = outside | (places != held).reshape(shape)
-        found = read(found, axis, held)
-    return np.where(outside, pad, found).astype(np.float32)
+    rows, columns = (
+        places(first, last, count, mode)
+        for first, last, count in zip(box[:2], box[2:], size, strict=True)
+    )
+    found = np.full((len(x), *size), pad, np.float32)
+    for (i, row), (j, column) in itertools.product(enumerate(rows), enumerate(columns)):
+        if 0 <= row <= x.shape[1] - 1 and 0 <= column <= x.shape[2] - 1:
+            found[:, i, j] = pixel(x, row, column)
+    return found
+
+
+def places(first: float, last: float, count: int, mode: str) -> list[float]:
+    if mode == "OFFSET_CORNERS":
+        return [first + (i + 0.5) * max(1, last - first) / count for i in range(count)]
+    if count == 1:
+        return [(first + last) / 2 if mode == "ALIGN_CORNERS" else first]
+    return [first + i * (last - first) / (count - 1) for i in range(count)]
+
+
+def pixel(x: np.ndarray, row: float, column: float) -> np.ndarray:
+    top, left = int(row), int(column)
+    down, right = min(top + 1, x.shape[1] - 1), min(left + 1, x.shape[2] - 1)
+    above = x[:, top, left] * (left + 1 - column) + x[:, top, right] * (column - left)
+    below = x[:, down, left] * (left + 1 - column) + x[:, down, right] * (column - left)
+    return above * (top + 1 - row) + below * (row - top)
 
 
 ORDERS = {
@@ -270,9 +251,7 @@ def test_crop_resize(mode: str, size: tuple[int, int], order: str) -> None:
         "boxes": boxes * 2,
         "box_indices": np.array(numbers, np.int32),
     }
-    check_import(
-        "crop_resize", {"x": x}, attrs, target="iOS17", expected=[wanted], tolerance=1e-5
-    )
+    check_import("crop_resize", {"x": x}, attrs, target="iOS17", expected=[wanted], tolerance=1e-5)
 
 
 def test_crop_resize_of_the_image_that_a_box_names() -> None:

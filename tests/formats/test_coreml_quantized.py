@@ -295,9 +295,7 @@ def test_dequantize(name: str) -> None:
     attrs, dtype = STEPS[name]
     x = draw(2, 3, 50) * 12
 
-    @Builder.program(
-        input_specs=[Builder.TensorSpec(shape=x.shape)], opset_version=ct.target.iOS17
-    )
+    @Builder.program(input_specs=[Builder.TensorSpec(shape=x.shape)], opset_version=ct.target.iOS17)
     def program(x: Any) -> Any:
         steps = Builder.quantize(input=x, output_dtype=dtype, **attrs)
         return Builder.dequantize(input=steps, name="result", **attrs)

@@ -11,27 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from support.mil import check_import
+from support.mil_layers import FUNCTIONS
 
 TIME, BATCH, WIDTH, HIDDEN = 4, 2, 3, 5
 
 
 def draw(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-0.8, 0.8, shape).astype(np.float32)
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
-
-
-FUNCTIONS = {
-    "hard_sigmoid": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
-    "linear": lambda x: x,
-    "relu": lambda x: np.maximum(x, 0),
-    "scaled_tanh": np.tanh,
-    "sigmoid": sigmoid,
-    "sigmoid_hard": lambda x: np.clip(0.2 * x + 0.5, 0, 1),
-    "tanh": np.tanh,
-}
 
 
 def lstm(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from support.coreml_models import tools
 from support.mil_kernels import installed
+from support.mil_layers import KERNELS as _LAYERS  # noqa: F401  its kernels are registered
 
 from serde.coreml.model import CoremlModel
 
