@@ -67,9 +67,7 @@ def infer(model: CoremlModel, given: Mapping[str, np.ndarray]) -> Inferred:
         name.immediateValue.tensor.strings.values.append(each.name)
     del function.inputs[:]
     block.operations.extend(operations)
-    with installed(), warnings.catch_warnings():
-        # coremltools takes NumPy's truth values for numbers, and functions out of their range.
-        warnings.simplefilter("ignore")
+    with installed():
         loaded = _load(spec, model).functions["main"]
     silent = {
         op.op_type
@@ -117,7 +115,9 @@ def _load(spec: Any, model: CoremlModel) -> Any:
     tools()
     from coremltools.converters.mil.frontend.milproto.load import load
 
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
+        # coremltools takes NumPy's truth values for numbers, and functions out of their range.
+        warnings.simplefilter("ignore")
         if model.layout is not None:
             model.layout.write(Path(directory) / "weight.bin")
         return load(spec, spec.specificationVersion, directory)
