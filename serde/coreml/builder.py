@@ -206,7 +206,7 @@ class ProgramBuilder:
             self.block = outer
 
     def note(self, value: Value) -> None:
-        """Let the symbols among the lengths of a value be read from it, here and in inner blocks."""
+        """Let symbols be read from the lengths of a value, here and in inner blocks."""
         for axis, dim in enumerate(value.type.shape):
             name = dim.name if isinstance(dim, SymDim) else None
             if name is not None and self.source_of(name) is None:
