@@ -252,7 +252,8 @@ class ProgramBuilder:
             Unsupported: It is a constant beyond the range of the dtype that holds it.
         """
         if value.weight is not None:
-            return self._blob(value.weight, value.name, ("weight", value.name))
+            place = ("weight", value.name, value.weight.shape)
+            return self._blob(value.weight, value.name, place)
         if value.data is None:
             return value.name
         data = self._held(value.data)

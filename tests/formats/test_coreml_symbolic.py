@@ -13,6 +13,7 @@ from support.mil_values import check_types, infer
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.lower import from_relay
+from serde.coreml.model import operations
 from serde.relay.dims import symbol
 from serde.relay.expr import Expr, Function, Var
 from serde.relay.interpreter import run
@@ -22,6 +23,7 @@ from serde.relay.registry import call
 from serde.relay.transform.infer_type import infer_function
 from serde.relay.types import TensorType
 from serde.report import Report
+from serde.weights import ArrayWeight
 
 N, M = symbol("n"), symbol("m")
 
@@ -115,3 +117,18 @@ def test_program_of_flexible_lengths(name: str, target: str) -> None:
         assert found is not None
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_a_weight_in_another_shape_costs_no_operation() -> None:
+    x = Var("x", TensorType((N, 3, 4), "float32"))
+    bias = Var("bias", TensorType((3,), "float32"))
+    main = infer_function(Function([x, bias], relay.nn.bias_add(x, bias, axis=1)))
+    data = np.arange(3, dtype=np.float32)
+    weights = {"bias": ArrayWeight(data)}
+    model = RelayModel(IRModule({"main": main}), weights, ModelMeta(("x",), ("y",)))
+    options = CoremlExportOptions(compute_precision="float32")
+    native = from_relay(model, options, Report())
+    assert [op.type for op in operations(native.spec) if op.type != "const"] == ["add"]
+    given = np.ones((2, 3, 4), np.float32)
+    (found,) = infer(native, {"x": given}).values
+    np.testing.assert_array_equal(found, given + data[:, None])

@@ -21,8 +21,6 @@ from serde.relay.registry import OpDef, call
 from serde.relay.shapes import normalize_axes
 from serde.relay.types import TensorType
 
-Codes = list[int] | list[Dim]
-
 
 def emit_moved(ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue) -> Value:
     """Append an operation that only moves the elements of `x`."""
@@ -40,6 +38,9 @@ def reshaped(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
     lengths = tuple(dim for dim in dims if isinstance(dim, int))
     if x.data is not None and len(lengths) == len(dims):
         return ctx.const(x.data.reshape(lengths))
+    if x.weight is not None and len(lengths) == len(dims):
+        weight = x.weight.reshaped(lengths)
+        return Value(x.name, TensorType(lengths, ctx.type(x).dtype), None, weight)
     if 0 in lengths or 0 in shape:
         raise Unsupported("a reshape of a tensor without elements")
     if not dims:
