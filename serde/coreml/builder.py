@@ -264,7 +264,7 @@ class ProgramBuilder:
             self.block = outer
 
     def note(self, value: Value) -> None:
-        """Let the symbols among the lengths of a value be read from it, here and in inner blocks."""
+        """Let symbols be read from the lengths of a value, here and in inner blocks."""
         for axis, dim in enumerate(value.type.shape):
             name = dim.name if isinstance(dim, SymDim) else None
             if name is not None and self.source_of(name) is None:
@@ -310,7 +310,8 @@ class ProgramBuilder:
             Unsupported: It is a constant beyond the range of the dtype that holds it.
         """
         if value.weight is not None:
-            return self._blob(value.weight, value.name, ("weight", value.name))
+            place = ("weight", value.name, value.weight.shape)
+            return self._blob(value.weight, value.name, place)
         if value.data is None:
             return value.name
         data = self._held(value.data)

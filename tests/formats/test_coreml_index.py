@@ -13,7 +13,7 @@ from support.mil_kernels import installed
 
 def draw(*shape: int, name: str = "x") -> np.ndarray:
     rng = np.random.default_rng(zlib.crc32(f"{name}{shape}".encode()))
-    return rng.permutation(int(np.prod(shape))).reshape(shape).astype(np.float32)
+    return (rng.permutation(int(np.prod(shape))).reshape(shape) + 1).astype(np.float32)
 
 
 def ints(*values: Any) -> np.ndarray:
@@ -158,7 +158,7 @@ def test_validated_indices() -> None:
     check("gather", {"x": X, "indices": ints(2, 0)}, {"validate_indices": True}, "iOS17")
 
 
-MODES = ("update", "add", "sub", "mul", "max", "min")
+MODES = ("update", "add", "sub", "mul", "div", "max", "min")
 
 
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])

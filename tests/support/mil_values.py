@@ -57,6 +57,10 @@ def infer(model: CoremlModel, given: Mapping[str, np.ndarray]) -> Inferred:
     operations = list(block.operations)
     del block.operations[:]
     for each in function.inputs:
+        # Lengths that are flexible are those of what is given.
+        dims = each.type.tensorType.dimensions
+        for dim, length in zip(dims, given[each.name].shape, strict=True):
+            dim.constant.size = length
         op = block.operations.add(type="const")
         op.outputs.add(name=each.name).type.CopyFrom(each.type)
         value = op.attributes["val"]

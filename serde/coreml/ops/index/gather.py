@@ -132,8 +132,7 @@ def export_take(
     shared = batch_dims % max(1, ctx.type(indices).rank)
     if not shared:
         return _looked_up(ctx, x, places, place)
-    inputs = {"indices": places, "axis": place, "batch_dims": shared}
-    return emit_in(ctx, GATHERED, "gather", {"x": x}, **inputs)
+    return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=place, batch_dims=shared)
 
 
 @OPS.expands("take")

@@ -5,7 +5,7 @@ Where updates meet, Relay keeps the last; MIL leaves that open and its runtimes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -24,21 +24,25 @@ from serde.errors import Unsupported
 from serde.relay.dims import Any, Dim
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import call
-from serde.relay.shapes import normalize_axis
+from serde.relay.shapes import is_float, normalize_axis
 from serde.relay.types import TensorType
 
 Mode = Literal["update", "add", "sub", "mul", "div", "max", "min"]
-INVERSES = {"sub": "add", "div": "mul"}
-"""Modes that Relay lacks by those that do the same with what is turned round."""
+Place = Callable[[Expr, Expr, str], Expr]
 
 
-def _turned(ctx: Ctx, updates: Expr, mode: Mode) -> tuple[Expr, str]:
-    """Return updates and a mode of Relay."""
+def _placed(ctx: Ctx, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
+    """Return what `place` gives for a mode of Relay that does the same.
+
+    Quotients are those by the products of what meets in a place.
+    """
     if mode == "sub":
-        return relay.negative(updates), "add"
-    if mode == "div":
-        raise Unsupported("scatter of mode 'div'", hint="multiply by the inverse")
-    return updates, mode
+        return place(data, relay.negative(updates), "add")
+    if mode != "div":
+        return place(data, updates, mode)
+    if not is_float(ctx.type(data).dtype):
+        raise Unsupported(f"scatter of mode 'div' with {ctx.type(data).dtype}")
+    return relay.divide(data, place(relay.ones_like(data), updates, "mul"))
 
 
 @OPS.imports("scatter", since=1)
@@ -48,14 +52,17 @@ def import_scatter_v1(
     """An index names a whole slice; spread over it, it names each element."""
     type_ = ctx.type(data)
     along = normalize_axis(axis, type_.rank)
-    values, how = _turned(ctx, updates, mode)
     wanted: list[Dim] = [*type_.shape[:along], *ctx.type(indices).shape, *type_.shape[along + 1 :]]
     if any(isinstance(dim, Any) for dim in wanted):
         raise Unsupported("a scatter of slices whose lengths have no names")
     shape = [1] * type_.rank
     shape[along] = -1
     places = relay.broadcast_to(relay.reshape(indices, shape), wanted)
-    return relay.scatter_elements(data, places, values, along, how)
+
+    def place(target: Expr, values: Expr, how: str) -> Expr:
+        return relay.scatter_elements(target, places, values, along, how)
+
+    return _placed(ctx, data, updates, mode, place)
 
 
 @OPS.imports("scatter", since=17, ignored=("validate_indices",))
@@ -69,8 +76,11 @@ def import_scatter(
 def import_scatter_along_axis_v1(
     ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0, mode: Mode = "add"
 ) -> Expr:
-    values, how = _turned(ctx, updates, mode)
-    return relay.scatter_elements(data, indices, values, axis, how)
+
+    def place(target: Expr, values: Expr, how: str) -> Expr:
+        return relay.scatter_elements(target, indices, values, axis, how)
+
+    return _placed(ctx, data, updates, mode, place)
 
 
 @OPS.imports("scatter_along_axis", since=17, ignored=("validate_indices",))
@@ -85,10 +95,13 @@ def import_scatter_nd_v1(
     ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
 ) -> Expr:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
-    values, how = _turned(ctx, updates, mode)
     rank = ctx.type(indices).rank
     rows = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
-    return relay.scatter_nd(data, rows, values, how)
+
+    def place(target: Expr, values: Expr, how: str) -> Expr:
+        return relay.scatter_nd(target, rows, values, how)
+
+    return _placed(ctx, data, updates, mode, place)
 
 
 @OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))

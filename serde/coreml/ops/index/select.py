@@ -14,6 +14,7 @@ from serde.coreml.ops.domains import TRUTH, held_in, work_dtype
 from serde.coreml.ops.shape.create import positions
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, normalize_axis
@@ -27,25 +28,24 @@ def import_non_zero(ctx: Ctx, x: Expr) -> Expr:
 
 @OPS.exports("argwhere")
 def export_argwhere(ctx: Out, condition: Value) -> Value:
-    return _places(ctx, condition)
+    return _places(ctx, condition, ctx.result_type().shape[0])
 
 
-def _places(ctx: Out, x: Value) -> Value:
+def _places(ctx: Out, x: Value, count: Dim) -> Value:
+    """Return the places of what is not zero, one a row."""
     rank = ctx.type(x).rank
     if not rank:
         raise Unsupported("the places in a scalar")
-    count = ctx.result_type().shape
-    length = count[1] if ctx.result_type().shape[0] == rank else count[0]
     work = work_dtype(ctx, ctx.type(x).dtype, TRUTH)
-    return ctx.emit("non_zero", TensorType((length, rank), "int32"), x=held_in(ctx, x, work))
+    return ctx.emit("non_zero", TensorType((count, rank), "int32"), x=held_in(ctx, x, work))
 
 
 @OPS.exports("serde.nonzero")
 def export_nonzero(ctx: Out, data: Value) -> Value:
     """MIL has a row for each place, this operator a column."""
-    rows = _places(ctx, data)
-    made = TensorType(ctx.result_type().shape, "int32")
-    turned = ctx.emit("transpose", made, x=rows, perm=[1, 0])
+    shape = ctx.result_type().shape
+    rows = _places(ctx, data, shape[1])
+    turned = ctx.emit("transpose", TensorType(shape, "int32"), x=rows, perm=[1, 0])
     return held_in(ctx, turned, ctx.result_type().dtype)
 
 

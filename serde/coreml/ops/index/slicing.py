@@ -348,7 +348,8 @@ def export_strided_set(
 ) -> Value:
     type_ = ctx.type(data)
     bounds = [ctx.constant(bound).tolist() for bound in (begin, end, strides)]
-    region = Region.of(type_.shape, cuts_of(type_.rank, *bounds, "end", None))
+    begins, ends, steps = bounds
+    region = Region.of(type_.shape, cuts_of(type_.rank, begins, ends, steps, "end", None))
     work = work_dtype(ctx, type_.dtype, MOVED)
     tensors = {"x": held_in(ctx, data, work), "update": held_in(ctx, v, work)}
     found = ctx.emit("slice_update", TensorType(type_.shape, work), **tensors, **region.inputs)
@@ -363,7 +364,8 @@ def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Exp
     bounds = [each.data.tolist() for each in (begin, end, strides) if isinstance(each, Constant)]
     if shape is None or len(bounds) < 3:
         raise Unsupported("a region that is not fixed")
-    cuts = cuts_of(len(shape), *bounds, "end", None)
+    begins, ends, steps = bounds
+    cuts = cuts_of(len(shape), begins, ends, steps, "end", None)
     ranges = tuple(slice(*cuts.get(axis, (None, None, None))) for axis in range(len(shape)))
     places = flat_places(shape, ranges)
     flat = relay.reshape(relay.broadcast_to(v, places.shape), [-1])

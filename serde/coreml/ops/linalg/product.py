@@ -93,8 +93,7 @@ def import_matmul(
     if ranks == (3, 3):
         return relay.nn.batch_matmul(x, y, transpose_a=transpose_x, transpose_b=transpose_y)
     if ranks[1] == 2 and ranks[0] == 2:
-        turned = {"transpose_a": transpose_x, "transpose_b": transpose_y}
-        return call("nn.matmul", x, y, units=None, **turned)
+        return call("nn.matmul", x, y, units=None, transpose_a=transpose_x, transpose_b=transpose_y)
     left = _turned(x, ranks[0]) if transpose_x and ranks[0] > 1 else x
     right = _turned(y, ranks[1]) if transpose_y and ranks[1] > 1 else y
     return call("serde.matmul", left, right)
@@ -234,11 +233,12 @@ def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
         first = next(a for a, letter in enumerate(term) if letter in term[a + 1 :])
         second = term.index(term[first], first + 1)
         shape = _shape(x)
-        if not isinstance(shape[first], int):
+        length = shape[first]
+        if not isinstance(length, int):
             raise Unsupported("a diagonal whose length is not fixed")
         kept = [a for a in range(len(term)) if a not in (first, second)]
         moved = relay.transpose(x, axes=[first, second, *kept])
-        places = np.stack([np.arange(shape[first])] * 2).astype(np.int32)
+        places = np.stack([np.arange(length)] * 2).astype(np.int32)
         x = call("gather_nd", moved, relay.const(places), batch_dims=0)
         term = term[first] + "".join(term[a] for a in kept)
     return x, term

@@ -46,8 +46,9 @@ def _places(indices: Expr, indptr: Expr) -> Array:
     return places
 
 
-def _matrix(data: Expr, indices: Expr, indptr: Expr, columns: int) -> Expr:
-    """Return a sparse matrix as a dense one."""
+def _matrix(matrix: tuple[Expr, ...], columns: int) -> Expr:
+    """Return a sparse matrix, its elements and their places, as a dense one."""
+    data, indices, indptr = matrix
     places = _places(indices, indptr)
     count, *block = _lengths(data)
     height, width = block or (1, 1)
@@ -65,14 +66,14 @@ def _matrix(data: Expr, indices: Expr, indptr: Expr, columns: int) -> Expr:
 
 @OPS.expands("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def expand_sparse_dense(x: Expr, *matrix: Expr, sparse_lhs: bool) -> Expr:
-    dense = _matrix(*matrix, columns=_lengths(x)[1])
+    dense = _matrix(matrix, _lengths(x)[1])
     left, right = (dense, x) if sparse_lhs else (x, dense)
     return call("nn.matmul", left, right, units=None, transpose_b=True)
 
 
 @OPS.expands("nn.sparse_add")
 def expand_sparse_add(x: Expr, *matrix: Expr) -> Expr:
-    return relay.add(x, _matrix(*matrix, columns=_lengths(x)[1]))
+    return relay.add(x, _matrix(matrix, _lengths(x)[1]))
 
 
 @OPS.expands("nn.sparse_transpose")
@@ -93,7 +94,7 @@ def expand_sparse_conv2d(
 ) -> Expr:
     size = 3 if tuple(kernel_size) == (3, 3) else 1
     channels = _lengths(x)[layout.index("C")]
-    dense = _matrix(*matrix, columns=channels * size * size)
+    dense = _matrix(matrix, channels * size * size)
     window = "OIHW" if layout == "NCHW" else "OHWI"
     named = {"O": -1, "I": channels, "H": size, "W": size}
     weight = relay.reshape(dense, [named[letter] for letter in window])

@@ -9,7 +9,7 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.domains import TRUTH, held_in, work_dtype
-from serde.coreml.ops.shape.reshape import expanded, reshaped
+from serde.coreml.ops.shape.reshape import expanded
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.dims import Dim
@@ -130,8 +130,3 @@ def expand_fifo_buffer(data: Expr, buffer: Expr, *, axis: int) -> Expr:
     if not isinstance(length, int):
         raise Unsupported("a buffer whose length is not fixed")
     return relay.strided_slice(joined, [-length], [2**31 - 1], axes=[axis])
-
-
-def joined_shape(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
-    """Return `x` with leading axes of length 1 up to the rank of `dims`."""
-    return reshaped(ctx, x, [1] * (len(dims) - ctx.type(x).rank) + list(ctx.type(x).shape))

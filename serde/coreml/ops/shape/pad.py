@@ -138,10 +138,21 @@ def export_dyn_pad(
     rank = ctx.type(data).rank
     if pad_mode != "constant" and rank > 2:
         raise Unsupported(f"padding of mode {pad_mode!r} whose widths are computed")
-    value = ctx.const(ctx.constant(pad_val), ctx.type(data).dtype)
+    dtype = ctx.type(data).dtype
     widths = reshaped(ctx, held_in(ctx, pad_width, "int32"), [2 * rank])
-    tensors = {"x": data, "constant_val": value}
-    return emit_in(ctx, FLOATS, "pad", tensors, pad=widths, mode=names[pad_mode])
+    known = ctx.const(0 if pad_val.data is None else pad_val.data, dtype)
+    tensors = {"x": data, "constant_val": known}
+    found = emit_in(ctx, FLOATS, "pad", tensors, pad=widths, mode=names[pad_mode])
+    if pad_val.data is not None or pad_mode != "constant":
+        return found
+    ones = ctx.emit("fill", ctx.type(data), shape=_own(ctx, data), value=ctx.const(1, dtype))
+    marks = ctx.emit("pad", x=ones, pad=widths, mode="constant", constant_val=ctx.const(0, dtype))
+    inside = ctx.cast(marks, "bool")
+    return ctx.emit("select", cond=inside, a=found, b=held_in(ctx, pad_val, dtype))
+
+
+def _own(ctx: Out, x: Value) -> Value:
+    return ctx.emit("shape", TensorType((ctx.type(x).rank,), "int32"), x=x)
 
 
 @OPS.expands("nn.dilate")

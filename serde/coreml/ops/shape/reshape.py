@@ -21,8 +21,6 @@ from serde.relay.registry import OpDef, call
 from serde.relay.shapes import normalize_axes
 from serde.relay.types import TensorType
 
-Codes = list[int] | list[Dim]
-
 
 def emit_moved(ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue) -> Value:
     """Append an operation that only moves the elements of `x`."""
@@ -40,6 +38,9 @@ def reshaped(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
     lengths = tuple(dim for dim in dims if isinstance(dim, int))
     if x.data is not None and len(lengths) == len(dims):
         return ctx.const(x.data.reshape(lengths))
+    if x.weight is not None and len(lengths) == len(dims):
+        weight = x.weight.reshaped(lengths)
+        return Value(x.name, TensorType(lengths, ctx.type(x).dtype), None, weight)
     if 0 in lengths or 0 in shape:
         raise Unsupported("a reshape of a tensor without elements")
     if not dims:
@@ -303,3 +304,42 @@ def export_dyn_reshape(ctx: Out, data: Value, newshape: Value, *, allowzero: boo
             places,
         )
     return emit_moved(ctx, "reshape", data, ctx.result_type().shape, shape=newshape)
+
+
+def _known_rank(x: Expr) -> int:
+    if not isinstance(x.checked_type, TensorType):
+        raise Unsupported(f"expected a tensor, found {x.checked_type!r}")
+    return x.checked_type.rank
+
+
+@OPS.expands("dyn.expand_dims")
+def expand_dyn_expand_dims(data: Expr, axis: Expr, *, num_newaxis: int) -> Expr:
+    """Each place of the result looks up which length it has."""
+    rank = _known_rank(data) + num_newaxis
+    start = relay.reshape(relay.cast(axis, "int32"), [1])
+    start = relay.floor_mod(start, relay.const(_known_rank(data) + 1, "int32"))
+    places = relay.const(np.arange(rank), "int32")
+    before = relay.less(places, start)
+    old = relay.where(before, places, relay.subtract(places, relay.const(num_newaxis, "int32")))
+    lengths = relay.take(relay.shape_of(data), old, axis=0, mode="clip")
+    end = relay.add(start, relay.const(num_newaxis, "int32"))
+    is_new = relay.logical_and(relay.greater_equal(places, start), relay.less(places, end))
+    shape = relay.where(is_new, relay.const(np.ones(rank), "int32"), lengths)
+    return call("dyn.reshape", data, shape, allowzero=True)
+
+
+@OPS.expands("dyn.squeeze")
+def expand_dyn_squeeze(data: Expr, axes: Expr) -> Expr:
+    """The axes that stay come first in a stable order of those that go."""
+    rank, type_ = _known_rank(data), axes.checked_type
+    count = type_.shape[0] if isinstance(type_, TensorType) and type_.rank else 1
+    if not isinstance(count, int):
+        raise Unsupported("a number of axes that is not fixed")
+    named = relay.reshape(relay.cast(axes, "int32"), [count, 1])
+    named = relay.floor_mod(named, relay.const(rank, "int32"))
+    places = relay.const(np.arange(rank), "int32")
+    gone = relay.max(relay.cast(relay.equal(named, places), "int32"), axis=[0])
+    keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), places)
+    order = relay.strided_slice(relay.argsort(keys, axis=0, dtype="int32"), [0], [rank - count])
+    shape = relay.take(relay.shape_of(data), order, axis=0, mode="fast")
+    return call("dyn.reshape", data, shape, allowzero=True)
