@@ -81,13 +81,20 @@ def as_symbol(
     if isinstance(net_or_symbol, mx.sym.Symbol):
         return net_or_symbol, {}
     outputs = net_or_symbol(*[mx.sym.var(name) for name in input_shapes])
-    symbol = mx.sym.Group(list(outputs)) if isinstance(outputs, (list, tuple)) else outputs
+    symbol = mx.sym.Group(flatten(outputs)) if isinstance(outputs, (list, tuple)) else outputs
     constants = {
         name: parameter.value.asnumpy()
         for name, parameter in net_or_symbol.collect_params().items()
         if isinstance(parameter, mx.gluon.Constant)
     }
     return symbol, constants
+
+
+def flatten(outputs: Any) -> list[Any]:
+    """The symbols of nested lists; what recurrent blocks return has states inside."""
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [symbol for part in outputs for symbol in flatten(part)]
 
 
 def first_consumers(nodes: list[dict[str, Any]]) -> dict[str, tuple[dict[str, Any], int]]:

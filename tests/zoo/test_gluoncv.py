@@ -1,0 +1,103 @@
+"""Nets of gluoncv and gluonnlp in ONNX Runtime against MXNet.
+
+``pytest -s`` shows the figures; ``benchmarks/zoo.py`` prints them as a table, at more
+operator sets and with the share of detections that are found again.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.accuracy import measure
+from support.oracle import PlainMxnet, run_mxnet
+from support.runtime import newest_runtime_opset, run_onnx
+from support.zoo import (
+    LEAST_FOUND,
+    NAMES,
+    around_selections,
+    found_again,
+    selections,
+    text_fault,
+    zoo_net,
+)
+
+import serde
+from serde.compat import import_mxnet
+
+pytest.importorskip("gluonnlp", reason="gluonnlp has no build for this Python")
+
+SMALL = (
+    "cifar_resnet20_v1",
+    "cifar_resnet20_v2",
+    "mobilenet0.25",
+    "mobilenetv2_0.25",
+    "mobilenetv3_small",
+    "shufflenet_v1",
+    "shufflenet_v2",
+    "resnest14",
+    "se_resnet18_v1",
+    "resnet50_v1d_0.11",
+    "googlenet",
+    "squeezenet1.1",
+    "hrnet_w18_small_v1_s",
+    "ssd_300_mobilenet0.25_custom",
+    "yolo3_mobilenet0.25_custom",
+    "center_net_mobilenetv3_small_duc_voc",
+    "mask_rcnn_resnet18_v1b_coco",
+    "fastscnn_citys",
+    "mobile_pose_mobilenetv3_small",
+    "monodepth2_resnet18_posenet_kitti_mono_640x192",
+    "i3d_inceptionv1_kinetics400",
+    "siamrpn_alexnet_v2_otb15",
+    "bert_small",
+    "transformer_small",
+    "standard_lstm_lm_200",
+)
+"""Fast nets of different families."""
+
+
+@pytest.fixture(scope="module")
+def mx() -> types.ModuleType:
+    return import_mxnet()
+
+
+@pytest.fixture(scope="module")
+def plain_mxnet() -> Iterator[PlainMxnet]:
+    oracle = PlainMxnet()
+    yield oracle
+    oracle.close()
+
+
+def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) -> None:
+    net = zoo_net(name)
+    selects = bool(selections(net.symbol))
+    compared = around_selections(mx, net) if selects else net
+    (figures,) = measure(mx, oracle, compared, [newest_runtime_opset()], directory)
+    print(f"\n{name}: {figures}")
+    assert figures.error <= figures.bound
+    assert figures.change > 0.1
+    assert figures.nodes <= figures.layers
+    image = net.inputs(7)
+    paths = net.save(mx, directory / "whole")
+    assert not text_fault(paths, image)
+    if selects:
+        shapes = {name: values.shape for name, values in image.items()}
+        target = serde.export_model(*paths, path=directory / "whole.onnx", input_shapes=shapes)
+        expected = run_mxnet(net.symbol, {**net.args, **net.aux}, image)
+        assert found_again(expected, run_onnx(target, image)[1]) >= LEAST_FOUND
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_net(
+    mx: types.ModuleType, plain_mxnet: PlainMxnet, name: str, tmp_path: Path
+) -> None:
+    check(mx, plain_mxnet, name, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SMALL])
+def test_net(mx: types.ModuleType, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
+    check(mx, plain_mxnet, name, tmp_path)
