@@ -10,6 +10,7 @@ by the share of MXNet's detections that are found again.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -52,16 +53,23 @@ class FedNet(Net):
         return self.feed(seed)
 
 
+def package_of(name: str) -> str:
+    """The package that has a net's definition."""
+    return "gluonnlp" if name in gluonnlp_nets.RECIPES else "gluoncv"
+
+
 def zoo_net(name: str, seed: int = 1) -> FedNet:
     """A net of the zoo with calibrated parameters."""
     import_mxnet()  # before gluoncv and gluonnlp, whose own import of it fails
-    if name in gluonnlp_nets.RECIPES:
-        block, feed = gluonnlp_nets.RECIPES[name]()
-    else:
-        block = gluoncv_nets.build(name)
-        feed = _images_of(gluoncv_nets.RECIPES[name].shapes)
-    shapes = {name: values.shape for name, values in feed(seed).items()}
-    symbol, args, aux = calibrate(block, shapes, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the packages are of 2022 and use what is deprecated now
+        if package_of(name) == "gluonnlp":
+            block, feed = gluonnlp_nets.RECIPES[name]()
+        else:
+            block = gluoncv_nets.build(name)
+            feed = _images_of(gluoncv_nets.RECIPES[name].shapes)
+        shapes = {each: values.shape for each, values in feed(seed).items()}
+        symbol, args, aux = calibrate(block, shapes, seed=seed)
     for each, value in args.items():
         if each.endswith(("i2h_weight", "h2h_weight")):
             value *= _CALM / float(value.asnumpy().std() * value.shape[1] ** 0.5)

@@ -6,6 +6,7 @@ operator sets and with the share of detections that are found again.
 
 from __future__ import annotations
 
+import importlib.util
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from support.zoo import (
     NAMES,
     around_selections,
     found_again,
+    package_of,
     selections,
     text_fault,
     zoo_net,
@@ -26,8 +28,6 @@ from support.zoo import (
 
 import serde
 from serde.compat import import_mxnet
-
-pytest.importorskip("gluonnlp", reason="gluonnlp has no build for this Python")
 
 SMALL = (
     "cifar_resnet20_v1",
@@ -72,6 +72,8 @@ def plain_mxnet() -> Iterator[PlainMxnet]:
 
 
 def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) -> None:
+    if importlib.util.find_spec(package_of(name)) is None:
+        pytest.skip(f"{package_of(name)} is not installed")
     net = zoo_net(name)
     selects = bool(selections(net.symbol))
     compared = around_selections(mx, net) if selects else net
