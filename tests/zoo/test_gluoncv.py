@@ -46,7 +46,7 @@ SMALL = (
     "ssd_300_mobilenet0.25_custom",
     "yolo3_mobilenet0.25_custom",
     "center_net_mobilenetv3_small_duc_voc",
-    "mask_rcnn_resnet18_v1b_coco",
+    "resnet18_v1b_0.89",
     "fastscnn_citys",
     "mobile_pose_mobilenetv3_small",
     "monodepth2_resnet18_posenet_kitti_mono_640x192",
