@@ -14,14 +14,19 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
-from serde.mxnet.ops.index.selection import slice_bounds
+from serde.mxnet.ops.index.selection import Bounds, as_index, slice_bounds
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.types import TensorType
+
+FAR = 2**31 - 1
+"""More than an axis has places."""
 
 Mode = Literal["update", "add", "mul", "mean", "min", "max"]
 
@@ -210,3 +215,66 @@ def export_strided_set(
         return data
     block = ctx.spell(lambda x: relay.broadcast_to(x, region), v)
     return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)
+
+
+def _ranges(
+    ctx: Ctx, data: Expr, begin: Bounds, end: Bounds, step: Bounds
+) -> list[tuple[int, int, int]]:
+    """Return start, end and step along each leading axis, inside the axis."""
+    if len(end) != len(begin) or len(step) not in (0, len(begin)):
+        raise Unsupported("begin, end and step differ in length")
+    lengths = ctx.static_lengths(data, range(len(begin)))
+    bounds = zip(begin, end, step or [None] * len(begin), lengths, strict=True)
+    return [slice(*bound).indices(length) for *bound, length in bounds]
+
+
+@OPS.imports("_slice_assign")
+def import_slice_assign(
+    ctx: Ctx, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
+) -> Expr:
+    bounds = _ranges(ctx, lhs, begin, end, step)
+    if not all(len(range(*bound)) for bound in bounds):
+        return lhs
+    # A last place in front of the first element is not -1, which would be the last element.
+    stops = [-FAR if last < 0 else last for _, last, _ in bounds]
+    starts, steps = [bound[0] for bound in bounds], [bound[2] for bound in bounds]
+    return relay.strided_set(lhs, rhs, starts, stops, steps)
+
+
+@OPS.imports("_slice_assign_scalar")
+def import_slice_assign_scalar(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    scalar: float = 0.0,
+    begin: Bounds,
+    end: Bounds,
+    step: Bounds = (),
+) -> Expr:
+    """A mask over the axes that are cut, which broadcasts over the others."""
+    bounds = _ranges(ctx, data, begin, end, step)
+    lengths = ctx.static_lengths(data, range(len(bounds)))
+    mask = np.zeros((*lengths, *[1] * (ctx.type(data).rank - len(lengths))), np.bool_)
+    places = [np.arange(*bound) for bound in bounds]
+    mask[np.ix_(*places)] = True
+    return relay.where(relay.const(mask), scalar_like(ctx, data, scalar), data)
+
+
+@OPS.imports("scatter_nd")
+def import_scatter_nd(ctx: Ctx, data: Expr, indices: Expr, *, shape: tuple[int, ...]) -> Expr:
+    blank = relay.zeros(list(shape), ctx.type(data).dtype)
+    return relay.scatter_nd(blank, as_index(ctx, indices), data)
+
+
+@OPS.imports("_scatter_set_nd")
+def import_scatter_set_nd(
+    ctx: Ctx, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
+) -> Expr:
+    """MXNet writes into the first tensor, whose shape the attribute repeats."""
+    return relay.scatter_nd(lhs, as_index(ctx, indices), rhs)
+
+
+@OPS.imports("_contrib_index_copy")
+def import_index_copy(ctx: Ctx, old_tensor: Expr, index_vector: Expr, new_tensor: Expr) -> Expr:
+    rows = relay.expand_dims(as_index(ctx, index_vector), 0)
+    return relay.scatter_nd(old_tensor, rows, new_tensor)
