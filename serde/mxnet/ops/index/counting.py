@@ -7,6 +7,7 @@ import numpy as np
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.weights import numpy_dtype
@@ -51,7 +52,7 @@ def _counted(flat: Expr, bins: Expr) -> Expr:
 
 def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float) -> Expr:
     """A bin is computed in float64 and then corrected by one, as the rounded bounds say."""
-    wide = relay.cast(flat, "float64")
+    wide = converted(flat, "float64")
     first, last, span = (relay.const(v, "float64") for v in (low, high, high - low))
     inside = relay.logical_and(relay.greater_equal(wide, first), relay.less_equal(wide, last))
     scaled = relay.multiply(relay.subtract(wide, first), relay.const(count, "float64"))
@@ -80,7 +81,7 @@ def import_bincount(
     has_weights: bool = False,
 ) -> Expr:
     """The result is as long as the greatest element asks for; counts have the dtype of the data."""
-    places = relay.cast(data, "int64")
+    places = converted(data, "int64")
     least = relay.const(np.array([minlength - 1]))
     most = relay.max(relay.concatenate([places, least], 0), axis=(0,), keepdims=True)
     length = relay.add(most, relay.const(1, "int64"))

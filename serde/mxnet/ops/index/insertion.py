@@ -9,6 +9,7 @@ from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
+from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.joining import with_rank
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
@@ -44,10 +45,12 @@ def import_delete(
     int_ind: int | None = None,
     axis: int | None = None,
 ) -> Expr:
-    """Of indices that are computed, those outside the axis are no error: nothing is left out."""
+    """Of indices that are computed, negative ones and those behind the end leave nothing out."""
     data, along, length = _along(ctx, arr, axis)
     if obj is not None:
-        places = relay.expand_dims(wrapped(relay.cast(obj, "int64"), length), 0)
+        if ctx.type(obj).size == 0:
+            return data
+        places = relay.reshape(converted(obj, "int64"), (1, -1))
         steps = relay.const(np.arange(length)[:, None])
         hit = relay.any(relay.equal(steps, places), axis=(1,))
         return call("serde.compress", data, relay.logical_not(hit), axis=along)
@@ -63,7 +66,7 @@ def _insert(ctx: Ctx, data: Expr, values: Expr, axis: int, order: Expr, count: D
     """Return values and data, one behind the other along an axis, in another order."""
     wanted: list[Dim] = list(ctx.type(data).shape)
     wanted[axis] = count
-    new = relay.cast(values, ctx.type(data).dtype)
+    new = converted(values, ctx.type(data).dtype)
     spread = new if ctx.type(new).shape == tuple(wanted) else relay.broadcast_to(new, wanted)
     return relay.take(relay.concatenate([spread, data], axis), order, axis=axis, mode="fast")
 

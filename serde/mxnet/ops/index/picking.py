@@ -10,6 +10,7 @@ import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.selection import as_index
+from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.rearrangement import axes_last
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
@@ -41,12 +42,11 @@ def import_pick(
 
 @OPS.imports("batch_take")
 def import_batch_take(ctx: Ctx, a: Expr, indices: Expr) -> Expr:
-    """Rows are those of the last axis, whatever the shape of the indices."""
-    rows, places = a, indices
-    if ctx.type(a).rank != 2 or ctx.type(indices).rank != 1:
-        rows = relay.reshape(a, (-1, ctx.type(a).shape[-1]))
-        places = relay.reshape(indices, (-1,))
-    picked = relay.take(rows, places, axis=1, batch_dims=1, mode="clip")
+    """The indices may have any shape of as many elements as the matrix has rows."""
+    if ctx.type(a).rank != 2:
+        raise Unsupported(f"of {ctx.type(a)!r}, which is no matrix, MXNet reads past the end")
+    places = indices if ctx.type(indices).rank == 1 else relay.reshape(indices, (-1,))
+    picked = relay.take(a, places, axis=1, batch_dims=1, mode="clip")
     return picked if places is indices else relay.reshape_like(picked, indices)
 
 
@@ -55,6 +55,6 @@ def import_fill_element(ctx: Ctx, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
     """An index outside its row leaves the row as it is."""
     (length,) = ctx.static_lengths(lhs, [1])
     columns = relay.const(np.arange(length, dtype=np.int32))
-    places = relay.cast(rhs, "int32")
+    places = converted(rhs, "int32")
     marked = relay.equal(columns, relay.expand_dims(places, 1))
     return relay.where(marked, relay.expand_dims(mhs, 1), lhs)

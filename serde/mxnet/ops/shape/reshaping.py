@@ -140,6 +140,9 @@ def import_tile(ctx: Ctx, data: Expr, *, reps: tuple[int, ...]) -> Expr:
 
 @OPS.imports("repeat")
 def import_repeat(ctx: Ctx, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+    """What is repeated no times is an empty vector, of whatever rank it was."""
+    if repeats == 0:
+        return relay.zeros([0], ctx.type(data).dtype)
     if axis is None:
         return relay.repeat(relay.reshape(data, (-1,)), repeats, 0)
     return relay.repeat(data, repeats, axis)
