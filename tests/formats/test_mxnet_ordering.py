@@ -36,10 +36,12 @@ def check(
     *,
     numpy: bool = False,
     shapes: Mapping[str, Sequence[int | str]] | None = None,
+    returns: bool = False,
 ) -> None:
     names = [f"x{index}" for index in range(len(arrays))]
     inputs = dict(zip(names, arrays, strict=True))
-    agree(operator_graph(op, names, attrs, outputs), inputs, numpy=numpy, shapes=shapes)
+    graph = operator_graph(op, names, attrs, outputs)
+    agree(graph, inputs, numpy=numpy, shapes=shapes, returns=returns)
 
 
 RETURNED = [("value", 1), ("indices", 1), ("mask", 1), ("both", 2)]
@@ -54,7 +56,7 @@ RETURNED = [("value", 1), ("indices", 1), ("mask", 1), ("both", 2)]
     ],
 )  # fmt: skip
 def test_topk(attrs: Attrs, kind: str, outputs: int) -> None:
-    check("topk", [TABLE], {**attrs, "ret_typ": kind}, outputs)
+    check("topk", [TABLE], {**attrs, "ret_typ": kind}, outputs, returns=True)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int64", "int8", "uint8"])
@@ -94,7 +96,7 @@ SORTED: list[tuple[np.ndarray, Attrs]] = [
 @pytest.mark.parametrize("op", ["sort", "argsort"])
 @pytest.mark.parametrize(("data", "attrs"), SORTED)
 def test_sort(op: str, data: np.ndarray, attrs: Attrs) -> None:
-    check(op, [data], attrs)
+    check(op, [data], attrs, returns=True)
 
 
 @pytest.mark.parametrize("op", ["_npi_sort", "_npi_argsort"])
@@ -125,8 +127,9 @@ SCALAR, EMPTY = array(3), f32(0, 3)
 
 UNDER_NUMPY: list[tuple[str, list[np.ndarray], Attrs]] = [
     *((op, [data], attrs) for data in (SCALAR, EMPTY, f32(2, 3)) for op, attrs in (
-        ("_np_repeat", {"repeats": 2}), ("_npi_tile", {"reps": "(2,)"}), ("_npi_tile", {"reps": "()"}),
-        ("_npi_tile", {"reps": "(0,2)"}), ("_npi_clip", {"a_min": 1, "a_max": 2}),
+        ("_np_repeat", {"repeats": 2}), ("_npi_tile", {"reps": "(2,)"}),
+        ("_npi_tile", {"reps": "()"}), ("_npi_tile", {"reps": "(0,2)"}),
+        ("_npi_clip", {"a_min": 1, "a_max": 2}),
         ("_npi_expand_dims", {"axis": 0}), ("_npi_expand_dims", {"axis": -1}),
         ("_npx_one_hot", {"depth": 3}), ("_npx_one_hot", {"depth": 0}), ("_npx_shape_array", {}),
     )),
@@ -148,7 +151,6 @@ UNDER_NUMPY: list[tuple[str, list[np.ndarray], Attrs]] = [
     ("_npi_swapaxes", [f32(2, 3)], {"dim1": -1, "dim2": 0}),
     ("_npi_swapaxes", [f32(2, 3)], {"dim1": 0, "dim2": 0}),
     ("_npi_slice", [f32(0, 4)], {"begin": "(0,1)", "end": "(None,3)"}),
-    ("_npx_slice", [f32(3, 4)], {"begin": "(2,)", "end": "(1,)"}),
     ("_npx_slice", [f32(3, 4)], {"begin": "(None,3)", "end": "(None,-5)", "step": "(None,-1)"}),
     ("_npx_reshape_like", [f32(2, 3), f32(6)], {}),
     ("_npx_reshape_like", [f32(0, 3), f32(0, 5)], {}),

@@ -62,8 +62,6 @@ def invoke(
     with mx.util.np_shape(numpy):
         arrays = [mx.nd.array(each, dtype=each.dtype) for each in inputs]
         target = arrays[0] if in_place else None
-        result = _imperative_invoke(
-            handle.value, arrays, list(attrs), texts, target, False, False
-        )
+        result = _imperative_invoke(handle.value, arrays, list(attrs), texts, target, False, False)
         found = result if isinstance(result, (list, tuple)) else [result]
         return [each.asnumpy() for each in found]

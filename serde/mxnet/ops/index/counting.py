@@ -40,14 +40,10 @@ def _counted(flat: Expr, bins: Expr) -> Expr:
     lows = relay.strided_slice(bins, [0], [-1], [1])
     last = relay.strided_slice(bins, [-1], [2**31 - 1], [1])
     column = relay.expand_dims(flat, 1)
-    above = relay.logical_and(
-        relay.greater_equal(column, lows), relay.less_equal(column, last)
-    )
+    above = relay.logical_and(relay.greater_equal(column, lows), relay.less_equal(column, last))
     number = relay.sum(relay.cast(above, "int64"), axis=(0,))
     following = relay.strided_slice(number, [1], [2**31 - 1], [1])
-    return relay.subtract(
-        number, relay.nn.pad(following, [(0, 1)], relay.const(0, "int64"))
-    )
+    return relay.subtract(number, relay.nn.pad(following, [(0, 1)], relay.const(0, "int64")))
 
 
 def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float) -> Expr:

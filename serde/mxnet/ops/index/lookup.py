@@ -66,9 +66,7 @@ def import_unravel_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Exp
 
 
 @OPS.imports("_contrib_index_array")
-def import_index_array(
-    ctx: Ctx, data: Expr, *, axes: tuple[int, ...] | int | None = None
-) -> Expr:
+def import_index_array(ctx: Ctx, data: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
     """Ones are summed up along each axis, so that lengths may be open."""
     shape = ctx.type(data).shape
     named = (axes,) if isinstance(axes, int) else axes

@@ -77,9 +77,7 @@ def _flat_if(data: Expr, axis: int | None) -> tuple[Expr, int]:
 
 
 @OPS.imports("sort")
-def import_sort(
-    ctx: Ctx, data: Expr, *, axis: int | None = -1, is_ascend: bool = True
-) -> Expr:
+def import_sort(ctx: Ctx, data: Expr, *, axis: int | None = -1, is_ascend: bool = True) -> Expr:
     given, along = _flat_if(data, axis)
     return relay.sort(given, along, is_ascend)
 

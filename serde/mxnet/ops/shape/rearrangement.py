@@ -145,7 +145,9 @@ def import_roll(
         flat = call("serde.roll", relay.reshape(data, (-1,)), shift=steps, axes=(0,))
         return flat if ctx.type(data).rank == 1 else relay.reshape_like(flat, data)
     axes = (axis,) if isinstance(axis, int) else axis
-    return call("serde.roll", data, shift=steps * len(axes) if len(steps) == 1 else steps, axes=axes)
+    return call(
+        "serde.roll", data, shift=steps * len(axes) if len(steps) == 1 else steps, axes=axes
+    )
 
 
 @OPS.imports("_npi_flip")
@@ -156,9 +158,7 @@ def import_flip(ctx: Ctx, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
 
 
 @OPS.imports("_npi_rot90")
-def import_rot90(
-    ctx: Ctx, data: Expr, *, k: int = 1, axes: tuple[int, ...] | None = None
-) -> Expr:
+def import_rot90(ctx: Ctx, data: Expr, *, k: int = 1, axes: tuple[int, ...] | None = None) -> Expr:
     if axes is None or len(axes) != 2:
         raise Unsupported(f"expected two axes to turn, found {axes}")
     rank = ctx.type(data).rank
@@ -176,9 +176,7 @@ def import_rot90(
 
 
 @OPS.imports("_npi_broadcast_to")
-def import_np_broadcast_to(
-    ctx: Ctx, array: Expr, *, shape: tuple[int, ...] | int = ()
-) -> Expr:
+def import_np_broadcast_to(ctx: Ctx, array: Expr, *, shape: tuple[int, ...] | int = ()) -> Expr:
     """-2 keeps the length there is, counted from the last axis."""
     wanted = (shape,) if isinstance(shape, int) else shape
     own = ctx.type(array).shape
