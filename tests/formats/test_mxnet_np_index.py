@@ -428,6 +428,52 @@ def test_weighted_bincount(least: int, dtype: str) -> None:
     check("_npi_bincount", arrays, {"minlength": least, "has_weights": True})
 
 
+OPEN: list[tuple[str, list[np.ndarray], dict[str, tuple[int | str, ...]], Attrs]] = [
+    ("_npi_insert_scalar", [f32(2, 4), 10 * f32(2)], {"x0": ("N", 4), "x1": ("N",)},
+     {"int_ind": 1, "axis": 1}),
+    ("_npi_insert_slice", [f32(2, 4), array(9)], {"x0": ("N", 4)},
+     {"start": 1, "stop": 3, "step": 1, "axis": 1}),
+    ("_npi_insert_tensor", [f32(2, 4), array(9), array([3, 1], "int64")], {"x0": ("N", 4)},
+     {"axis": 1}),
+    ("_npi_delete", [f32(2, 4)], {"x0": ("N", 4)}, {"int_ind": 1, "axis": 1}),
+    ("_npi_delete", [f32(2, 4), array([3, 1], "int64")], {"x0": ("N", 4), "x1": ("K",)},
+     {"axis": 1}),
+    ("_npi_boolean_mask_assign_scalar", [f32(3, 2), array([0, 1, 1], "bool")],
+     {"x0": ("N", "C"), "x1": ("N",)}, {"value": 2.5}),
+    ("_npi_boolean_mask_assign_tensor", [f32(3, 2), ROWS, array([7, 8])],
+     {"x0": ("N", 2), "x1": ("N",)}, {}),
+    ("_npi_boolean_mask_assign_tensor", [f32(3, 2), WHOLE, array([7, 8, 9, 10])],
+     {"x0": ("N", 2), "x1": ("N", 2)}, {}),
+    ("_npx_nonzero", [array([[0, 1], [2, 0]])], {"x0": ("N", "C")}, {}),
+    ("_npi_unique", [array([3, 1, 3])], {"x0": ("N",)}, {}),
+    ("_npi_bincount", [array([3, 1, 3], "int32")], {"x0": ("N",)}, {"minlength": 5}),
+    ("_histogram", [f32(2, 3)], {"x0": ("N", "T")}, {"bin_cnt": 2, "range": "(0,4)"}),
+    ("batch_take", [f32(3, 4), array([0, 3, 1], "int32")], {"x0": ("N", "C"), "x1": ("N",)}, {}),
+    ("fill_element_0index", [f32(3, 4), array([1, 2, 3]), array([0, 3, 1])],
+     {"x0": ("N", 4), "x1": ("N",), "x2": ("N",)}, {}),
+    ("_contrib_index_copy", [f32(3, 2), array([2, 0], "int32"), -1 - f32(2, 2)],
+     {"x0": ("N", 2), "x1": ("K",), "x2": ("K", 2)}, {}),
+    ("scatter_nd", [array([1, 2]), array([[0, 2], [1, 3]])], {"x0": ("K",), "x1": (2, "K")},
+     {"shape": "(3,4)"}),
+    ("_ravel_multi_index", [array([[0, 2], [1, 3]])], {"x0": (2, "K")}, {"shape": "(3,4)"}),
+    ("_unravel_index", [array([0, 7])], {"x0": ("K",)}, {"shape": "(3,4)"}),
+    ("_slice_assign", [f32(3, 4), -1 - f32(3, 2)], {"x0": ("N", 4), "x1": ("N", 2)},
+     {"begin": "(None,1)", "end": "(None,3)"}),
+    ("_slice_assign_scalar", [f32(3, 4)], {"x0": ("N", 4)},
+     {"begin": "(None,1)", "end": "(None,3)", "scalar": 2.0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "arrays", "shapes", "attrs"), OPEN)
+def test_open_lengths(
+    op: str,
+    arrays: list[np.ndarray],
+    shapes: dict[str, tuple[int | str, ...]],
+    attrs: Attrs,
+) -> None:
+    check(op, arrays, attrs, 2 if op == "_histogram" else 1, shapes=shapes)
+
+
 REFUSED: list[tuple[str, list[tuple[int, ...]], Attrs, str]] = [
     ("pick", [(3, 4), (1,)], {"axis": None}, "axis=None"),
     ("batch_take", [(2, 3, 4), (2, 3)], {}, "no matrix"),

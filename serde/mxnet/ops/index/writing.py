@@ -217,28 +217,34 @@ def export_strided_set(
     return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)
 
 
-def _ranges(
-    ctx: Ctx, data: Expr, begin: Bounds, end: Bounds, step: Bounds
-) -> list[tuple[int, int, int]]:
-    """Return start, end and step along each leading axis, inside the axis."""
+def _ranges(ctx: Ctx, data: Expr, begin: Bounds, end: Bounds, step: Bounds) -> list[range | None]:
+    """Return the places along each leading axis, None for all of an axis."""
     if len(end) != len(begin) or len(step) not in (0, len(begin)):
         raise Unsupported("begin, end and step differ in length")
-    lengths = ctx.static_lengths(data, range(len(begin)))
-    bounds = zip(begin, end, step or [None] * len(begin), lengths, strict=True)
-    return [slice(*bound).indices(length) for *bound, length in bounds]
+    found: list[range | None] = []
+    for axis, bounds in enumerate(zip(begin, end, step or [None] * len(begin), strict=True)):
+        if bounds[:2] == (None, None) and bounds[2] in (None, 1):
+            found.append(None)
+            continue
+        (length,) = ctx.static_lengths(data, [axis])
+        found.append(range(*slice(*bounds).indices(length)))
+    return found
 
 
 @OPS.imports("_slice_assign")
 def import_slice_assign(
     ctx: Ctx, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
 ) -> Expr:
-    bounds = _ranges(ctx, lhs, begin, end, step)
-    if not all(len(range(*bound)) for bound in bounds):
+    places = _ranges(ctx, lhs, begin, end, step)
+    if any(each is not None and not each for each in places):
         return lhs
-    # A last place in front of the first element is not -1, which would be the last element.
-    stops = [-FAR if last < 0 else last for _, last, _ in bounds]
-    starts, steps = [bound[0] for bound in bounds], [bound[2] for bound in bounds]
-    return relay.strided_set(lhs, rhs, starts, stops, steps)
+    whole = range(FAR)
+    cuts = [whole if each is None else each for each in places]
+    # An end in front of the first element is not -1, which would be the last element.
+    stops = [-FAR if each.stop < 0 else each.stop for each in cuts]
+    return relay.strided_set(
+        lhs, rhs, [each.start for each in cuts], stops, [each.step for each in cuts]
+    )
 
 
 @OPS.imports("_slice_assign_scalar")
@@ -252,11 +258,13 @@ def import_slice_assign_scalar(
     step: Bounds = (),
 ) -> Expr:
     """A mask over the axes that are cut, which broadcasts over the others."""
-    bounds = _ranges(ctx, data, begin, end, step)
-    lengths = ctx.static_lengths(data, range(len(bounds)))
-    mask = np.zeros((*lengths, *[1] * (ctx.type(data).rank - len(lengths))), np.bool_)
-    places = [np.arange(*bound) for bound in bounds]
-    mask[np.ix_(*places)] = True
+    places = _ranges(ctx, data, begin, end, step)
+    shape = [1] * ctx.type(data).rank
+    for axis, each in enumerate(places):
+        if each is not None:
+            (shape[axis],) = ctx.static_lengths(data, [axis])
+    mask = np.zeros(shape, np.bool_)
+    mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
     return relay.where(relay.const(mask), scalar_like(ctx, data, scalar), data)
 
 
