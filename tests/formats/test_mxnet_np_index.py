@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from support.mxnet_check import agree
-from support.mxnet_invoke import invoke, operator_graph
+from support.mxnet_invoke import agree_on, operator_graph
 
 import serde
 from serde.errors import UnsupportedModelError
@@ -17,7 +16,7 @@ Attrs = dict[str, Any]
 
 IN_PLACE = ("_npi_boolean_mask_assign_scalar", "_npi_boolean_mask_assign_tensor", "_scatter_set_nd")
 AT_ONCE = (
-    *IN_PLACE, "fill_element_0index", "_npx_nonzero", "_npi_nonzero", "_npi_unique",
+    "fill_element_0index", "_npx_nonzero", "_npi_nonzero", "_npi_unique",
     "_npi_boolean_mask", "_contrib_boolean_mask", "_npi_delete", "_npi_insert_scalar",
     "_npi_insert_slice", "_npi_insert_tensor", "_npi_bincount",
 )  # fmt: skip
@@ -34,25 +33,14 @@ def array(values: Any, dtype: str = "float32") -> np.ndarray:
 def check(
     op: str,
     arrays: Sequence[np.ndarray],
-    attrs: Mapping[str, Any],
+    attrs: Attrs,
     outputs: int = 1,
     *,
     numpy: bool = True,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
-    returns: bool = False,
+    **options: Any,
 ) -> None:
-    names = [f"x{index}" for index in range(len(arrays))]
-    expected = None
-    if op in AT_ONCE:
-        expected = invoke(op, arrays, attrs, numpy=numpy, in_place=op in IN_PLACE)
-    agree(
-        operator_graph(op, names, attrs, outputs),
-        dict(zip(names, arrays, strict=True)),
-        numpy=numpy,
-        expected=expected,
-        shapes=shapes,
-        returns=returns and expected is None,
-    )
+    alone, writes = op in AT_ONCE, op in IN_PLACE
+    agree_on(op, arrays, attrs, outputs, numpy=numpy, at_once=alone, in_place=writes, **options)
 
 
 INDEX_DTYPES = ("float32", "int32", "int64", "uint8")

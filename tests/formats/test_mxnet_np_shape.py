@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from support.mxnet_check import agree
-from support.mxnet_invoke import invoke, operator_graph
+from support.mxnet_invoke import agree_on, operator_graph
 
 import serde
 from serde.errors import UnsupportedModelError
 
+Attrs = dict[str, Any]
 Shape = tuple[int, ...]
 
 AT_ONCE = frozenset({"_npi_hstack", "_npi_dstack", "_npi_column_stack"})
@@ -30,24 +30,15 @@ def squares(shape: Shape) -> np.ndarray:
 def check(
     op: str,
     arrays: Sequence[np.ndarray],
-    attrs: Mapping[str, Any],
+    attrs: Attrs,
     outputs: int = 1,
     *,
     numpy: bool = True,
     at_once: bool = False,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
-    returns: bool = False,
+    **options: Any,
 ) -> None:
-    names = [f"x{index}" for index in range(len(arrays))]
-    expected = invoke(op, arrays, attrs, numpy=numpy) if at_once or op in AT_ONCE else None
-    agree(
-        operator_graph(op, names, attrs, outputs),
-        dict(zip(names, arrays, strict=True)),
-        numpy=numpy,
-        expected=expected,
-        shapes=shapes,
-        returns=returns and expected is None,
-    )
+    alone = at_once or op in AT_ONCE
+    agree_on(op, arrays, attrs, outputs, numpy=numpy, at_once=alone, **options)
 
 
 RESHAPES: list[tuple[Shape, str, bool]] = [
@@ -93,7 +84,7 @@ def test_np_reshape(shape: Shape, new: str, order: str) -> None:
     check("_np_reshape", [numbers(shape)], {"newshape": new, "order": order})
 
 
-ARRANGED: list[tuple[str, Shape, dict[str, Any]]] = [
+ARRANGED: list[tuple[str, Shape, Attrs]] = [
     ("_np_moveaxis", (2, 3, 4), {"source": "(0,-1)", "destination": "(-1,0)"}),
     ("_np_moveaxis", (2, 3, 4), {"source": "(1,)", "destination": "(2,)"}),
     ("_np_moveaxis", (2, 3, 4, 5), {"source": "(3,0,1)", "destination": "(0,2,1)"}),
@@ -155,7 +146,7 @@ ARRANGED: list[tuple[str, Shape, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("op", "shape", "attrs"), ARRANGED)
-def test_arranged(op: str, shape: Shape, attrs: dict[str, Any]) -> None:
+def test_arranged(op: str, shape: Shape, attrs: Attrs) -> None:
     check(op, [numbers(shape)], attrs, returns=True)
 
 
@@ -170,11 +161,11 @@ def test_arranged(op: str, shape: Shape, attrs: dict[str, Any]) -> None:
           for mode in ("constant", "edge", "reflect", "symmetric", "maximum", "minimum")),
     ],
 )  # fmt: skip
-def test_dtypes(op: str, attrs: dict[str, Any], dtype: str) -> None:
+def test_dtypes(op: str, attrs: Attrs, dtype: str) -> None:
     check(op, [numbers((3, 3), dtype)[::-1].copy()], attrs)
 
 
-LEGACY_DIAGONALS: list[tuple[Shape, dict[str, Any]]] = [
+LEGACY_DIAGONALS: list[tuple[Shape, Attrs]] = [
     ((3,), {}), ((3,), {"k": 2}), ((3,), {"k": -1}), ((2, 3), {"k": 1}), ((2, 3), {"k": -1}),
     ((2, 3, 4), {"k": 1}), ((2, 3, 4), {"k": -1, "axis1": -1, "axis2": 0}),
     ((2, 3, 4, 5), {"axis1": 2, "axis2": 1}),
@@ -182,11 +173,11 @@ LEGACY_DIAGONALS: list[tuple[Shape, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("shape", "attrs"), LEGACY_DIAGONALS)
-def test_legacy_diag(shape: Shape, attrs: dict[str, Any]) -> None:
+def test_legacy_diag(shape: Shape, attrs: Attrs) -> None:
     check("diag", [numbers(shape)], attrs, numpy=False)
 
 
-JOINED: list[tuple[str, list[Shape], dict[str, Any]]] = [
+JOINED: list[tuple[str, list[Shape], Attrs]] = [
     ("_np_atleast_1d", [(), (2,)], {}),
     ("_np_atleast_2d", [(), (3,), (2, 3)], {}),
     ("_np_atleast_3d", [(), (2,), (2, 3), (1, 2, 3)], {}),
@@ -215,14 +206,14 @@ JOINED: list[tuple[str, list[Shape], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("op", "shapes", "attrs"), JOINED)
-def test_joined(op: str, shapes: list[Shape], attrs: dict[str, Any]) -> None:
+def test_joined(op: str, shapes: list[Shape], attrs: Attrs) -> None:
     outputs = len(shapes) if "atleast" in op else 1
     arrays = [numbers(shape, sign=1 - 2 * place) for place, shape in enumerate(shapes)]
     at_once = "axis" in attrs and attrs["axis"] is None
     check(op, arrays, {"num_args": len(shapes), **attrs}, outputs, at_once=at_once, returns=True)
 
 
-SPLIT: list[tuple[str, Shape, dict[str, Any], int]] = [
+SPLIT: list[tuple[str, Shape, Attrs, int]] = [
     ("_npi_hsplit", (4,), {"indices": "(0,1)", "axis": 0}, 2),
     ("_npi_hsplit", (2, 4), {"indices": "(0,1,3)"}, 3),
     ("_npi_hsplit", (4, 4), {"indices": "()", "sections": 2, "axis": 0}, 2),
@@ -237,7 +228,7 @@ SPLIT: list[tuple[str, Shape, dict[str, Any], int]] = [
 
 
 @pytest.mark.parametrize(("op", "shape", "attrs", "outputs"), SPLIT)
-def test_split(op: str, shape: Shape, attrs: dict[str, Any], outputs: int) -> None:
+def test_split(op: str, shape: Shape, attrs: Attrs, outputs: int) -> None:
     check(op, [numbers(shape)], attrs, outputs, returns=True)
 
 
@@ -257,11 +248,11 @@ def test_pad(shape: Shape, width: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("attrs", [{"n": n} for n in (0, 1, 2, 5)] + [{"n": 2, "axis": 0}])
-def test_diff(attrs: dict[str, Any]) -> None:
+def test_diff(attrs: Attrs) -> None:
     check("_npi_diff", [squares((3, 4))], attrs)
 
 
-EDIFF: list[tuple[Shape, list[Shape], dict[str, Any]]] = [
+EDIFF: list[tuple[Shape, list[Shape], Attrs]] = [
     ((2, 2), [], {}),
     ((2, 2), [], {"to_begin_scalar": 7.5, "to_end_scalar": -1}),
     ((2, 2), [(3,)], {"to_begin_arr_given": True, "to_end_scalar": -1}),
@@ -275,7 +266,7 @@ EDIFF: list[tuple[Shape, list[Shape], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("shape", "ends", "attrs"), EDIFF)
-def test_ediff1d(shape: Shape, ends: list[Shape], attrs: dict[str, Any]) -> None:
+def test_ediff1d(shape: Shape, ends: list[Shape], attrs: Attrs) -> None:
     check(
         "_npi_ediff1d",
         [
@@ -286,7 +277,7 @@ def test_ediff1d(shape: Shape, ends: list[Shape], attrs: dict[str, Any]) -> None
     )
 
 
-OPEN: list[tuple[str, Shape, tuple[int | str, ...], dict[str, Any], int]] = [
+OPEN: list[tuple[str, Shape, tuple[int | str, ...], Attrs, int]] = [
     ("_npx_reshape", (2, 3, 4), ("N", 3, 4), {"newshape": "(-2,-1)"}, 1),
     ("_npx_reshape", (2, 3, 4), ("N", "T", 4), {"newshape": "(-5,-2)"}, 1),
     ("_npx_reshape", (2, 3, 4), ("N", "T", 4), {"newshape": "(-2,-2,-6,2,-1)"}, 1),
@@ -312,7 +303,7 @@ OPEN: list[tuple[str, Shape, tuple[int | str, ...], dict[str, Any], int]] = [
 
 @pytest.mark.parametrize(("op", "shape", "open_shape", "attrs", "outputs"), OPEN)
 def test_open_lengths(
-    op: str, shape: Shape, open_shape: tuple[int | str, ...], attrs: dict[str, Any], outputs: int
+    op: str, shape: Shape, open_shape: tuple[int | str, ...], attrs: Attrs, outputs: int
 ) -> None:
     check(op, [numbers(shape)], attrs, outputs, shapes={"x0": open_shape})
 
@@ -322,7 +313,7 @@ def test_joined_with_open_lengths() -> None:
     check("_npi_hstack", [numbers((2, 3)), numbers((2, 2))], {"num_args": 2}, shapes=shapes)
 
 
-REFUSED: list[tuple[str, Shape, dict[str, Any], str]] = [
+REFUSED: list[tuple[str, Shape, Attrs, str]] = [
     ("_npi_dsplit", (2, 2, 4), {"indices": "(0,2)"}, "axis 2"),
     ("_npi_rot90", (2, 3), {}, "two axes"),
     ("_npi_pad", (), {"pad_width": "()"}, "pad_width"),
@@ -337,6 +328,6 @@ REFUSED: list[tuple[str, Shape, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("op", "shape", "attrs", "reason"), REFUSED)
-def test_refused(op: str, shape: Shape, attrs: dict[str, Any], reason: str) -> None:
+def test_refused(op: str, shape: Shape, attrs: Attrs, reason: str) -> None:
     with pytest.raises(UnsupportedModelError, match=reason):
         serde.to_relay(operator_graph(op, ["x0"], attrs), input_shapes={"x0": shape})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from support.mxnet_check import agree
-from support.mxnet_invoke import operator_graph
+from support.mxnet_invoke import agree_on, operator_graph
 
 import serde
 from serde.errors import UnsupportedModelError
@@ -31,17 +30,13 @@ def array(values: Any, dtype: str = "float32") -> np.ndarray:
 def check(
     op: str,
     arrays: Sequence[np.ndarray],
-    attrs: Mapping[str, Any],
+    attrs: Attrs,
     outputs: int = 1,
     *,
     numpy: bool = False,
-    shapes: Mapping[str, Sequence[int | str]] | None = None,
-    returns: bool = False,
+    **options: Any,
 ) -> None:
-    names = [f"x{index}" for index in range(len(arrays))]
-    inputs = dict(zip(names, arrays, strict=True))
-    graph = operator_graph(op, names, attrs, outputs)
-    agree(graph, inputs, numpy=numpy, shapes=shapes, returns=returns)
+    agree_on(op, arrays, attrs, outputs, numpy=numpy, **options)
 
 
 RETURNED = [("value", 1), ("indices", 1), ("mask", 1), ("both", 2)]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from support.mxnet_check import agree
 
 from serde.compat import import_mxnet
 
@@ -65,3 +66,40 @@ def invoke(
         result = _imperative_invoke(handle.value, arrays, list(attrs), texts, target, False, False)
         found = result if isinstance(result, (list, tuple)) else [result]
         return [each.asnumpy() for each in found]
+
+
+def agree_on(
+    op: str,
+    arrays: Sequence[np.ndarray],
+    attrs: Mapping[str, Any],
+    outputs: int = 1,
+    *,
+    numpy: bool,
+    at_once: bool = False,
+    in_place: bool = False,
+    shapes: Mapping[str, Sequence[int | str]] | None = None,
+    returns: bool = False,
+) -> None:
+    """Compare an operator of the inputs ``x0``, ``x1``...; see :func:`support.mxnet_check.agree`.
+
+    Args:
+        op: Its name.
+        arrays: Its inputs.
+        attrs: Its attributes.
+        outputs: Number of its outputs.
+        numpy: Whether under NumPy's shapes.
+        at_once: Whether MXNet computes it at once only, not in a graph.
+        in_place: Whether it writes into its first input.
+        shapes: Shapes of inputs that are converted with lengths open, by name.
+        returns: Whether what MXNet runs in a graph is written back to it.
+    """
+    names = [f"x{index}" for index in range(len(arrays))]
+    alone = at_once or in_place
+    agree(
+        operator_graph(op, names, attrs, outputs),
+        dict(zip(names, arrays, strict=True)),
+        numpy=numpy,
+        expected=invoke(op, arrays, attrs, numpy=numpy, in_place=in_place) if alone else None,
+        shapes=shapes,
+        returns=returns and not alone,
+    )
