@@ -140,6 +140,9 @@ def import_tile(ctx: Ctx, data: Expr, *, reps: tuple[int, ...]) -> Expr:
 
 @OPS.imports("repeat")
 def import_repeat(ctx: Ctx, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+    """What is repeated no times is an empty vector, of whatever rank it was."""
+    if repeats == 0:
+        return relay.zeros([0], ctx.type(data).dtype)
     if axis is None:
         return relay.repeat(relay.reshape(data, (-1,)), repeats, 0)
     return relay.repeat(data, repeats, axis)
@@ -353,8 +356,10 @@ def export_split(
 
 @OPS.exports("broadcast_to")
 def export_broadcast_to(ctx: Out, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue) -> Value:
-    """A 0 keeps the length there is."""
+    """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
+    if ctx.result_type().size == 0:
+        return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
     have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
     data = ctx.reshape(data, have)
     lengths = [0 if dim == own else dim for dim, own in zip(wanted, have, strict=True)]
