@@ -102,8 +102,11 @@ def _lanczos(x: Expr) -> Expr:
 
 
 def _reflected(x: Expr) -> tuple[Expr, Expr, Expr, Expr]:
-    """Return whether `x` is reflected, log(gamma) of where it goes, its nearest whole, and
-    sin(pi * x) but for the sign that the nearest whole has."""
+    """Return the parts of Euler's reflection.
+
+    Whether `x` is reflected; the logarithm of the gamma function of where it goes then; the whole
+    number next to `x`; and sin(pi * x), but for the sign that it has where that number is odd.
+    """
     left = call("less", x, _wide(0.5))
     logarithm = _lanczos(call("where", left, call("subtract", _wide(1.0), x), x))
     whole = round_even_of(x)
@@ -258,16 +261,19 @@ _SMALL = np.array([1e-7, -3e-5, 0.0, -0.5, 4.0, 80.0])
 _POLES = np.array([0.5, -0.5, -1.5, 2.0, 34.5, -2.25, 1e-6, 3.7])
 _INSIDE = np.array([0.0, 1e-10, 0.3, -0.9999, 0.99999, 1.0, -1.0])
 
+_HALF = sample(tensor((), "float16", low=0.1, high=0.9))
+
 _declare("serde.log1p", _narrow(np.log1p), _log1p_of, "Logarithm of one plus each element.",
-         [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64", low=-0.9))])  # fmt: skip
+         [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64", low=-0.9))],
+)  # fmt: skip
 _declare("serde.expm1", _narrow(np.expm1), _expm1_of, "Exponential of each element, less one.",
          [sample(_SMALL.astype(np.float32)), sample(tensor((2, 3), "float64"))])  # fmt: skip
 _declare("serde.lgamma", _each(_lgamma), _lgamma_of,
          "Logarithm of the magnitude of the gamma function; infinite at its poles.",
-         [sample(_POLES.astype(np.float32)), sample(_POLES), sample(tensor((), "float16", low=1))])  # fmt: skip
+         [sample(_POLES.astype(np.float32)), sample(_POLES), _HALF])  # fmt: skip
 _declare("serde.tgamma", _each(_tgamma), _tgamma_of,
          "Gamma function; no number at the negative integers, infinite at zero.",
-         [sample(_POLES.astype(np.float32)), sample(_POLES), sample(tensor((), "float16", low=1))])  # fmt: skip
+         [sample(_POLES.astype(np.float32)), sample(_POLES), _HALF])  # fmt: skip
 _declare("serde.erfinv", _each(_erf_inverse), _erfinv_of,
          "Inverse of the error function; no number beyond -1 and 1.",
-         [sample(_INSIDE.astype(np.float32)), sample(_INSIDE), sample(tensor((), "float16", low=0))])  # fmt: skip
+         [sample(_INSIDE.astype(np.float32)), sample(_INSIDE), _HALF])  # fmt: skip
