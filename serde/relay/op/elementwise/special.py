@@ -16,7 +16,6 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.expr import Expr, const
-from serde.relay.op.elementwise.rounding import round_even_of
 from serde.relay.precision import widen
 from serde.relay.registry import Array, Sample, call, relay_op, sample, tensor
 from serde.relay.shapes import require_float
@@ -109,7 +108,7 @@ def _reflected(x: Expr) -> tuple[Expr, Expr, Expr, Expr]:
     """
     left = call("less", x, _wide(0.5))
     logarithm = _lanczos(call("where", left, call("subtract", _wide(1.0), x), x))
-    whole = round_even_of(x)
+    whole = call("serde.round_even", x)
     sine = call("sin", call("multiply", call("subtract", x, whole), _wide(math.pi)))
     return left, logarithm, whole, sine
 
