@@ -210,32 +210,6 @@ def import_pad(
     return relay.nn.pad(data, widths, scalar_like(ctx, data, constant_value), pad_mode=mode)
 
 
-def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
-    lengths: list[Dim] = list(shape)
-    return relay.full(relay.const(np.array(value, dtype=dtype)), lengths, dtype)
-
-
-@OPS.imports("_zeros", ignored=("ctx",))
-def import_zeros(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
-    return _filled(0, shape, dtype)
-
-
-@OPS.imports("_ones", ignored=("ctx",))
-def import_ones(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
-    return _filled(1, shape, dtype)
-
-
-@OPS.imports("_full", ignored=("ctx",))
-def import_full(
-    ctx: Ctx,
-    *,
-    shape: tuple[int, ...],
-    value: float,
-    dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Expr:
-    return _filled(value, shape, dtype)
-
-
 @OPS.imports("shape_array")
 def import_shape_array(ctx: Ctx, data: Expr) -> Expr:
     return relay.shape_of(data, dtype="int64")
