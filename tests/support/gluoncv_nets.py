@@ -29,12 +29,12 @@ class Recipe:
     Attributes:
         shapes: Shape of each input by name.
         options: Arguments of gluoncv's ``get_model``.
-        detector: Whether it ends in a selection of boxes.
+        batch: Samples to measure statistics on; 1 where the net mixes samples.
     """
 
     shapes: Mapping[str, Shape]
     options: Mapping[str, Any] = field(default_factory=lambda: NOT_PRETRAINED)
-    detector: bool = False
+    batch: int = 4
 
 
 def _images(
@@ -45,7 +45,7 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options, detector=True)
+    recipe = Recipe({"data": (1, 3, side, side)}, options)
     return dict.fromkeys(names.split(), recipe)
 
 
@@ -175,7 +175,7 @@ VIDEO = {
 
 TRACKING = {
     "siamrpn_alexnet_v2_otb15": Recipe(
-        {"template": (1, 3, 127, 127), "search": (1, 3, 255, 255)}, NO_BASE
+        {"template": (1, 3, 127, 127), "search": (1, 3, 287, 287)}, NO_BASE, batch=1
     ),
 }
 

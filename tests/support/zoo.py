@@ -64,12 +64,12 @@ def zoo_net(name: str, seed: int = 1) -> FedNet:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the packages are of 2022 and use what is deprecated now
         if package_of(name) == "gluonnlp":
-            block, feed = gluonnlp_nets.RECIPES[name]()
+            (block, feed), batch = gluonnlp_nets.RECIPES[name](), 1
         else:
-            block = gluoncv_nets.build(name)
-            feed = _images_of(gluoncv_nets.RECIPES[name].shapes)
+            recipe = gluoncv_nets.RECIPES[name]
+            block, feed, batch = gluoncv_nets.build(name), _images_of(recipe.shapes), recipe.batch
         shapes = {each: values.shape for each, values in feed(seed).items()}
-        symbol, args, aux = calibrate(block, shapes, seed=seed)
+        symbol, args, aux = calibrate(block, shapes, seed=seed, batch=batch)
     for each, value in args.items():
         if each.endswith(("i2h_weight", "h2h_weight")):
             value *= _CALM / float(value.asnumpy().std() * value.shape[1] ** 0.5)
