@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 from support import gluoncv_nets, gluonnlp_nets
-from support.accuracy import measure
+from support.accuracy import LEAST_CHANGE, measure
 from support.oracle import PlainMxnet, run_mxnet
 from support.runtime import newest_runtime_opset, run_onnx
 from support.zoo import (
+    LEAST_CHANGE_OF_BOXES,
     LEAST_FOUND,
     NAMES,
     around_selections,
@@ -106,7 +107,7 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
     (figures,) = measure(mx, oracle, compared, [newest_runtime_opset()], directory)
     print(f"\n{name}: {figures}")
     assert figures.error <= figures.bound
-    assert figures.change > 0.1
+    assert figures.change > (LEAST_CHANGE_OF_BOXES if selects else LEAST_CHANGE)
     assert figures.nodes <= figures.layers
     image = net.inputs(7)
     paths = net.save(mx, directory / "whole")
