@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
@@ -12,8 +14,8 @@ from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 
-LEAST = 1e-8
-"""Probabilities below count as this one."""
+LEAST = float(np.float32(1e-8))
+"""Probabilities below count as this one, in whatever dtype."""
 
 
 @OPS.imports("softmax_cross_entropy")

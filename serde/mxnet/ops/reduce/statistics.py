@@ -56,10 +56,10 @@ def _total(
     in int64. Floats that become integers are cut off only at the end.
     """
     given = ctx.type(data).dtype
-    if is_float(dtype) and is_float(given):
-        wide = "float64" if "float64" in (given, dtype) else "float32"
+    if given == "float16":
+        wide = "float32"
     elif is_float(given):
-        wide = "float64"
+        wide = "float32" if given == "float32" and dtype in ("float16", "float32") else "float64"
     else:
         wide = "int32" if dtype in ("int8", "uint8", "int32") else "int64"
     found = getattr(relay, reduction)(_cast(ctx, data, wide), axis=axes, keepdims=keepdims)
@@ -189,7 +189,7 @@ def _variance(ctx: Ctx, a: Expr, axis: Axes, dtype: DType, ddof: int, keepdims: 
         raise Unsupported("a variance of bool, which MXNet refuses")
     result = dtype_name(dtype) if dtype else given
     axes = _axes(ctx, a, axis)
-    if given == result and given in ("float32", "float64") and not ddof:
+    if given == result and given in ("float32", "float64") and not (ddof or _is_empty(ctx, a)):
         return relay.variance(a, axis=axes, keepdims=keepdims)
     mean = _mean(ctx, a, axes, True, given)
     wide = "int32" if given in ("int8", "uint8") else given
@@ -308,8 +308,9 @@ def import_percentile(
         found = relay.transpose(found, [len(kept), *range(len(kept))])
     if not keepdims:
         return found
+    leading = ctx.type(found).rank - len(kept)
     for each in sorted(axes):
-        found = relay.expand_dims(found, each + ctx.type(found).rank - type_.rank + len(axes))
+        found = relay.expand_dims(found, leading + each)
     return found
 
 
