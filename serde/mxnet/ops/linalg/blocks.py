@@ -129,7 +129,7 @@ def import_trmm(
 
 
 @OPS.imports("khatri_rao")
-def import_khatri_rao(ctx: Ctx, *args: Expr) -> Expr:
+def import_khatri_rao(ctx: Ctx, *args: Expr, num_args: int = 0) -> Expr:
     def joined(left: Expr, right: Expr) -> Expr:
         pairs = relay.multiply(relay.expand_dims(left, 1), relay.expand_dims(right, 0))
         return relay.reshape(pairs, (-3, 0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from serde.relay.op.linalg import (
-    determinant,
     elimination,
     fourier,
     sparse,
@@ -15,7 +14,6 @@ from serde.relay.op.linalg import (
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
 
 __all__ = [
-    "determinant",
     "elimination",
     "exact_operand",
     "fourier",

@@ -48,7 +48,7 @@ def _exchanged(data: Expr, chosen: Expr, place: Expr) -> tuple[Expr, Expr]:
 
 def _decompose_solve(a: Expr, b: Expr) -> Expr:
     """The row whose element is greatest is scaled, put in place, and taken off all the others."""
-    if typed(a).shape[-1] == 0:
+    if 0 in typed(a).shape:
         return b
     rank = typed(a).rank
     index = places(a, -1)
@@ -109,18 +109,12 @@ def inverse(data: Array) -> Array:
     return np.linalg.inv(widen(data)).astype(data.dtype)
 
 
-def _slogdet_type(data: TensorType) -> tuple[TensorType, TensorType]:
-    result = TensorType(square(data).shape[:-2], data.dtype)
-    return result, result
+def _factors(data: Expr) -> Expr:
+    """Return the numbers whose product is the determinant, as the last axis.
 
-
-def _decompose_slogdet(data: Expr) -> Expr:
-    """Rows are eliminated one after the other; each exchange of two turns the sign."""
-    type_ = typed(data)
-    rank = type_.rank
-    if type_.shape[-1] == 0:
-        lost = call("sum", data, axis=(rank - 2, rank - 1))
-        return Tuple([call("ones_like", lost), call("zeros_like", lost)])
+    Rows are eliminated one after the other; each exchange of two turns the sign.
+    """
+    rank = typed(data).rank
     index = places(data, -1)
 
     def step(place: Expr, rest: Expr, index: Expr) -> tuple[Sequence[Expr], Sequence[Expr]]:
@@ -136,8 +130,43 @@ def _decompose_slogdet(data: Expr) -> Expr:
         return [call("subtract", moved, taken)], [call("squeeze", turned, axis=(rank - 2,))]
 
     _, factors = walk(index, [widened(data)], [index], step, out_axes=[rank - 2])
-    sign = call("prod", call("sign", factors), axis=(rank - 2,))
-    size = call("sum", call("log", call("abs", factors)), axis=(rank - 2,))
+    return factors
+
+
+def _det_type(data: TensorType) -> TensorType:
+    return TensorType(square(data).shape[:-2], data.dtype)
+
+
+def _decompose_det(data: Expr) -> Expr:
+    last = typed(data).rank - 2
+    if 0 in typed(data).shape:
+        return call("prod", data, axis=(last, last + 1))
+    return narrowed(call("prod", _factors(data), axis=(last,)), data)
+
+
+@relay_op(
+    "serde.det",
+    infer=_det_type,
+    decompose=_decompose_det,
+    samples=[sample((3, 3)), sample((2, 4, 2, 2)), sample(REGULAR)],
+)
+def det(data: Array) -> Array:
+    """The determinant of each square matrix that the last two axes hold."""
+    return np.linalg.det(widen(data)).astype(data.dtype)
+
+
+def _slogdet_type(data: TensorType) -> tuple[TensorType, TensorType]:
+    result = _det_type(data)
+    return result, result
+
+
+def _decompose_slogdet(data: Expr) -> Expr:
+    last = typed(data).rank - 2
+    if 0 in typed(data).shape:
+        return Tuple([call(name, data, axis=(last, last + 1)) for name in ("prod", "sum")])
+    factors = _factors(data)
+    sign = call("prod", call("sign", factors), axis=(last,))
+    size = call("sum", call("log", call("abs", factors)), axis=(last,))
     return Tuple([narrowed(sign, data), narrowed(size, data)])
 
 
