@@ -130,25 +130,17 @@ def test_degrees_of_freedom(mx: Any, name: str, ddof: int) -> None:
     agree(symbol, {"x": numbers(4, 3)}, numpy=True)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "std", "var", "all", "any"])
-def test_no_elements(mx: Any, name: str, axis: int) -> None:
-    symbol = getattr(mx.sym.np, name)(var(mx), axis=axis)
+def test_no_elements(mx: Any, name: str) -> None:
+    symbol = getattr(mx.sym.np, name)(var(mx), axis=0)
     agree(symbol, {"x": np.zeros((0, 3), np.float32)}, numpy=True)
 
 
-@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("name", ["max", "min", "all", "any", "argmax", "argmin"])
 def test_no_results(mx: Any, name: str) -> None:
+    """MXNet's sums of no rows fail, but say so only when a later operator is waited for."""
     symbol = getattr(mx.sym.np, name)(var(mx), axis=1)
     agree(symbol, {"x": np.zeros((0, 3), np.float32)}, numpy=True)
-
-
-def test_no_places(mx: Any) -> None:
-    """MXNet's argmax of no rows fails, but says so in the next operator only."""
-    symbol = mx.sym.np.argmax(var(mx), axis=1)
-    model = serde.to_relay(symbol, input_shapes={"x": (0, 3)})
-    found = run(model.main, [np.zeros((0, 3), np.float32)], mod=model.mod)
-    same((found,), (np.zeros(0, np.int64),))
 
 
 NAN = np.array([[1, np.nan, 2], [np.nan, 1, 0], [0, 0, np.nan]], np.float32)
