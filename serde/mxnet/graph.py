@@ -26,7 +26,7 @@ from serde.weights import Weight
 
 __all__ = ["head_names", "to_relay"]
 
-NUMBERED = frozenset({"SliceChannel", "_npi_norm", "_split_v2"})
+NUMBERED = frozenset({"SliceChannel", "_linalg_det", "_npi_norm", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
 
 OUTPUT_NAMES = {
@@ -35,6 +35,8 @@ OUTPUT_NAMES = {
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
     "RNN": ("output", "state_output", "statecell_output"),
+    "_npi_std": ("std",),
+    "_npi_var": ("var",),
     "make_loss": ("loss",),
 }
 """Operators whose outputs have names of their own."""

@@ -454,3 +454,23 @@ def test_symbolic_lq(mx: Any, shape: tuple[Any, ...]) -> None:
 def test_symbolic_batch(mx: Any, name: str) -> None:
     symbol = getattr(mx.sym.linalg, name)(mx.sym.var("x"))
     symbolic(symbol, {"x": ("b", 4, 4)}, {"x": np.abs(positive(3, 4, 4))})
+
+
+NAMED = {
+    "det": lambda mx, x: mx.sym.linalg.det(x),
+    "slogdet": lambda mx, x: mx.sym.linalg.slogdet(x),
+    "gelqf": lambda mx, x: mx.sym.linalg.gelqf(x),
+    "eigh": lambda mx, x: mx.sym.np.linalg.eigh(x.as_np_ndarray()),
+    "norm": lambda mx, x: mx.sym.np.linalg.norm(x.as_np_ndarray()),
+    "std": lambda mx, x: mx.sym.np.std(x.as_np_ndarray()),
+    "var": lambda mx, x: mx.sym.np.var(x.as_np_ndarray()),
+    "mean": lambda mx, x: mx.sym.np.mean(x.as_np_ndarray()),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_names_of_outputs(mx: Any, name: str) -> None:
+    found = NAMED[name](mx, mx.sym.var("x"))
+    symbol = flat(mx, list(found) if name in ("slogdet", "gelqf") else found)
+    model = serde.to_relay(symbol, input_shapes={"x": (3, 3)})
+    assert list(model.meta.outputs) == symbol.list_outputs()
