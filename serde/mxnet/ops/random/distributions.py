@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.relay.expr import Expr
@@ -65,7 +66,7 @@ class Room:
             return relay.cast(parameter, self.wide)
         return relay.const(parameter, self.wide)
 
-    def draw(self, kind: str, **spread: float) -> Expr:
+    def draw(self, kind: str, **spread: AnyValue) -> Expr:
         """Return numbers of one of Relay's distributions, of the dtype to compute in."""
         given = [] if self.like is None else [self.like]
         return call(kind, *given, shape=self.shape, dtype=numpy_dtype(self.wide), **spread)
