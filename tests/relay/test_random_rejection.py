@@ -64,6 +64,24 @@ def test_a_seed_determines_numbers_and_none_does_not(name: str) -> None:
     assert (run_kernel(name, rates) != run_kernel(name, rates)).any()
 
 
+@pytest.mark.parametrize(
+    ("name", "draw"),
+    [
+        ("serde.random_gamma", np.random.default_rng(13).gamma),
+        ("serde.random_poisson", np.random.default_rng(14).poisson),
+    ],
+)
+def test_rates_are_spread_over_a_shape(name: str, draw: Any) -> None:
+    rates = np.array([0.5, 3.0, 20.0])
+    found = run_kernel(name, rates, shape=[COUNT, 3], seed=2.0)
+    x = relay.var("x", shape=(3,), dtype="float64")
+    body = call(name, x, shape=(COUNT, 3), seed=2.0)
+    function = Legalize(frozenset()).transform(relay.Function([x], body))
+    np.testing.assert_allclose(run(function, [rates]), found, rtol=1e-9)
+    for column, expected in zip(found.T, draw(rates, size=(COUNT, 3)).T, strict=True):
+        assert distance(column, expected) < BOUND
+
+
 @pytest.mark.parametrize("name", ["serde.random_gamma", "serde.random_poisson"])
 def test_rates_of_open_lengths(name: str) -> None:
     """The decomposition draws for as many as there are when the model runs."""

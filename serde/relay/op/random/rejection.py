@@ -126,7 +126,7 @@ def _decompose_gamma(alpha: Expr, *, shape: tuple[int, ...] | None, seed: float 
     samples=[
         sample(tensor((3, 4), low=0.2, high=9.0), seed=1.0),
         sample(tensor((), "float64", low=2.0, high=3.0), shape=[2, 3], seed=2.0),
-        sample(tensor((4,), "float16", low=1.0, high=3.0), shape=[2, 4], seed=3.0),
+        sample(tensor((), "float16", low=1.0, high=3.0), shape=[2, 4], seed=3.0),
     ],
 )
 def random_gamma(
@@ -235,7 +235,7 @@ def _decompose_poisson(lam: Expr, *, shape: tuple[int, ...] | None, seed: float 
     samples=[
         sample(tensor((3, 4), low=0.0, high=40.0), seed=1.0),
         sample(tensor((), "float64", low=2.0, high=3.0), shape=[2, 3], seed=2.0),
-        sample(tensor((4,), "float16", low=20.0, high=30.0), shape=[2, 4], seed=3.0),
+        sample(tensor((), "float16", low=20.0, high=30.0), shape=[2, 4], seed=3.0),
     ],
 )
 def random_poisson(
