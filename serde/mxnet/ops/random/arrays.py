@@ -172,7 +172,7 @@ def import_bernoulli(
 ) -> Expr:
     """Of `prob` and `logit` only the one that `is_logit` names counts.
 
-    Drawn here, as ONNX Runtime 1.27 gives ones of its Bernoulli where there should be zeros.
+    Drawn here, as ONNX Runtime 1.31 gives one from a Bernoulli as often as zero should come up.
     """
     room = _room(ctx, inputs, size)
     (given,) = _given(inputs, logit if is_logit else prob)
