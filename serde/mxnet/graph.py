@@ -26,7 +26,7 @@ from serde.weights import Weight
 
 __all__ = ["head_names", "to_relay"]
 
-NUMBERED = frozenset({"SliceChannel", "_split_v2"})
+NUMBERED = frozenset({"SliceChannel", "_linalg_det", "_npi_norm", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
 
 OUTPUT_NAMES = {
@@ -35,6 +35,8 @@ OUTPUT_NAMES = {
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
     "RNN": ("output", "state_output", "statecell_output"),
+    "_npi_std": ("std",),
+    "_npi_var": ("var",),
     "make_loss": ("loss",),
 }
 """Operators whose outputs have names of their own."""
@@ -171,7 +173,9 @@ class _Walk:
     def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
         """Return the outputs of one node."""
         op = canonical_name(node.op)
-        ctx = NodeContext(TABLE, node, outputs, self.report)
+        ctx = NodeContext(
+            TABLE, node, outputs, self.report, np_shape="is_np_shape" in self.model.graph.attrs
+        )
         arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
         results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
         if len(results) < outputs:
