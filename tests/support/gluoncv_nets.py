@@ -30,11 +30,14 @@ class Recipe:
         shapes: Shape of each input by name.
         options: Arguments of gluoncv's ``get_model``.
         batch: Samples to measure statistics on; 1 where the net mixes samples.
+        damped: Part of the names of weights that are scaled down, since an exponential, which
+            enlarges differences, follows their layer.
     """
 
     shapes: Mapping[str, Shape]
     options: Mapping[str, Any] = field(default_factory=lambda: NOT_PRETRAINED)
     batch: int = 4
+    damped: str = ""
 
 
 def _images(
@@ -45,7 +48,7 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options)
+    recipe = Recipe({"data": (1, 3, side, side)}, options, damped="yolooutput")
     return dict.fromkeys(names.split(), recipe)
 
 

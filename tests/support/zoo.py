@@ -67,21 +67,32 @@ def zoo_net(name: str, seed: int = 1) -> FedNet:
     import_mxnet()  # before gluoncv and gluonnlp, whose own import of it fails
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the packages are of 2022 and use what is deprecated now
-        if package_of(name) == "gluonnlp":
-            (block, feed), batch = gluonnlp_nets.RECIPES[name](), 1
+        recipe = gluoncv_nets.RECIPES.get(name)
+        if recipe is None:
+            block, feed = gluonnlp_nets.RECIPES[name]()
         else:
-            recipe = gluoncv_nets.RECIPES[name]
-            block, feed, batch = gluoncv_nets.build(name), _images_of(recipe.shapes), recipe.batch
+            block, feed = gluoncv_nets.build(name), _images_of(recipe.shapes)
         shapes = {each: values.shape for each, values in feed(seed).items()}
+        batch = recipe.batch if recipe else 1
         symbol, args, aux = calibrate(block, shapes, seed=seed, batch=batch)
-    for each, value in args.items():
-        if each.endswith(("i2h_weight", "h2h_weight")):
-            value *= _CALM / float(value.asnumpy().std() * value.shape[1] ** 0.5)
+    _calm(args, recipe.damped if recipe else "")
     return FedNet(symbol, args, aux, (), feed=feed)
+
+
+def _calm(args: Mapping[str, Any], damped: str) -> None:
+    """Scale weights down where chance would make a net that enlarges every rounding."""
+    for name, value in args.items():
+        if name.endswith(("i2h_weight", "h2h_weight")):
+            value *= _CALM / float(value.asnumpy().std() * value.shape[1] ** 0.5)
+        elif damped and damped in name and name.endswith("weight"):
+            value *= _DAMPING
 
 
 _CALM = 1.5
 """Gain of a recurrent layer's matrices; a larger one saturates gates and amplifies rounding."""
+
+_DAMPING = 0.2
+"""Of what an exponential follows."""
 
 
 def _images_of(shapes: Mapping[str, tuple[int, ...]]) -> Feed:
@@ -131,7 +142,7 @@ def _without_selections(mx: Any, symbol: Any) -> tuple[Any, list[str]]:
             place.update({(at, i): [len(nodes), i, 0] for i in _results(at, used)})
             nodes.append({**node, "inputs": read})
             continue
-        heads += [entry for entry in read if nodes[entry[0]]["op"] != "null"]
+        heads += read
         for i in _results(at, used):
             name = next(
                 n for n in (f"{node['name']}_output{i}", f"{node['name']}_output") if n in outputs
@@ -140,6 +151,7 @@ def _without_selections(mx: Any, symbol: Any) -> tuple[Any, list[str]]:
             place[at, i] = [len(nodes), 0, 0]
             nodes.append({"op": "null", "name": name, "inputs": []})
     heads += [place[source, output] for source, output, *_ in graph["heads"]]
+    heads = [entry for entry in heads if nodes[entry[0]]["op"] != "null"]
     arguments = [i for i, node in enumerate(nodes) if node["op"] == "null"]
     unique = [list(entry) for entry in dict.fromkeys(map(tuple, heads))]
     new = {"nodes": nodes, "arg_nodes": arguments, "heads": unique, "attrs": graph["attrs"]}

@@ -361,12 +361,14 @@ def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
 
 
 @OPS.imports("zeros_like")
-def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
+def import_zeros_like(ctx: Ctx, data: Expr, *, dtype: str = "") -> Expr:
+    """MXNet notes a `dtype` that it is given, and keeps its operand's."""
     return relay.zeros_like(data)
 
 
 @OPS.imports("ones_like")
-def import_ones_like(ctx: Ctx, data: Expr) -> Expr:
+def import_ones_like(ctx: Ctx, data: Expr, *, dtype: str = "") -> Expr:
+    """MXNet notes a `dtype` that it is given, and keeps its operand's."""
     return relay.ones_like(data)
 
 
