@@ -173,7 +173,6 @@ VIDEO = {
     **_videos(8, 96, "i3d_inceptionv3_kinetics400"),
     **_videos(36, 64, "slowfast_4x16_resnet50_kinetics400"),
     **_videos(40, 64, "slowfast_8x8_resnet50_kinetics400 slowfast_8x8_resnet101_kinetics400"),
-    **_images(64, "vgg16_ucf101 vgg16_kinetics400", NO_BASE),
 }
 
 TRACKING = {

@@ -20,6 +20,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 from support.zoo import (
     LEAST_CHANGE_OF_BOXES,
     LEAST_FOUND,
+    MORE_NODES,
     NAMES,
     around_selections,
     found_again,
@@ -111,7 +112,7 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
     print(f"\n{name}: {figures}")
     assert figures.error <= figures.bound
     assert figures.change > (LEAST_CHANGE_OF_BOXES if selects else LEAST_CHANGE)
-    assert figures.nodes <= figures.layers
+    assert figures.nodes <= figures.layers or name in MORE_NODES
     image = net.inputs(7)
     paths = net.save(mx, directory / "whole")
     assert not text_fault(paths, image)
