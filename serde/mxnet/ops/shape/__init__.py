@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.shape import arrangement, creation, reshaping
+from serde.mxnet.ops.shape import arrangement, creation, ranges, reshaping
 
-__all__ = ["arrangement", "creation", "reshaping"]
+__all__ = ["arrangement", "creation", "ranges", "reshaping"]
