@@ -26,7 +26,7 @@ from serde.weights import Weight
 
 __all__ = ["head_names", "to_relay"]
 
-NUMBERED = frozenset({"SliceChannel", "_split_v2"})
+NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
 
 OUTPUT_NAMES = {
@@ -34,6 +34,8 @@ OUTPUT_NAMES = {
     "BatchNorm_v1": ("output", "mean", "var"),
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
+    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
+    "_contrib_hawkesll": ("output", "out_state"),
     "RNN": ("output", "state_output", "statecell_output"),
     "make_loss": ("loss",),
 }

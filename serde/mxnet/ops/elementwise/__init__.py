@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.elementwise import arithmetic, bits, division
+from serde.mxnet.ops.elementwise import arithmetic, bits, contrib, division
 from serde.mxnet.ops.elementwise.arithmetic import import_cbrt, scalar_like
 
-__all__ = ["arithmetic", "bits", "division", "import_cbrt", "scalar_like"]
+__all__ = ["arithmetic", "bits", "contrib", "division", "import_cbrt", "scalar_like"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.index import lookup, selection, sorting, writing
+from serde.mxnet.ops.index import lookup, selection, sorting, storage, writing
 
-__all__ = ["lookup", "selection", "sorting", "writing"]
+__all__ = ["lookup", "selection", "sorting", "storage", "writing"]
