@@ -16,21 +16,22 @@ from serde.weights import numpy_dtype
 __all__ = ["places"]
 
 
-def places(ctx: TypedContext[Expr], x: Expr, axis: int, dtype: str = "int32") -> Expr:
-    """Return the places along an axis, counted from 0, as a vector.
-
-    Raises:
-        Unsupported: Nothing is known of the axis's length.
-    """
-    return _counted(ctx.type(x).shape[axis], dtype)
-
-
-def _counted(length: Dim, dtype: str) -> Expr:
+def places(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
+    """Return the places along an axis, or of all elements, counted from 0, as a vector."""
+    length: Dim = 1
+    for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
+        length = length * each
     if isinstance(length, int):
         return relay.const(np.arange(length, dtype=dtype))
-    if isinstance(length, Any):
-        raise Unsupported("a range along an axis of unknown length")
-    return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
+    if not isinstance(length, Any):
+        return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
+    if axis is None:
+        count = relay.ndarray_size(x, "int32")
+    else:
+        at = relay.const(np.int32(axis % ctx.type(x).rank))
+        count = relay.take(relay.shape_of(x, "int32"), at, mode="fast")
+    zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
+    return relay.cast(relay.arange(zero, count, one, dtype="int32"), dtype)
 
 
 @OPS.imports("_contrib_arange_like", ignored=("ctx",))
@@ -49,19 +50,15 @@ def import_arange_like(
     """
     if repeat == 0:
         raise Unsupported("repeat=0")
-    type_ = ctx.type(data)
-    length: Dim = 1
-    for each in type_.shape if axis is None else [type_.shape[axis]]:
-        length = length * each
-    numbers = _counted(length, "int32")
+    numbers = places(ctx, data, axis)
     if abs(repeat) != 1:
         numbers = relay.floor_divide(numbers, relay.const(np.int32(abs(repeat))))
     if repeat < 0:
         step = -step
-    dtype = numpy_dtype(type_.dtype)
+    dtype = numpy_dtype(ctx.type(data).dtype)
     if dtype not in (np.float32, np.float64):
         start, step = int(start), int(step)
-    numbers = relay.cast(numbers, type_.dtype)
+    numbers = relay.cast(numbers, dtype)
     if step != 1:
         numbers = relay.multiply(numbers, relay.const(np.array(step).astype(dtype)))
     if start != 0:

@@ -175,8 +175,18 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
     return codes
 
 
+def _needs_codes(ctx: Ctx, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
+    """Whether a length without a name must be said by the codes, which both formats share."""
+    dims = ctx.result_type().shape
+    plain = not allowzero and newshape.count(-1) <= 1 and all(code >= -1 for code in newshape)
+    nameless = any(isinstance(dim, Any) for dim in dims)
+    return plain and nameless and _codes(ctx.type(x).shape, dims) is None
+
+
 @OPS.exports("reshape")
 def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool) -> Value:
+    if _needs_codes(ctx, x, newshape, allowzero):
+        return ctx.emit("Reshape", x, ctx.ints(newshape))
     return reshaped(ctx, x, ctx.result_type().shape)
 
 
@@ -184,7 +194,16 @@ def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: 
 def export_reverse_reshape(
     ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool
 ) -> Value:
-    return reshaped(ctx, x, ctx.result_type().shape)
+    """A 0 stands for the length as far from the end, which ONNX has no code for."""
+    if not _needs_codes(ctx, x, newshape, allowzero):
+        return reshaped(ctx, x, ctx.result_type().shape)
+    lengths = ctx.emit("Shape", x)
+    shift = ctx.type(x).rank - len(newshape)
+    parts = [
+        ctx.ints([code]) if code else ctx.emit("Gather", lengths, ctx.ints([place + shift]), axis=0)
+        for place, code in enumerate(newshape)
+    ]
+    return ctx.emit("Reshape", x, ctx.emit("Concat", *parts, axis=0))
 
 
 @OPS.exports("reshape_like")
