@@ -178,7 +178,8 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
 def _needs_codes(ctx: Ctx, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
     """Whether a length without a name must be said by the codes, which both formats share."""
     dims = ctx.result_type().shape
-    plain = not allowzero and newshape.count(-1) <= 1 and all(code >= -1 for code in newshape)
+    codes = [code for code in newshape if isinstance(code, int) and code >= -1]
+    plain = not allowzero and len(codes) == len(newshape) and codes.count(-1) <= 1
     nameless = any(isinstance(dim, Any) for dim in dims)
     return plain and nameless and _codes(ctx.type(x).shape, dims) is None
 
