@@ -94,6 +94,11 @@ class _Walk:
     def __post_init__(self) -> None:
         self.needed = needed_outputs(self.model.graph, TABLE)
 
+    @property
+    def shapes_as_numpy(self) -> bool:
+        """Whether the graph has NumPy's shapes: scalars, and axes of length 0."""
+        return bool(self.model.graph.attrs.get("is_np_shape", 0))
+
     def declare(self) -> None:
         """Make a variable of every weight and input that is needed."""
         values = {**self.model.arg, **self.model.aux}
@@ -109,7 +114,7 @@ class _Walk:
         shapes = self._shapes(names)
         missing = []
         for index, node in free:
-            shape = shapes.get(node.name, _declared_shape(node))
+            shape = shapes.get(node.name, _declared_shape(node, self.shapes_as_numpy))
             if shape is None:
                 missing.append(node.name)
                 continue
@@ -184,7 +189,9 @@ class _Walk:
         for index, node in enumerate(nodes):
             if not node.is_variable or node.name in values or node.name in self.inputs:
                 continue
-            given = self.options.input_shapes.get(node.name, _declared_shape(node))
+            given = self.options.input_shapes.get(
+                node.name, _declared_shape(node, self.shapes_as_numpy)
+            )
             shape = implied.get(index) if given is None else given
             if shape is None:
                 missing.append(node.name)
@@ -265,8 +272,13 @@ def _output_name(node: Node, index: int, several: bool) -> str:
     return f"{node.name}_output"
 
 
-def _declared_shape(node: Node) -> Sequence[DimLike] | None:
-    """Return the shape noted on a variable when it was made, if it is known whole."""
+def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
+    """Return the shape noted on a variable when it was made, if it is known whole.
+
+    Args:
+        node: The variable.
+        as_numpy: Whether -1 stands for what is unknown, and not 0 or no axis at all.
+    """
     if DIMS_KEY in node.hidden:
         dims = node.hidden[DIMS_KEY].split(",")
         return tuple(int(dim) if dim.isdigit() else dim for dim in dims)
@@ -277,6 +289,7 @@ def _declared_shape(node: Node) -> Sequence[DimLike] | None:
         shape = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
+    least = 0 if as_numpy else 1
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n >= least for n in shape):
         return None
-    return shape
+    return shape if shape or as_numpy else None

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.shape import arrangement, creation, ranges, reshaping
+from serde.mxnet.ops.shape import (
+    arrangement,
+    creation,
+    diagonal,
+    joining,
+    ranges,
+    rearrangement,
+    reshaping,
+)
 
-__all__ = ["arrangement", "creation", "ranges", "reshaping"]
+__all__ = ["arrangement", "creation", "diagonal", "joining", "ranges", "rearrangement", "reshaping"]
