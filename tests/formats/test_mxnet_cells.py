@@ -49,7 +49,7 @@ class Unrolled(mx.gluon.HybridBlock):
         super().__init__()
         self.cell = cell
 
-    def hybrid_forward(self, F: Any, x: Any, *lengths: Any) -> Any:
+    def hybrid_forward(self, space: Any, x: Any, *lengths: Any) -> Any:
         options = {"valid_length": lengths[0]} if lengths else {}
         return self.cell.unroll(5, x, layout="NTC", merge_outputs=True, **options)[0]
 

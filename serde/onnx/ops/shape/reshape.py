@@ -80,7 +80,20 @@ def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
     codes = _codes(ctx.type(x).shape, dims)
     if codes is not None:
         return ctx.emit("Reshape", x, ctx.ints(codes))
-    return ctx.emit("Reshape", x, ctx.shape(dims))
+    return ctx.emit("Reshape", x, ctx.shape(_inferred(ctx.type(x).shape, dims)))
+
+
+def _inferred(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
+    """Return `dims` with -1 for one that would have to be computed, where ONNX can infer it."""
+    found = list(dims)
+    whole = product(source)
+    for place, dim in enumerate(dims):
+        computed = not isinstance(dim, (int, Any)) and dim.name is None
+        others = [each for other, each in enumerate(dims) if other != place]
+        if computed and not isinstance(whole, Any) and product(others) * dim == whole:
+            found[place] = -1
+            break
+    return found
 
 
 @OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
