@@ -27,7 +27,7 @@ from serde.weights import Weight
 
 __all__ = ["head_names", "to_relay"]
 
-NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_split_v2"})
+NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_linalg_det", "_npi_norm", "_split_v2"})
 """Operators whose only output is still called ``<node>_output0``."""
 
 OUTPUT_NAMES = {
@@ -38,6 +38,8 @@ OUTPUT_NAMES = {
     "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
     "_contrib_hawkesll": ("output", "out_state"),
     "RNN": ("output", "state_output", "statecell_output"),
+    "_npi_std": ("std",),
+    "_npi_var": ("var",),
     "make_loss": ("loss",),
 }
 """Operators whose outputs have names of their own."""
@@ -176,7 +178,9 @@ class _Walk:
         op = canonical_name(node.op)
         if not self.shapes_as_numpy:
             complete(self.model.graph, node, self.results, self._again)
-        ctx = NodeContext(TABLE, node, outputs, self.report)
+        ctx = NodeContext(
+            TABLE, node, outputs, self.report, np_shape="is_np_shape" in self.model.graph.attrs
+        )
         arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
         results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
         if len(results) < outputs:
