@@ -8,7 +8,6 @@ from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axes
 
 OPS.refuses(
     "_contrib_getnnz",
@@ -41,17 +40,3 @@ def import_sparse_retain(ctx: Ctx, data: Expr, indices: Expr) -> Expr:
     if rank > 1:
         kept = relay.expand_dims(kept, 1, rank - 1)
     return relay.where(kept, data, scalar_like(ctx, data, 0))
-
-
-@OPS.imports("_square_sum")
-def import_square_sum(
-    ctx: Ctx,
-    data: Expr,
-    *,
-    axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-) -> Expr:
-    axes = (axis,) if isinstance(axis, int) else axis
-    along = None if axes is None else normalize_axes(axes, ctx.type(data).rank)
-    return relay.sum(relay.multiply(data, data), along, keepdims, exclude)
