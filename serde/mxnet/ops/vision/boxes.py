@@ -15,15 +15,10 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.mxnet.ops.vision.whole import (
-    BOX_NMS,
-    DETECTION,
-    box_nms,
-    constant_of,
-    detection,
-    field_of,
-)
+from serde.mxnet.ops.vision.suppression import NO_CLASS
+from serde.mxnet.ops.vision.whole import DETECTION, constant_of, detection, field_of
 from serde.relay.expr import Call, Expr
+from serde.relay.registry import call
 
 ABOVE_ALL = 2.0
 """An overlap that no two boxes have."""
@@ -176,44 +171,6 @@ def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str
     return relay.concatenate([relay.subtract(middle, half), relay.add(middle, half)], axis=2)
 
 
-@OPS.imports("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
-def import_box_nms(
-    ctx: Ctx,
-    data: Expr,
-    *,
-    overlap_thresh: float = 0.5,
-    valid_thresh: float = 0.0,
-    topk: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = -1,
-    background_id: int = -1,
-    force_suppress: bool = False,
-    in_format: Literal["corner", "center"] = "corner",
-    out_format: Literal["corner", "center"] = "corner",
-) -> Expr:
-    """A box goes above the threshold, in Relay from it on; Relay tells what stays by column 0."""
-    if (in_format, out_format) != ("corner", "corner"):
-        raise Unsupported(f"boxes as {in_format} to {out_format}")
-    if background_id >= 0 and id_index >= 0:
-        raise Unsupported(f"background_id={background_id}")
-    if valid_thresh < 0:
-        raise Unsupported(f"valid_thresh={valid_thresh} lets boxes without a score in")
-    if not overlap_thresh > 0:
-        raise Unsupported(f"overlap_thresh={overlap_thresh}")
-    if 0 not in (score_index, id_index):
-        raise Unsupported("column 0 is neither the class nor the score")
-    type_ = ctx.type(data)
-    rows = data if type_.rank == 3 else relay.reshape(data, (-1, *ctx.static_shape(data)[-2:]))
-    counts, kept, places = relay.vision.get_valid_counts(rows, valid_thresh, -1, score_index)
-    bound = float(np.nextafter(np.float32(overlap_thresh), np.float32(np.inf)))
-    result = relay.vision.non_max_suppression(
-        kept, counts, places, -1, bound, force_suppress or id_index < 0, topk, coord_start,
-        score_index, id_index, False, True,
-    )  # fmt: skip
-    return result if type_.rank == 3 else relay.reshape(result, ctx.static_shape(data))
-
-
 @OPS.exports("vision.get_valid_counts")
 def export_get_valid_counts(
     ctx: Out, data: Value, score_threshold: Value, *, id_index: int, score_index: int
@@ -281,10 +238,10 @@ def expand_non_max_suppression(
     counted = (rows.attrs["score_index"], rows.attrs["id_index"])
     if least is None or least < 0 or counted != (score_index, -1) or not invalid_to_bottom:
         raise Unsupported("boxes that have no score, or no class, or keep their places")
-    return box_nms(
-        rows.args[0], overlap_thresh=below, valid_thresh=least, topk=top_k,
+    return call(
+        "serde.box_nms", rows.args[0], iou_threshold=below, score_threshold=least, top_k=top_k,
         coord_start=coord_start, score_index=score_index, id_index=id_index,
-        force_suppress=force_suppress,
+        background_id=NO_CLASS, force_suppress=force_suppress,
     )  # fmt: skip
 
 
@@ -320,24 +277,4 @@ def export_detection(
         "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
         variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
         nms_topk=nms_topk,
-    )  # fmt: skip
-
-
-@OPS.exports(BOX_NMS)
-def export_box_nms(
-    ctx: Out,
-    data: Value,
-    *,
-    overlap_thresh: float,
-    valid_thresh: float,
-    topk: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    force_suppress: bool,
-) -> Value:
-    return ctx.emit(
-        "_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh,
-        topk=topk, coord_start=coord_start, score_index=score_index, id_index=id_index,
-        force_suppress=force_suppress,
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""MXNet's operators that suppress overlapping boxes, as operators of the graph while it is lowered.
+"""MXNet's detection of boxes as an operator of the graph while it is lowered.
 
-Relay says in two operators what each of these says at once.
+Relay says in two operators what it says at once.
 """
 
 from __future__ import annotations
@@ -13,40 +13,10 @@ from serde.relay.expr import Call, Constant, Expr, TupleGetItem
 from serde.relay.registry import Array, OpDef, get, infer_call
 from serde.relay.types import TensorType
 
-__all__ = ["BOX_NMS", "DETECTION", "box_nms", "constant_of", "detection", "field_of"]
-
-BOX_NMS = "mxnet.box_nms"
-"""Rows in order of their scores, those that go -1 and behind the others."""
+__all__ = ["DETECTION", "constant_of", "detection", "field_of"]
 
 DETECTION = "mxnet.multibox_detection"
 """Rows (class, score, box) in order of their scores; the class of one that goes is -1."""
-
-
-def _same_type(data: TensorType, **attrs: AnyValue) -> TensorType:
-    return data
-
-
-def _box_nms(
-    data: Array,
-    *,
-    overlap_thresh: float,
-    valid_thresh: float,
-    topk: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    force_suppress: bool,
-) -> Array:
-    """What MXNet computes, by Relay's kernels."""
-    counts, rows, places = get("vision.get_valid_counts").kernel(
-        data, np.float32(valid_thresh), id_index=-1, score_index=score_index
-    )
-    kept: Array = get("vision.non_max_suppression").kernel(
-        rows, counts, places, np.int32(-1), np.float32(overlap_thresh),
-        force_suppress=force_suppress, top_k=topk, coord_start=coord_start,
-        score_index=score_index, id_index=id_index, return_indices=False, invalid_to_bottom=True,
-    )  # fmt: skip
-    return kept
 
 
 def _detection_type(
@@ -79,22 +49,13 @@ def _detection(
     return kept
 
 
-_BOX_NMS = OpDef(BOX_NMS, _box_nms, _same_type, ())
 _DETECTION = OpDef(DETECTION, _detection, _detection_type, ())
-
-
-def box_nms(data: Expr, **attrs: AnyValue) -> Expr:
-    """Return a call of :data:`BOX_NMS`."""
-    return _typed(_BOX_NMS, data, **attrs)
 
 
 def detection(cls_prob: Expr, loc_pred: Expr, anchor: Expr, **attrs: AnyValue) -> Expr:
     """Return a call of :data:`DETECTION`."""
-    return _typed(_DETECTION, cls_prob, loc_pred, anchor, **attrs)
-
-
-def _typed(definition: OpDef, *operands: Expr, **attrs: AnyValue) -> Call:
-    node = Call(definition, operands, definition.bind(attrs))
+    operands = (cls_prob, loc_pred, anchor)
+    node = Call(_DETECTION, operands, _DETECTION.bind(attrs))
     node.type = infer_call(node)
     return node
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from serde.relay.op.vision import (
     aligned,
     anchors,
+    boxes,
     per_class,
     proposal,
     regions,
@@ -12,4 +13,4 @@ from serde.relay.op.vision import (
     suppression,
 )
 
-__all__ = ["aligned", "anchors", "per_class", "proposal", "regions", "selection", "suppression"]
+__all__ = ["aligned", "anchors", "boxes", "per_class", "proposal", "regions", "selection", "suppression"]
