@@ -96,17 +96,6 @@ def test_suppression(mx: Any, columns: str, attrs: dict[str, Any]) -> None:
     assert check(symbol, {"data": _rows(columns)}) == ["_contrib_box_nms"]
 
 
-@pytest.mark.parametrize("attrs", [
-    {"in_format": "center"},
-    {"id_index": 0, "background_id": 0},
-    {"id_index": 0, "valid_thresh": -1.0},
-])  # fmt: skip
-def test_suppression_that_relay_lacks(mx: Any, attrs: dict[str, Any]) -> None:
-    symbol = mx.sym.contrib.box_nms(mx.sym.Variable("data"), **attrs)
-    with pytest.raises(UnsupportedModelError):
-        serde.to_relay(symbol, input_shapes={"data": (2, 40, 6)})
-
-
 def _regions() -> dict[str, np.ndarray]:
     draw = np.random.default_rng(6)
     corners = np.sort(draw.uniform(-2, 14, (5, 2, 2)), axis=1).reshape(5, 4)
