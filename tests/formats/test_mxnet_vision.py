@@ -116,7 +116,8 @@ def test_pooled_regions(mx: Any, name: str, attrs: dict[str, Any], scale: float)
         build = getattr(build, part)
     operands = mx.sym.Variable("data"), mx.sym.Variable("rois")
     symbol = build(*operands, pooled_size=(3, 2), spatial_scale=scale, **attrs)
-    assert len(check(symbol, _regions())) == 1
+    kinds = check(symbol, _regions())
+    assert sum(kind.endswith(("ROIPooling", "ROIAlign")) for kind in kinds) == 1
 
 
 @pytest.mark.parametrize(("name", "batch"), [("Proposal", 1), ("MultiProposal", 2)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
+import numpy as np
+
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
@@ -29,16 +31,53 @@ def import_roi_align(
     position_sensitive: bool = False,
     aligned: bool = False,
 ) -> Expr:
-    if position_sensitive or aligned:
-        raise Unsupported(f"position_sensitive={position_sensitive}, aligned={aligned}")
-    return relay.vision.roi_align(data, rois, pooled_size, spatial_scale, sample_ratio)
+    """Aligned, the centre of a pixel is at one half, and a region may be narrower than one."""
+    shown = _within(ctx, rois)
+    if aligned:
+        image, corners = relay.split(shown, [1], axis=1)
+        images = relay.cast(relay.squeeze(image, [1]), "int32")
+        result: Expr = call(
+            "serde.roi_align", data, corners, images, pooled_size=pooled_size,
+            spatial_scale=spatial_scale, sample_ratio=max(sample_ratio, 0), half_pixel=True,
+        )  # fmt: skip
+    else:
+        result = relay.vision.roi_align(data, shown, pooled_size, spatial_scale, sample_ratio)
+    if position_sensitive:
+        result = _of_its_bin(ctx, data, result, pooled_size)
+    return _known(ctx, rois, result)
 
 
 @OPS.imports("ROIPooling")
 def import_roi_pooling(
     ctx: Ctx, data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float
 ) -> Expr:
-    return relay.vision.roi_pool(data, rois, pooled_size, spatial_scale)
+    pooled = relay.vision.roi_pool(data, _within(ctx, rois), pooled_size, spatial_scale)
+    return _known(ctx, rois, pooled)
+
+
+def _within(ctx: Ctx, rois: Expr) -> Expr:
+    """Return regions, those of no image (a negative number) as of the first."""
+    least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
+    return relay.maximum(rois, relay.const(least))
+
+
+def _known(ctx: Ctx, rois: Expr, pooled: Expr) -> Expr:
+    """Return what was pooled, zero for regions of no image."""
+    dtype = ctx.type(rois).dtype
+    image = relay.strided_slice(rois, [0], [1], [1], axes=[1])
+    nowhere = relay.less(relay.expand_dims(image, 2, 2), relay.const(0, dtype))
+    return relay.where(nowhere, relay.const(0, dtype), pooled)
+
+
+def _of_its_bin(ctx: Ctx, data: Expr, pooled: Expr, size: tuple[int, ...]) -> Expr:
+    """Return for each bin the channels that are its own: those of a number are all bins' once."""
+    bins = size[0] * size[1]
+    (channels,) = ctx.static_lengths(data, [1])
+    if channels % bins:
+        raise Unsupported(f"{channels} channels for {bins} bins")
+    apart = relay.reshape(pooled, (-1, channels // bins, bins * bins))
+    own = relay.strided_slice(apart, [0], [bins * bins], [bins + 1], axes=[2])
+    return relay.reshape(own, (-1, channels // bins, *size))
 
 
 def _channels_first(call: Call) -> bool:

@@ -1,0 +1,102 @@
+"""MXNet's pooling of regions against MXNet itself."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+from support.mxnet_check import agree, run_under, same
+from support.runtime import run_onnx
+
+import serde
+from serde.compat import import_mxnet
+from serde.relay.interpreter import run
+
+
+RUN = [16, 21]
+"""Versions whose RoiAlign and MaxRoiPool ONNX Runtime has; it lacks those of 22."""
+
+
+@pytest.fixture(scope="module")
+def mx() -> types.ModuleType:
+    return import_mxnet()
+
+
+def regions(channels: int, dtype: str = "float32", seed: int = 6) -> dict[str, np.ndarray]:
+    """Images and regions, some of which reach out of them."""
+    draw = np.random.default_rng(seed)
+    corners = np.sort(draw.uniform(-2, 14, (5, 2, 2)), axis=1).reshape(5, 4)
+    rois = np.concatenate([draw.integers(0, 2, (5, 1)), corners], 1)
+    values = {"data": draw.normal(size=(2, channels, 12, 10)), "rois": rois}
+    return {name: value.astype(dtype) for name, value in values.items()}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("ratio", [-1, 0, 2])
+@pytest.mark.parametrize("aligned", [False, True])
+@pytest.mark.parametrize("own", [False, True], ids=["all", "own"])
+def test_aligned_regions(mx: Any, own: bool, aligned: bool, ratio: int, dtype: str) -> None:
+    symbol = mx.sym.contrib.ROIAlign(
+        mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=0.75,
+        sample_ratio=ratio, position_sensitive=own, aligned=aligned,
+    )  # fmt: skip
+    # MXNet computes places in float32; ONNX Runtime rounds the weights of samples otherwise
+    bound = 1e-5 if dtype == "float32" else 1e-6
+    agree(symbol, regions(12, dtype), tolerance=bound, opsets=RUN, returns=not aligned or ratio > 0)
+
+
+@pytest.mark.parametrize("opset", [11, 13])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_aligned_regions_of_older_versions(mx: Any, aligned: bool, opset: int) -> None:
+    symbol = mx.sym.contrib.ROIAlign(
+        mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=0.75,
+        sample_ratio=2, aligned=aligned,
+    )  # fmt: skip
+    agree(symbol, regions(3), tolerance=1e-5, opsets=[opset])
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_regions_of_no_image(mx: Any, aligned: bool) -> None:
+    """They are zero by MXNet's documentation; on a CPU it leaves what the memory holds."""
+    inputs = regions(3)
+    inputs["rois"][1] = -1
+    inputs["rois"][3, 0] = -1
+    symbol = mx.sym.contrib.ROIAlign(
+        mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=0.75,
+        sample_ratio=2, aligned=aligned,
+    )  # fmt: skip
+    known = [0, 2, 4]
+    chosen = {"data": inputs["data"], "rois": inputs["rois"][known]}
+    expected = np.zeros((5, 3, 3, 2), np.float32)
+    (expected[known],) = run_under(symbol, chosen, numpy=False)
+    model = serde.to_relay(symbol, input_shapes={n: x.shape for n, x in inputs.items()})
+    fed = [inputs[name] for name in model.meta.inputs]
+    same([run(model.main, fed, mod=model.mod)], [expected], 1e-5)
+    proto = serde.from_relay(model, format="onnx", opset=21).SerializeToString()
+    same(run_onnx(proto, inputs)[1], [expected], 1e-5)
+
+
+@pytest.mark.parametrize("image", [0, -1])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_pooled_regions(mx: Any, scale: float, image: int) -> None:
+    inputs = regions(3)
+    inputs["rois"][2, 0] = image
+    symbol = mx.sym.ROIPooling(
+        mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=scale
+    )
+    agree(symbol, inputs, opsets=[11, 17, 21], returns=True)
+
+
+@pytest.mark.parametrize("name", ["contrib.ROIAlign", "ROIPooling"])
+def test_any_number_of_regions(mx: Any, name: str) -> None:
+    build = mx.sym
+    for part in name.split("."):
+        build = getattr(build, part)
+    symbol = build(mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=0.5)
+    inputs = regions(3)
+    shapes = {"data": ("n", 3, 12, 10), "rois": ("k", 5)}
+    model = serde.to_relay(symbol, input_shapes=shapes)
+    proto = serde.from_relay(model, format="onnx", opset=17).SerializeToString()
+    same(run_onnx(proto, inputs)[1], run_under(symbol, inputs, numpy=False), 1e-5)
