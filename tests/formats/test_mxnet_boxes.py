@@ -61,7 +61,10 @@ def test_overlaps(mx: Any, left: Any, right: Any, form: str, dtype: str) -> None
 @pytest.mark.parametrize("form", ["corner", "center"])
 def test_decoding(mx: Any, form: str, clip: float, dtype: str) -> None:
     draw = np.random.default_rng(3)
-    inputs = {"data": draw.normal(size=(2, 6, 4)).astype(dtype), "anchors": corners(1, 6, dtype=dtype)}
+    inputs = {
+        "data": draw.normal(size=(2, 6, 4)).astype(dtype),
+        "anchors": corners(1, 6, dtype=dtype),
+    }
     symbol = mx.sym.contrib.box_decode(
         *variables(mx, inputs), std0=0.1, std1=0.2, std2=0.3, std3=2.0, clip=clip, format=form
     )

@@ -14,7 +14,6 @@ import serde
 from serde.compat import import_mxnet
 from serde.relay.interpreter import run
 
-
 RUN = [16, 21]
 """Versions whose RoiAlign and MaxRoiPool ONNX Runtime has; it lacks those of 22."""
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.mxnet_check import agree, same
 from support.oracle import run_mxnet
+from support.runtime import run_onnx
 
 import serde
 from serde.compat import import_mxnet
-from serde.errors import UnsupportedModelError
 from serde.relay.interpreter import run
 
 TOLERANCE = {"rtol": 2e-5, "atol": 2e-5}
@@ -76,13 +77,28 @@ def test_prior_boxes(mx: Any, attrs: dict[str, Any]) -> None:
     {"nms_threshold": 0.3, "nms_topk": 7},
     {"nms_threshold": 0.3, "nms_topk": 400, "clip": False},
     {"nms_threshold": -1.0, "variances": (0.2, 0.1, 0.3, 0.4)},
+    {"nms_threshold": 0.3, "threshold": 0.0, "background_id": 2},
+    {"nms_threshold": 0.3, "threshold": -2.0, "nms_topk": 9},
+    {"nms_threshold": 1.0, "threshold": -0.4},
+    {"nms_threshold": 2.0, "threshold": -0.4},
 ])  # fmt: skip
 def test_detection(mx: Any, attrs: dict[str, Any]) -> None:
-    """Of what is suppressed MXNet keeps score and box."""
+    """Of what is suppressed MXNet keeps score and box; scores may be negative."""
     inputs = _heads()
+    inputs["scores"] -= 0.3 if attrs.get("threshold", 1) <= 0 else 0
     operands = [mx.sym.Variable(name) for name in inputs]
-    kinds = check(mx.sym.contrib.MultiBoxDetection(*operands, **attrs), inputs)
-    assert kinds.count("_contrib_MultiBoxDetection") <= 3
+    symbol = mx.sym.contrib.MultiBoxDetection(*operands, **attrs)
+    agree(symbol, inputs, opsets=[13, 21])
+    assert check(symbol, inputs) == ["_contrib_MultiBoxDetection"]
+
+
+def test_detection_of_any_batch(mx: Any) -> None:
+    inputs = _heads()
+    symbol = mx.sym.contrib.MultiBoxDetection(*(mx.sym.Variable(n) for n in inputs), threshold=0.4)
+    shapes = {"scores": ("n", 3, 30), "offsets": ("n", 120), "anchors": (1, 30, 4)}
+    model = serde.to_relay(symbol, input_shapes=shapes)
+    proto = serde.from_relay(model, format="onnx").SerializeToString()
+    same(run_onnx(proto, inputs)[1], run_mxnet(symbol, {}, inputs))
 
 
 @pytest.mark.parametrize(("columns", "attrs"), [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -16,12 +15,8 @@ from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.mxnet.ops.vision.suppression import NO_CLASS
-from serde.mxnet.ops.vision.whole import DETECTION, constant_of, detection, field_of
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-
-ABOVE_ALL = 2.0
-"""An overlap that no two boxes have."""
+from serde.relay.expr import Call, Constant, Expr, TupleGetItem
+from serde.relay.registry import OpDef, call
 
 
 @OPS.imports("_contrib_MultiBoxPrior")
@@ -70,32 +65,16 @@ def import_multibox_detection(
     variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
     nms_topk: int = -1,
 ) -> Expr:
-    """Of a box that goes the class alone becomes -1; of those behind `nms_topk` none is moved."""
-    if background_id:
-        raise Unsupported(f"background_id={background_id}")
-    if threshold < 0:
-        raise Unsupported(f"threshold={threshold} lets boxes without a score in")
-    rows, counts = relay.vision.multibox_transform_loc(
-        cls_prob, loc_pred, anchor, clip, threshold, variances
-    )
+    """The background is class 0 whatever `background_id` says, which MXNet does not read."""
     if not 0 < nms_threshold <= 1:
-        return rows
-    batch, number = ctx.static_shape(rows)[:2]
-    places = relay.const(np.tile(np.arange(number, dtype=np.int32), (batch, 1)))
-    limit = float(np.nextafter(np.float32(nms_threshold), np.float32(2)))
-    kept, ordered = (
-        relay.vision.non_max_suppression(
-            rows, counts, places, -1, bound, force, nms_topk, 2, 1, 0, False, False
-        )
-        for bound, force in ((limit, force_suppress), (ABOVE_ALL, False))
-    )
-    if 0 < nms_topk < number:
-        first = relay.strided_slice(ordered, [0], [nms_topk], [1], axes=[1])
-        rest = relay.strided_slice(rows, [nms_topk], [number], [1], axes=[1])
-        ordered = relay.concatenate([first, rest], axis=1)
-    classes = relay.strided_slice(kept, [0], [1], [1], axes=[2])
-    others = relay.strided_slice(ordered, [1], [6], [1], axes=[2])
-    return relay.concatenate([classes, others], axis=2)
+        return relay.vision.multibox_transform_loc(
+            cls_prob, loc_pred, anchor, clip, threshold, variances
+        )[0]
+    return call(
+        "serde.multibox_detection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
+        variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
+        nms_topk=nms_topk,
+    )  # fmt: skip
 
 
 @OPS.exports("vision.multibox_transform_loc", when=lambda call: not call.attrs["keep_background"])
@@ -220,21 +199,21 @@ def expand_non_max_suppression(
     invalid_to_bottom: bool,
 ) -> Expr:
     """MXNet has it where all rows in question are counted and have scores."""
-    bound = constant_of(iou_threshold)
-    if bound is None or not bound > 0 or constant_of(max_output_size) not in (-1.0, None):
+    bound = _constant_of(iou_threshold)
+    if bound is None or not bound > 0 or _constant_of(max_output_size) not in (-1.0, None):
         raise Unsupported("a threshold of overlap, or a limit, that MXNet has not")
-    if constant_of(max_output_size) is None or return_indices:
+    if _constant_of(max_output_size) is None or return_indices:
         raise Unsupported("places of the boxes that stay, or a limit that is computed")
     below = float(np.nextafter(np.float32(bound), np.float32(0)))
-    boxes = field_of(data, "vision.multibox_transform_loc", 0)
-    if boxes is not None and field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
+    boxes = _field_of(data, "vision.multibox_transform_loc", 0)
+    if boxes is not None and _field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
         usual = (coord_start, score_index, id_index, invalid_to_bottom) == (2, 1, 0, False)
         if usual and boxes.attrs["threshold"] > 0 and not boxes.attrs["keep_background"]:
             return _detected(boxes, min(below, 1.0), force_suppress, top_k)
-    rows = field_of(data, "vision.get_valid_counts", 1)
-    if rows is None or field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
+    rows = _field_of(data, "vision.get_valid_counts", 1)
+    if rows is None or _field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
         raise Unsupported("boxes that were not counted by get_valid_counts")
-    least = constant_of(rows.args[1])
+    least = _constant_of(rows.args[1])
     counted = (rows.attrs["score_index"], rows.attrs["id_index"])
     if least is None or least < 0 or counted != (score_index, -1) or not invalid_to_bottom:
         raise Unsupported("boxes that have no score, or no class, or keep their places")
@@ -245,12 +224,26 @@ def expand_non_max_suppression(
     )  # fmt: skip
 
 
+def _field_of(x: Expr, name: str, index: int) -> Call | None:
+    """Return the call of an operator that `x` is a result of; None if it is not that one."""
+    if not isinstance(x, TupleGetItem) or x.index != index:
+        return None
+    node = x.tuple_value
+    named = isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
+    return node if named and isinstance(node, Call) else None
+
+
+def _constant_of(x: Expr) -> float | None:
+    """Return the number that a constant is, None for what is computed."""
+    return float(x.data) if isinstance(x, Constant) and x.data.size == 1 else None
+
+
 def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Expr:
     """Return MXNet's detection with -1 in all columns of a box that goes."""
     names = ("clip", "threshold", "variances")
-    found = detection(
-        *boxes.args, **{name: boxes.attrs[name] for name in names}, nms_threshold=bound,
-        force_suppress=force_suppress, nms_topk=top_k,
+    found = call(
+        "serde.multibox_detection", *boxes.args, **{name: boxes.attrs[name] for name in names},
+        nms_threshold=bound, force_suppress=force_suppress, nms_topk=top_k,
     )  # fmt: skip
     dtype = tensor_type(found).dtype
     classes = relay.strided_slice(found, [0], [1], [1], axes=[2])
@@ -259,8 +252,8 @@ def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Ex
     return relay.subtract(relay.multiply(relay.add(found, one), stays), one)
 
 
-@OPS.exports(DETECTION)
-def export_detection(
+@OPS.exports("serde.multibox_detection")
+def export_multibox_detection(
     ctx: Out,
     cls_prob: Value,
     loc_pred: Value,

@@ -6,6 +6,7 @@ from serde.relay.op.vision import (
     aligned,
     anchors,
     boxes,
+    detection,
     per_class,
     proposal,
     regions,
@@ -13,4 +14,14 @@ from serde.relay.op.vision import (
     suppression,
 )
 
-__all__ = ["aligned", "anchors", "boxes", "per_class", "proposal", "regions", "selection", "suppression"]
+__all__ = [
+    "aligned",
+    "anchors",
+    "boxes",
+    "detection",
+    "per_class",
+    "proposal",
+    "regions",
+    "selection",
+    "suppression",
+]
