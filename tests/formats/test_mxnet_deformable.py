@@ -102,3 +102,44 @@ def test_layouts_that_mxnet_has_not(mx: Any) -> None:
     symbol = convolution(mx, inputs, {**SMALL, "layout": "NCDHW"})
     with pytest.raises(UnsupportedModelError, match="layout NCDHW"):
         serde.to_relay(symbol, input_shapes={name: x.shape for name, x in inputs.items()})
+
+
+BLOCKS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((6, 7), {"kernel": (2, 3)}),
+    ((6, 7), {"kernel": (3, 2), "stride": (2, 1), "pad": (1, 2), "dilate": (1, 3)}),
+    ((9, 8), {"kernel": (3, 1), "stride": (3, 2), "dilate": (2, 1)}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(("size", "attrs"), BLOCKS)
+def test_columns_of_blocks(mx: Any, size: Any, attrs: dict[str, Any], dtype: str) -> None:
+    data = np.random.default_rng(1).normal(size=(2, 3, *size)).astype(dtype)
+    agree(mx.sym.im2col(mx.sym.var("x"), **attrs), {"x": data})
+
+
+def test_columns_of_any_batch(mx: Any) -> None:
+    symbol = mx.sym.im2col(mx.sym.var("x"), kernel=(3, 2), pad=(1, 1))
+    model = serde.to_relay(symbol, input_shapes={"x": ("n", 3, 6, 7)})
+    inputs = {"x": np.random.default_rng(2).normal(size=(2, 3, 6, 7)).astype("float32")}
+    proto = serde.from_relay(model, format="onnx").SerializeToString()
+    same(run_onnx(proto, inputs)[1], run_mxnet(symbol, {}, inputs))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("size", "attrs"), BLOCKS)
+def test_images_of_blocks(mx: Any, size: Any, attrs: dict[str, Any], dtype: str) -> None:
+    images = mx.nd.zeros((2, 3, *size))
+    shape = mx.nd.im2col(images, **attrs).shape
+    data = np.random.default_rng(1).normal(size=shape).astype(dtype)
+    symbol = mx.sym.col2im(mx.sym.var("x"), output_size=size, **attrs)
+    agree(symbol, {"x": data}, opsets=[13] if dtype == "float64" else [13, 21], returns=True)
+
+
+@pytest.mark.parametrize("name", ["im2col", "col2im"])
+def test_blocks_of_one_axis(mx: Any, name: str) -> None:
+    """MXNet accepts them in its shapes and fails when it computes them."""
+    attrs = {"output_size": (9,)} if name == "col2im" else {}
+    symbol = getattr(mx.sym, name)(mx.sym.var("x"), kernel=(3,), **attrs)
+    with pytest.raises(UnsupportedModelError, match="two axes alone"):
+        serde.to_relay(symbol, input_shapes={"x": (2, 3, 9)})

@@ -99,3 +99,32 @@ def test_any_number_of_regions(mx: Any, name: str) -> None:
     model = serde.to_relay(symbol, input_shapes=shapes)
     proto = serde.from_relay(model, format="onnx", opset=17).SerializeToString()
     same(run_onnx(proto, inputs)[1], run_under(symbol, inputs, numpy=False), 1e-5)
+
+
+def heads(batch: int, anchors: int) -> dict[str, np.ndarray]:
+    """Scores and offsets of anchors, and the sizes of images that do not fill the map."""
+    draw = np.random.default_rng(8)
+    return {
+        "scores": draw.uniform(size=(batch, 2 * anchors, 4, 5)).astype("float32"),
+        "offsets": draw.normal(size=(batch, 4 * anchors, 4, 5), scale=0.2).astype("float32"),
+        "sizes": np.array([[64, 80, 1], [55, 70, 0.5]][:batch], "float32"),
+    }
+
+
+@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize(("name", "batch"), [("Proposal", 1), ("MultiProposal", 2)])
+@pytest.mark.parametrize("attrs", [
+    {"rpn_post_nms_top_n": 6, "rpn_pre_nms_top_n": 20},
+    {"rpn_post_nms_top_n": 70, "rpn_pre_nms_top_n": 30, "threshold": 0.4},
+    {"rpn_post_nms_top_n": 8, "rpn_min_size": 30, "feature_stride": 14},
+    {"rpn_post_nms_top_n": 8, "iou_loss": True, "scales": (1.5, 3.0), "ratios": (0.5,)},
+])  # fmt: skip
+def test_proposals(mx: Any, attrs: dict[str, Any], name: str, batch: int, scored: bool) -> None:
+    attrs = {"scales": (2.0,), "ratios": (0.5, 1.0, 2.0), "rpn_min_size": 4, **attrs}
+    inputs = heads(batch, len(attrs["scales"]) * len(attrs["ratios"]))
+    symbol = getattr(mx.sym.contrib, name)(
+        *(mx.sym.var(each) for each in inputs), output_score=scored, **attrs
+    )
+    symbol = mx.sym.Group(list(symbol)) if scored else symbol
+    # MXNet predicts boxes of up to 80 pixels in float32
+    agree(symbol, inputs, tolerance=2e-5, returns=True, opsets=[13, 21])

@@ -14,7 +14,7 @@ from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Call, Expr, TupleGetItem
 from serde.relay.registry import call
 from serde.relay.types import TensorType
 
@@ -155,13 +155,39 @@ def import_proposal(
     feature_stride: int = 16,
     output_score: bool = False,
     iou_loss: bool = False,
-) -> Expr:
-    if output_score:
-        raise Unsupported("output_score=True")
-    return relay.vision.proposal(
-        cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold,
-        rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss,
+) -> Expr | list[Expr]:
+    name = "serde.scored_proposal" if output_score else "vision.proposal"
+    result = call(
+        name, cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios,
+        feature_stride=feature_stride, threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
+        rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
     )  # fmt: skip
+    return [TupleGetItem(result, 0), TupleGetItem(result, 1)] if output_score else result
+
+
+@OPS.exports("serde.scored_proposal")
+def export_scored_proposal(
+    ctx: Out,
+    cls_prob: Value,
+    bbox_pred: Value,
+    im_info: Value,
+    *,
+    scales: tuple[float, ...],
+    ratios: tuple[float, ...],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> list[Value]:
+    rows, scores = ctx.emit_tuple(
+        "_contrib_MultiProposal", cls_prob, bbox_pred, im_info, outputs=2, scales=scales,
+        ratios=ratios, feature_stride=feature_stride, threshold=threshold,
+        rpn_pre_nms_top_n=rpn_pre_nms_top_n, rpn_post_nms_top_n=rpn_post_nms_top_n,
+        rpn_min_size=rpn_min_size, iou_loss=iou_loss, output_score=True,
+    )  # fmt: skip
+    return [rows, scores]
 
 
 @OPS.exports("vision.proposal")

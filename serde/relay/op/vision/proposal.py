@@ -78,17 +78,20 @@ def _predicted(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
 _NET = {"scales": [8.0], "feature_stride": 16, "rpn_post_nms_top_n": 4, "rpn_min_size": 4}
 
 
+_SAMPLES = [
+    sample((1, 6, 3, 4), (1, 12, 3, 4), np.array([[48, 64, 1]], np.float32), **_NET,
+           rpn_pre_nms_top_n=9),
+    sample((2, 2, 4, 4), (2, 4, 4, 4), np.array([[60, 40, 0.5], [64, 64, 1]], np.float32),
+           scales=[1.0], ratios=[1.0], rpn_post_nms_top_n=40, threshold=0.3, iou_loss=True),
+]  # fmt: skip
+
+
 @relay_op(
     "vision.proposal",
     infer=_proposal_type,
     meta_class="relay.attrs.ProposalAttrs",
-    samples=[
-        sample((1, 6, 3, 4), (1, 12, 3, 4), np.array([[48, 64, 1]], np.float32), **_NET,
-               rpn_pre_nms_top_n=9),
-        sample((2, 2, 4, 4), (2, 4, 4, 4), np.array([[60, 40, 0.5], [64, 64, 1]], np.float32),
-               scales=[1.0], ratios=[1.0], rpn_post_nms_top_n=40, threshold=0.3, iou_loss=True),
-    ],
-)  # fmt: skip
+    samples=_SAMPLES,
+)
 def proposal(
     cls_prob: Array,
     bbox_pred: Array,
@@ -109,11 +112,41 @@ def proposal(
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
+    return scored_proposal(
+        cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
+        threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
+        rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
+    )[0]  # fmt: skip
+
+
+def _scored_type(
+    cls_prob: TensorType, bbox_pred: TensorType, im_info: TensorType, **attrs: AnyValue
+) -> list[TensorType]:
+    rows = _proposal_type(cls_prob, bbox_pred, im_info, **attrs)
+    return [rows, TensorType((rows.shape[0], 1), rows.dtype)]
+
+
+@relay_op("serde.scored_proposal", infer=_scored_type, samples=_SAMPLES)
+def scored_proposal(
+    cls_prob: Array,
+    bbox_pred: Array,
+    im_info: Array,
+    *,
+    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
+    ratios: tuple[float, ...] = (0.5, 1.0, 2.0),
+    feature_stride: int = 16,
+    threshold: float = 0.7,
+    rpn_pre_nms_top_n: int = 6000,
+    rpn_post_nms_top_n: int = 300,
+    rpn_min_size: int = 16,
+    iou_loss: bool = False,
+) -> tuple[Array, Array]:
+    """The boxes of ``vision.proposal`` and their scores, one a row."""
     base = base_anchors(ratios, scales, feature_stride)
     count, (height, width) = len(base), cls_prob.shape[2:]
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * feature_stride
     anchors = np.concatenate([grid, grid], -1)[:, :, None] + base
-    out = []
+    out, found = [], []
     for image, (scores, offsets, info) in enumerate(
         zip(cls_prob, bbox_pred, im_info.astype(np.float64), strict=True)
     ):
@@ -131,9 +164,11 @@ def proposal(
         order = order[:rpn_pre_nms_top_n] if rpn_pre_nms_top_n > 0 else order
         best = boxes.reshape(-1, 4)[order]
         kept = suppress(Boxes(best, extra=1), threshold, strict=True)
-        chosen = best[np.resize(kept, rpn_post_nms_top_n)]
-        out.append(np.insert(chosen, 0, image, 1))
-    return np.concatenate(out).astype(cls_prob.dtype)
+        chosen = np.resize(kept, rpn_post_nms_top_n)
+        out.append(np.insert(best[chosen], 0, image, 1))
+        found.append(marks.reshape(-1, 1)[order[chosen]])
+    dtype = cls_prob.dtype
+    return np.concatenate(out).astype(dtype), np.concatenate(found).astype(dtype)
 
 
 @builder("vision.proposal")
