@@ -166,3 +166,27 @@ def test_suppression_below_zero_overlap(mx: Any) -> None:
 def test_suppression_of_any_batch(mx: Any, number: Any) -> None:
     symbol = mx.sym.contrib.box_nms(mx.sym.var("x"), id_index=0, topk=9, overlap_thresh=0.3)
     of_any_batch(symbol, {"x": ("n", number, 6)}, {"x": rows("class score box", 10, 3)})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", [(5, 4), (2, 3, 4), (2, 5, 3), (2, 2, 3, 4)])
+@pytest.mark.parametrize("attrs", [
+    {"threshold": 0.1},
+    {"threshold": 0.5},
+    {"threshold": 2.0},
+    {"threshold": 0.05, "topk": 1},
+    {"threshold": 0.05, "topk": 9},
+    {"threshold": 0.6, "is_ascend": True},
+    {"threshold": 0.9, "is_ascend": True, "topk": 2},
+])  # fmt: skip
+def test_matching(mx: Any, attrs: dict[str, Any], shape: Any, dtype: str) -> None:
+    """Of equal scores the first counts."""
+    data = np.round(np.random.default_rng(7).uniform(size=shape), 1).astype(dtype)
+    pairs = mx.sym.contrib.bipartite_matching(mx.sym.var("x"), **attrs)
+    agree(mx.sym.Group(list(pairs)), {"x": data}, opsets=[13, 21])
+
+
+def test_matching_of_any_batch(mx: Any) -> None:
+    pairs = mx.sym.Group(list(mx.sym.contrib.bipartite_matching(mx.sym.var("x"), threshold=0.2)))
+    data = np.random.default_rng(8).uniform(size=(3, 4, 5)).astype("float32")
+    of_any_batch(pairs, {"x": ("n", 4, 5)}, {"x": data})

@@ -128,3 +128,20 @@ def test_proposals(mx: Any, attrs: dict[str, Any], name: str, batch: int, scored
     symbol = mx.sym.Group(list(symbol)) if scored else symbol
     # MXNet predicts boxes of up to 80 pixels in float32
     agree(symbol, inputs, tolerance=2e-5, returns=True, opsets=[13, 21])
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+@pytest.mark.parametrize("ratio", [-1, 1, 2])
+def test_turned_regions(mx: Any, ratio: int, scale: float) -> None:
+    draw = np.random.default_rng(12)
+    inputs = regions(3)
+    centres, sizes = draw.uniform(0, 12, (7, 2)), draw.uniform(0.2, 9, (7, 2))
+    parts = [draw.integers(0, 2, (7, 1)), centres, sizes, draw.uniform(-200, 200, (7, 1))]
+    inputs["rois"] = np.concatenate(parts, 1).astype("float32")
+    symbol = mx.sym.contrib.RROIAlign(
+        mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=scale,
+        sampling_ratio=ratio,
+    )  # fmt: skip
+    missing = None if ratio > 0 else "no exporter"
+    # places are computed in float32: 1e-6 of 12 elements
+    agree(symbol, inputs, tolerance=5e-5, not_in_onnx=missing, opsets=[13, 21], returns=True)

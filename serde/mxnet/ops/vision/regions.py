@@ -55,6 +55,38 @@ def import_roi_pooling(
     return _known(ctx, rois, pooled)
 
 
+@OPS.imports("_contrib_RROIAlign")
+def import_rroi_align(
+    ctx: Ctx,
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sampling_ratio: int = -1,
+) -> Expr:
+    return call(
+        "serde.roi_align_rotated", data, rois, pooled_size=pooled_size,
+        spatial_scale=spatial_scale, sample_ratio=sampling_ratio,
+    )  # fmt: skip
+
+
+@OPS.exports("serde.roi_align_rotated")
+def export_roi_align_rotated(
+    ctx: Out,
+    data: Value,
+    rois: Value,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+) -> Value:
+    return ctx.emit(
+        "_contrib_RROIAlign", data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale,
+        sampling_ratio=sample_ratio,
+    )  # fmt: skip
+
+
 def _within(ctx: Ctx, rois: Expr) -> Expr:
     """Return regions, those of no image (a negative number) as of the first."""
     least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import call
+from serde.relay.types import TensorType
 
 __all__ = ["NO_CLASS"]
 
@@ -74,3 +77,60 @@ def export_box_nms(
         background_id=background_id, force_suppress=force_suppress, in_format=in_format,
         out_format=out_format,
     )  # fmt: skip
+
+
+@OPS.imports("_contrib_bipartite_matching")
+def import_bipartite_matching(
+    ctx: Ctx, data: Expr, *, is_ascend: bool = False, threshold: float, topk: int = -1
+) -> list[Expr]:
+    """The best pair is matched, then the best of what is left; `topk` matches and one more."""
+    type_ = ctx.type(data)
+    rank, dtype = type_.rank, type_.dtype
+    number = min(ctx.static_lengths(data, (rank - 2, rank - 1)))
+    scores = relay.expand_dims(data, 0) if rank == 2 else data
+    for _ in range(rank - 3):
+        scores = relay.reshape(scores, (-3, -2))
+    scores, bound = (relay.negative(scores), -threshold) if is_ascend else (scores, threshold)
+    state = [scores]
+    for axis in (2, 1):
+        line = relay.max(scores, axis=(axis,))
+        state.append(relay.full_like(line, relay.const(-1, dtype)))
+    limit = relay.const(np.array(number if topk <= 0 else min(number, topk + 1), np.int64))
+    types = [ctx.type(each) for each in state]
+    body = _matching(types, np.float32(bound).astype(dtype))
+    last = call("serde.loop", limit, None, state, [], body=body)
+    found = [TupleGetItem(last, index) for index in (1, 2)]
+    if rank == 2:
+        return [relay.squeeze(each, [0]) for each in found]
+    if rank == 3:
+        return list(found)
+    shape = ctx.static_shape(data)
+    ends = (shape[:-1], (*shape[:-2], shape[-1]))
+    return [relay.reshape(each, end) for each, end in zip(found, ends, strict=True)]
+
+
+def _matching(types: list[TensorType], bound: np.generic) -> Function:
+    """Return what matches one more pair of each image: its best, if that is above a bound."""
+    step = Var("step", TensorType((), "int64"))
+    scores, rows, columns = (
+        Var(name, type_) for name, type_ in zip(("scores", "rows", "columns"), types, strict=True)
+    )
+    height, width = (length for length in types[0].shape[1:] if isinstance(length, int))
+    flat = relay.reshape(scores, (0, -1))
+    best = relay.argmax(flat, axis=(1,), keepdims=True)
+    good = relay.greater(relay.max(flat, axis=(1,), keepdims=True), relay.const(bound))
+    count = relay.const(width, "int32")
+    places = (relay.floor_divide(best, count), relay.floor_mod(best, count))
+    hits = [
+        relay.logical_and(relay.equal(relay.const(np.arange(n, dtype=np.int32)), place), good)
+        for n, place in zip((height, width), places, strict=True)
+    ]
+    dtype = types[0].dtype
+    marked = [
+        relay.where(hit, relay.cast(other, dtype), line)
+        for hit, other, line in zip(hits, places[::-1], (rows, columns), strict=True)
+    ]
+    used = relay.logical_or(relay.expand_dims(hits[0], 2), relay.expand_dims(hits[1], 1))
+    left = relay.where(used, relay.const(-np.inf, dtype), scores)
+    going = relay.const(np.array(True))
+    return Function([step, scores, rows, columns], Tuple([going, left, *marked]))

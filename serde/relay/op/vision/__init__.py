@@ -10,6 +10,7 @@ from serde.relay.op.vision import (
     per_class,
     proposal,
     regions,
+    rotated,
     selection,
     suppression,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "per_class",
     "proposal",
     "regions",
+    "rotated",
     "selection",
     "suppression",
 ]
