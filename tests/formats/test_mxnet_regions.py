@@ -145,3 +145,35 @@ def test_turned_regions(mx: Any, ratio: int, scale: float) -> None:
     missing = None if ratio > 0 else "no exporter"
     # places are computed in float32: 1e-6 of 12 elements
     agree(symbol, inputs, tolerance=5e-5, not_in_onnx=missing, opsets=[13, 21], returns=True)
+
+
+@pytest.mark.parametrize(("pooled", "group", "scale"), [(2, 0, 1.0), (3, 3, 0.5), (4, 2, 0.7)])
+def test_position_sensitive_regions(mx: Any, pooled: int, group: int, scale: float) -> None:
+    inputs = regions(2 * (group or pooled) ** 2)
+    inputs["rois"][2, 1:] = [40, 40, 50, 50]
+    symbol = mx.sym.contrib.PSROIPooling(
+        mx.sym.var("data"), mx.sym.var("rois"), spatial_scale=scale, output_dim=2,
+        pooled_size=pooled, group_size=group,
+    )  # fmt: skip
+    agree(symbol, inputs, returns=True, opsets=[13, 21])
+
+
+@pytest.mark.parametrize("attrs", [
+    {"pooled_size": 2, "group_size": 2, "no_trans": True, "trans_std": 0.1},
+    {"pooled_size": 3, "group_size": 3, "trans_std": 0.2, "sample_per_part": 2},
+    {"pooled_size": 3, "group_size": 2, "part_size": 2, "trans_std": 0.3, "sample_per_part": 3},
+    {"pooled_size": 4, "group_size": 2, "part_size": 3, "trans_std": 0.5, "classes": 4},
+])  # fmt: skip
+@pytest.mark.parametrize("scale", [1.0, 0.7])
+def test_moved_bins(mx: Any, attrs: dict[str, Any], scale: float) -> None:
+    attrs = dict(attrs)
+    classes, parts = attrs.pop("classes", 1), attrs.get("part_size") or attrs["pooled_size"]
+    inputs = regions(4 * attrs["group_size"] ** 2)
+    if not attrs.get("no_trans"):
+        draw = np.random.default_rng(13)
+        inputs["trans"] = draw.normal(size=(5, 2 * classes, parts, parts)).astype("float32")
+    symbol = mx.sym.contrib.DeformablePSROIPooling(
+        *(mx.sym.var(name) for name in inputs), spatial_scale=scale, output_dim=4, **attrs
+    )
+    # places are computed in float32: 1e-6 of 12 elements
+    agree(symbol, inputs, returns=True, opsets=[13, 21], tolerance=2e-5)

@@ -169,9 +169,7 @@ def _outside(ctx: Ctx, info: Value, axis: int, length: Dim, stride: int) -> Valu
     return ctx.emit("Not", inside)
 
 
-def _best(
-    ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim
-) -> tuple[Value, Value]:
+def _best(ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim) -> tuple[Value, Value]:
     """Return ``(n, boxes, 4)`` of the boxes with the best marks, in their order, and these."""
     flat = ctx.emit("Reshape", marks, ctx.shape([batch, -1]))
     count = ctx.emit("Gather", ctx.emit("Shape", flat), ctx.ints([1]), axis=0)

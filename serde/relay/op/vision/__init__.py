@@ -12,6 +12,7 @@ from serde.relay.op.vision import (
     regions,
     rotated,
     selection,
+    sensitive,
     suppression,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "regions",
     "rotated",
     "selection",
+    "sensitive",
     "suppression",
 ]

@@ -10,7 +10,7 @@ from serde.relay.registry import Array, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
 
-__all__: list[str] = []
+__all__ = ["between"]
 
 
 def _rotated_type(
@@ -130,13 +130,13 @@ def roi_align_rotated(
         sine, cosine = np.sin(np.deg2rad(roi[5])), np.cos(np.deg2rad(roi[5]))
         at_y, at_x = yy * cosine - xx * sine + y, xx * cosine + yy * sine + x
         near = (at_y >= -1) & (at_y <= height) & (at_x >= -1) & (at_x <= width)
-        read = _between(data[int(roi[0])].astype(np.float64), at_y, at_x)
+        read = between(data[int(roi[0])].astype(np.float64), at_y, at_x)
         bins = np.where(near, read, 0).reshape(-1, rows, down, columns, across)
         pooled[...] = bins.mean((2, 4))
     return out.astype(data.dtype)
 
 
-def _between(image: Array, y: Array, x: Array) -> Array:
+def between(image: Array, y: Array, x: Array) -> Array:
     """Return ``(C, *places)`` of a ``(C, H, W)`` image between its pixels, edges being held."""
     height, width = image.shape[1:]
     y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
