@@ -71,6 +71,39 @@ def test_prior_boxes(mx: Any, attrs: dict[str, Any]) -> None:
     assert check(symbol, {"data": np.zeros((1, 2, 4, 6), "float32")}) == ["_contrib_MultiBoxPrior"]
 
 
+@pytest.mark.parametrize("ratios", [(2.0,), (2.0, 0.5), (0.5, 1.0, 3.0)])
+@pytest.mark.parametrize("sizes", [(0.3,), (0.3, 0.5, 0.2)])
+def test_prior_boxes_of_another_first_ratio(mx: Any, sizes: Any, ratios: Any) -> None:
+    symbol = mx.sym.contrib.MultiBoxPrior(mx.sym.Variable("data"), sizes=sizes, ratios=ratios)
+    agree(symbol, {"data": np.zeros((1, 2, 4, 6), "float32")}, returns=True)
+
+
+@pytest.mark.parametrize("attrs", [
+    {"max_displacement": 4, "stride2": 2, "pad_size": 4},
+    {"kernel_size": 5, "max_displacement": 3, "stride2": 2, "pad_size": 4},
+    {"kernel_size": 3, "max_displacement": 2, "stride1": 2, "stride2": 3, "pad_size": 3},
+    {"max_displacement": 0},
+    {"kernel_size": 3, "max_displacement": 2, "stride1": 3, "pad_size": 3, "is_multiply": False},
+])  # fmt: skip
+def test_correlation_of_patches(mx: Any, attrs: dict[str, Any]) -> None:
+    draw = np.random.default_rng(9)
+    inputs = {name: draw.normal(size=(2, 3, 11, 9)).astype("float32") for name in ("a", "b")}
+    symbol = mx.sym.Correlation(mx.sym.Variable("a"), mx.sym.Variable("b"), **attrs)
+    agree(symbol, inputs, tolerance=1e-5, opsets=[13, 21])
+
+
+@pytest.mark.parametrize("size", [(6, 7), (1, 1), (9, 4)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sampling_outside(mx: Any, size: Any, dtype: str) -> None:
+    """At the edges, between them and far outside."""
+    draw = np.random.default_rng(14)
+    grid = draw.uniform(-1.4, 1.4, (2, 2, 5, 4)).astype(dtype)
+    grid[0, 0, 0, :2] = [-1, 1]
+    inputs = {"data": draw.normal(size=(2, 3, *size)).astype(dtype), "grid": grid}
+    symbol = mx.sym.BilinearSampler(mx.sym.Variable("data"), mx.sym.Variable("grid"))
+    agree(symbol, inputs, tolerance=1e-5, returns=True)
+
+
 @pytest.mark.parametrize("attrs", [
     {"nms_threshold": 0.3},
     {"nms_threshold": 0.3, "force_suppress": True, "threshold": 0.4},

@@ -30,7 +30,19 @@ def import_multibox_prior(
     steps: tuple[float, ...] = (-1.0, -1.0),
     offsets: tuple[float, ...] = (0.5, 0.5),
 ) -> Expr:
-    return relay.vision.multibox_prior(data, sizes, ratios, steps, offsets, clip)
+    """Boxes of all sizes have the first ratio, in Relay they are square."""
+    rest = (steps, offsets, clip)
+    if ratios[0] == 1:
+        return relay.vision.multibox_prior(data, sizes, ratios, *rest)
+    first = relay.vision.multibox_prior(data, sizes[:1], (1.0, *ratios), *rest)
+    first = relay.reshape(first, (1, -1, 1 + len(ratios), 4))
+    parts = [relay.strided_slice(first, [1], [2], [1], axes=[2])]
+    for size in sizes[1:]:
+        both = relay.vision.multibox_prior(data, (size,), (1.0, ratios[0]), *rest)
+        both = relay.reshape(both, (1, -1, 2, 4))
+        parts.append(relay.strided_slice(both, [1], [2], [1], axes=[2]))
+    parts.append(relay.strided_slice(first, [2], [1 + len(ratios)], [1], axes=[2]))
+    return relay.reshape(relay.concatenate(parts[: None if ratios[1:] else -1], 2), (1, -1, 4))
 
 
 @OPS.exports("vision.multibox_prior")

@@ -44,7 +44,7 @@ def export_box_nms(
     rows, most = data, ctx.shape([number])
     if top_k > 0 and not (isinstance(number, int) and number <= top_k):
         rows, score, most = _best(ctx, data, score, number, top_k)
-    one_class = id_index < 0 or force_suppress
+    alone = id_index < 0 or force_suppress
     found = ctx.emit(
         "NonMaxSuppression",
         _corners(ctx, _columns(ctx, rows, coord_start, coord_start + 4), in_format),

@@ -33,49 +33,6 @@ def export_proposal(
     rpn_min_size: int,
     iou_loss: bool,
 ) -> Value:
-    return _proposed(
-        ctx, cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold,
-        (rpn_pre_nms_top_n, rpn_post_nms_top_n), rpn_min_size, iou_loss, scored=False,
-    )[0]  # fmt: skip
-
-
-@OPS.exports("serde.scored_proposal")
-def export_scored_proposal(
-    ctx: Ctx,
-    cls_prob: Value,
-    bbox_pred: Value,
-    im_info: Value,
-    *,
-    scales: tuple[float, ...],
-    ratios: tuple[float, ...],
-    feature_stride: int,
-    threshold: float,
-    rpn_pre_nms_top_n: int,
-    rpn_post_nms_top_n: int,
-    rpn_min_size: int,
-    iou_loss: bool,
-) -> list[Value]:
-    return _proposed(
-        ctx, cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold,
-        (rpn_pre_nms_top_n, rpn_post_nms_top_n), rpn_min_size, iou_loss, scored=True,
-    )  # fmt: skip
-
-
-def _proposed(
-    ctx: Ctx,
-    cls_prob: Value,
-    bbox_pred: Value,
-    im_info: Value,
-    scales: tuple[float, ...],
-    ratios: tuple[float, ...],
-    feature_stride: int,
-    threshold: float,
-    limits: tuple[int, int],
-    rpn_min_size: int,
-    iou_loss: bool,
-    *,
-    scored: bool,
-) -> list[Value]:
     """Edges belong to a box, so that ONNX gets boxes longer by one."""
     batch, _, height, width = ctx.type(cls_prob).shape
     base = base_anchors(ratios, scales, feature_stride)
@@ -100,16 +57,11 @@ def _proposed(
     for axis, length in enumerate((height, width)):
         small = ctx.emit("Or", small, _outside(ctx, info, axis, length, feature_stride))
     marks = ctx.emit("Where", small, ctx.const(-1, np.float64), marks)
-    best, marks = _best(ctx, boxes, marks, limits[0], batch)
-    places = _chosen(ctx, best, threshold, limits[1], batch)
-    dtype = ctx.type(cls_prob).dtype
-    image = ctx.emit("Expand", numbers(ctx, batch, 3), ctx.ints([1, limits[1], 1]))
-    rows = ctx.emit("Concat", image, _taken(ctx, best, places), axis=2)
-    result = [cast(ctx, ctx.emit("Reshape", rows, ctx.ints([-1, 5])), dtype)]
-    if scored:
-        found = ctx.emit("GatherElements", marks, places, axis=1)
-        result.append(cast(ctx, ctx.emit("Reshape", found, ctx.ints([-1, 1])), dtype))
-    return result
+    best = _best(ctx, boxes, marks, rpn_pre_nms_top_n, batch)
+    chosen = _chosen(ctx, best, threshold, rpn_post_nms_top_n, batch)
+    place = ctx.emit("Expand", numbers(ctx, batch, 3), ctx.ints([1, rpn_post_nms_top_n, 1]))
+    rows = ctx.emit("Concat", place, chosen, axis=2)
+    return cast(ctx, ctx.emit("Reshape", rows, ctx.ints([-1, 5])), ctx.result_type().dtype)
 
 
 def _column(ctx: Ctx, info: Value, place: int, rank: int) -> Value:
@@ -169,14 +121,14 @@ def _outside(ctx: Ctx, info: Value, axis: int, length: Dim, stride: int) -> Valu
     return ctx.emit("Not", inside)
 
 
-def _best(ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim) -> tuple[Value, Value]:
-    """Return ``(n, boxes, 4)`` of the boxes with the best marks, in their order, and these."""
+def _best(ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:
+    """Return ``(n, boxes, 4)`` of the boxes with the best marks, in their order."""
     flat = ctx.emit("Reshape", marks, ctx.shape([batch, -1]))
     count = ctx.emit("Gather", ctx.emit("Shape", flat), ctx.ints([1]), axis=0)
-    found, order = ctx.emit_tuple("TopK", flat, count, outputs=2, axis=1)
+    _, order = ctx.emit_tuple("TopK", flat, count, outputs=2, axis=1)
     if most > 0:
         order = ctx.emit("Slice", order, ctx.ints([0]), ctx.ints([most]), ctx.ints([1]))
-    return _taken(ctx, ctx.emit("Reshape", boxes, ctx.shape([batch, -1, 4])), order), found
+    return _taken(ctx, ctx.emit("Reshape", boxes, ctx.shape([batch, -1, 4])), order)
 
 
 def _taken(ctx: Ctx, boxes: Value, order: Value) -> Value:
@@ -185,7 +137,7 @@ def _taken(ctx: Ctx, boxes: Value, order: Value) -> Value:
 
 
 def _chosen(ctx: Ctx, boxes: Value, threshold: float, most: int, batch: Dim) -> Value:
-    """Return places of the first boxes that stay, repeated in turn where there are too few."""
+    """Return the first boxes of those that stay, repeated in turn where there are too few."""
     low, high = _halves(ctx, boxes)
     least, greatest = ctx.emit("Min", low, high), ctx.emit("Max", low, high)
     beyond = ctx.emit("Add", greatest, ctx.const(1, np.float64))
@@ -200,4 +152,4 @@ def _chosen(ctx: Ctx, boxes: Value, threshold: float, most: int, batch: Dim) -> 
     stays = ctx.emit("Greater", kept, ctx.const(0, np.int64))
     order, _, total = compacted(ctx, stays, count)
     turn = ctx.emit("Mod", ctx.ints(range(most)), unsqueeze(ctx, total, [1]), fmod=0)
-    return ctx.emit("GatherElements", order, turn, axis=1)
+    return _taken(ctx, boxes, ctx.emit("GatherElements", order, turn, axis=1))

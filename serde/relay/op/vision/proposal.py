@@ -15,10 +15,10 @@ from serde.relay.registry import Array, builder, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
 
-__all__ = ["base_anchors"]
+__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "proposed"]
 
 
-def _proposal_type(
+def proposal_type(
     cls_prob: TensorType,
     bbox_pred: TensorType,
     im_info: TensorType,
@@ -78,7 +78,7 @@ def _predicted(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
 _NET = {"scales": [8.0], "feature_stride": 16, "rpn_post_nms_top_n": 4, "rpn_min_size": 4}
 
 
-_SAMPLES = [
+PROPOSALS = [
     sample((1, 6, 3, 4), (1, 12, 3, 4), np.array([[48, 64, 1]], np.float32), **_NET,
            rpn_pre_nms_top_n=9),
     sample((2, 2, 4, 4), (2, 4, 4, 4), np.array([[60, 40, 0.5], [64, 64, 1]], np.float32),
@@ -88,9 +88,9 @@ _SAMPLES = [
 
 @relay_op(
     "vision.proposal",
-    infer=_proposal_type,
+    infer=proposal_type,
     meta_class="relay.attrs.ProposalAttrs",
-    samples=_SAMPLES,
+    samples=PROPOSALS,
 )
 def proposal(
     cls_prob: Array,
@@ -112,36 +112,28 @@ def proposal(
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
-    return scored_proposal(
+    return proposed(
         cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
         threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
         rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
     )[0]  # fmt: skip
 
 
-def _scored_type(
-    cls_prob: TensorType, bbox_pred: TensorType, im_info: TensorType, **attrs: AnyValue
-) -> list[TensorType]:
-    rows = _proposal_type(cls_prob, bbox_pred, im_info, **attrs)
-    return [rows, TensorType((rows.shape[0], 1), rows.dtype)]
-
-
-@relay_op("serde.scored_proposal", infer=_scored_type, samples=_SAMPLES)
-def scored_proposal(
+def proposed(
     cls_prob: Array,
     bbox_pred: Array,
     im_info: Array,
     *,
-    scales: tuple[float, ...] = (4.0, 8.0, 16.0, 32.0),
-    ratios: tuple[float, ...] = (0.5, 1.0, 2.0),
-    feature_stride: int = 16,
-    threshold: float = 0.7,
-    rpn_pre_nms_top_n: int = 6000,
-    rpn_post_nms_top_n: int = 300,
-    rpn_min_size: int = 16,
-    iou_loss: bool = False,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
 ) -> tuple[Array, Array]:
-    """The boxes of ``vision.proposal`` and their scores, one a row."""
+    """Return the rows of :func:`proposal` and the score of each, ``(rows, 1)``."""
     base = base_anchors(ratios, scales, feature_stride)
     count, (height, width) = len(base), cls_prob.shape[2:]
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * feature_stride

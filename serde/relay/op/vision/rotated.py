@@ -49,33 +49,15 @@ def _decompose_rotated(
     def number(value: float) -> Expr:
         return const(value, dtype)
 
-    columns = [
-        call("expand_dims", call("take", rois, const(np.array([i]), "int64"), axis=1), axis=2)
-        for i in range(6)
-    ]
-    scaled = [call("multiply", each, number(spatial_scale)) for each in columns[1:5]]
-    angle = call("multiply", columns[5], number(np.pi / 180))
-    turn = [call(name, angle) for name in ("cos", "sin")]
-    steps = []
-    for axis, bins in enumerate(pooled_size):
-        parts = (np.arange(bins * sample_ratio) + 0.5) / (bins * sample_ratio) - 0.5
-        span = call("maximum", scaled[3 - axis], number(1))
-        shape = (1, -1, 1) if axis == 0 else (1, 1, -1)
-        steps.append(call("multiply", span, const(parts.reshape(shape), dtype)))
-    down, across = steps
-    turned = [
-        call("subtract", call("multiply", down, turn[0]), call("multiply", across, turn[1])),
-        call("add", call("multiply", across, turn[0]), call("multiply", down, turn[1])),
-    ]
     grid, near = [], []
-    for axis, length in enumerate(fixed):
-        place = call("add", turned[axis], scaled[1 - axis])
+    places = _turned(rois, pooled_size, spatial_scale, sample_ratio, dtype)
+    for place, length in zip(places, fixed, strict=True):
         near.append(call("greater_equal", place, number(-1)))
         near.append(call("less_equal", place, number(length)))
         held = call("maximum", call("minimum", place, number(length - 1)), number(0))
         moved = call("multiply", call("add", held, number(0.5)), number(2 / length))
         grid.append(call("subtract", moved, number(1)))
-    images = call("cast", call("squeeze", columns[0], axis=(1, 2)), dtype="int32")
+    images = call("cast", call("take", rois, const(0, "int32"), axis=1), dtype="int32")
     read = call(
         "image.grid_sample",
         call("take", data, images, axis=0, mode="fast"),
@@ -89,6 +71,29 @@ def _decompose_rotated(
     rows, places = pooled_size
     bins_of = call("reshape", kept, newshape=(0, 0, rows, sample_ratio, places, sample_ratio))
     return call("mean", bins_of, axis=(3, 5))
+
+
+def _turned(
+    rois: Expr, pooled_size: tuple[int, ...], scale: float, ratio: int, dtype: str
+) -> list[Expr]:
+    """Return where samples are, down and to the right, each ``(regions, rows, columns)``."""
+    columns = [
+        call("expand_dims", call("take", rois, const(np.array([i]), "int64"), axis=1), axis=2)
+        for i in range(1, 6)
+    ]
+    x, y, *sizes = (call("multiply", each, const(scale, dtype)) for each in columns[:4])
+    angle = call("multiply", columns[4], const(np.pi / 180, dtype))
+    cosine, sine = (call(name, angle) for name in ("cos", "sin"))
+    steps = []
+    for axis, bins in enumerate(pooled_size):
+        parts = (np.arange(bins * ratio) + 0.5) / (bins * ratio) - 0.5
+        span = call("maximum", sizes[1 - axis], const(1, dtype))
+        shape = (1, -1, 1) if axis == 0 else (1, 1, -1)
+        steps.append(call("multiply", span, const(parts.reshape(shape), dtype)))
+    down, across = steps
+    low = call("subtract", call("multiply", down, cosine), call("multiply", across, sine))
+    right = call("add", call("multiply", across, cosine), call("multiply", down, sine))
+    return [call("add", low, y), call("add", right, x)]
 
 
 _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 200]], np.float32)

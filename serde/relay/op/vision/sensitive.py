@@ -215,10 +215,10 @@ def _deformable_type(
     if min(part_size, sample_per_part) < 1:
         raise TypeInferenceError(f"no parts or samples: {part_size} and {sample_per_part}")
     if trans is not None:
-        if trans.rank != 4 or not isinstance(trans.shape[1], int):
+        if trans.rank != 4:
             raise TypeInferenceError(f"expected shifts of each class and part, found {trans!r}")
-        classes = trans.shape[1] // 2
-        if trans.shape[1] % 2 or not classes or output_dim % classes:
+        shifts = trans.shape[1]
+        if isinstance(shifts, int) and (shifts < 2 or shifts % 2 or output_dim % (shifts // 2)):
             raise TypeInferenceError(f"{output_dim} channels and shifts {trans!r}")
         join_dim(trans.shape[0], rois.shape[0])
         for axis in (2, 3):
@@ -242,23 +242,16 @@ def _decompose_deformable(
     """Each bin of each class is an image of its own, read by a grid."""
     graph = _Graph(data, rois, spatial_scale, 0.5)
     pooled, samples, classes = pooled_size, sample_per_part, 1
-    if trans is not None and isinstance(trans.type, TensorType):
-        channels = trans.type.shape[1]
-        classes = channels // 2 if isinstance(channels, int) else 1
+    if trans is not None:
+        shifts_of = trans.type.shape[1] if isinstance(trans.type, TensorType) else None
+        if not isinstance(shifts_of, int):
+            raise TypeInferenceError(f"needs a fixed number of classes, found {trans.type!r}")
+        classes = shifts_of // 2
     each = output_dim // classes
     shifts = None if trans is None else _shifts(trans, classes, pooled, part_size, trans_std)
     places, near = [], []
     for axis, length in enumerate(graph.space):
-        steps = np.arange(pooled)[:, None] + np.arange(samples) / samples
-        form = (1, 1, pooled, 1, samples, 1) if axis == 0 else (1, 1, 1, pooled, 1, samples)
-        start, span = (
-            call("reshape", x[axis], newshape=(-1, 1, 1, 1, 1, 1))
-            for x in (graph.starts, graph.spans)
-        )
-        place = call("multiply", span, graph.number((steps / pooled).reshape(form)))
-        place = call("add", place, start)
-        if shifts is not None:
-            place = call("add", place, call("multiply", shifts[axis], span))
+        place = _samples(graph, axis, pooled, samples, shifts)
         near.append(call("greater_equal", place, graph.number(-0.5)))
         near.append(call("less_equal", place, graph.number(length - 0.5)))
         held = call("clip", place, a_min=0.0, a_max=length - 1.0)
@@ -283,6 +276,20 @@ def _decompose_deformable(
     count = call("maximum", call("sum", shown, axis=(5,)), graph.number(1))
     mean = call("transpose", call("divide", total, count), axes=(0, 1, 4, 2, 3))
     return call("reshape", mean, newshape=(-1, output_dim, pooled, pooled))
+
+
+def _samples(
+    graph: _Graph, axis: int, pooled: int, samples: int, shifts: list[Expr] | None
+) -> Expr:
+    """Return where samples are along an axis: (regions, classes, bins twice, samples twice)."""
+    steps = np.arange(pooled)[:, None] + np.arange(samples) / samples
+    form = (1, 1, pooled, 1, samples, 1) if axis == 0 else (1, 1, 1, pooled, 1, samples)
+    start, span = (
+        call("reshape", x[axis], newshape=(-1, 1, 1, 1, 1, 1)) for x in (graph.starts, graph.spans)
+    )
+    place = call("multiply", span, graph.number((steps / pooled).reshape(form)))
+    place = call("add", place, start)
+    return place if shifts is None else call("add", place, call("multiply", shifts[axis], span))
 
 
 def _shifts(trans: Expr, classes: int, pooled: int, parts: int, factor: float) -> list[Expr]:
