@@ -44,7 +44,7 @@ def export_box_nms(
     rows, most = data, ctx.shape([number])
     if top_k > 0 and not (isinstance(number, int) and number <= top_k):
         rows, score, most = _best(ctx, data, score, number, top_k)
-    alone = id_index < 0 or force_suppress
+    one_class = id_index < 0 or force_suppress
     found = ctx.emit(
         "NonMaxSuppression",
         _corners(ctx, _columns(ctx, rows, coord_start, coord_start + 4), in_format),
@@ -62,12 +62,10 @@ def export_box_nms(
     minus = ctx.const(-1, np.float32)
     result = ctx.emit("Where", stays, gathered(ctx, rows, order, width), minus)
     if rows is not data:
-        rest = ctx.emit("Sub", ctx.shape([number]), most)
-        sides = ctx.emit("Concat", ctx.ints([0] * 4), rest, ctx.ints([0]), axis=0)
-        result = ctx.emit("Pad", result, sides, minus)
-    if in_format == out_format:
-        return result
-    return _reformed(ctx, result, coord_start, out_format)
+        result = _padded(ctx, result, ctx.emit("Sub", ctx.shape([number]), most), minus)
+    if in_format != out_format:
+        result = _reformed(ctx, result, coord_start, out_format)
+    return result
 
 
 def gathered(ctx: Ctx, rows: Value, order: Value, width: Dim) -> Value:
@@ -77,6 +75,12 @@ def gathered(ctx: Ctx, rows: Value, order: Value, width: Dim) -> Value:
         return ctx.emit("GatherND", rows, places, batch_dims=1)
     spread = ctx.emit("Expand", places, ctx.shape([1, 1, width]))
     return ctx.emit("GatherElements", rows, spread, axis=1)
+
+
+def _padded(ctx: Ctx, rows: Value, count: Value, value: Value) -> Value:
+    """Return rows with some more behind them, all of one value."""
+    sides = ctx.emit("Concat", ctx.ints([0] * 4), count, ctx.ints([0]), axis=0)
+    return ctx.emit("Pad", rows, sides, value)
 
 
 def _column(ctx: Ctx, rows: Value, index: int) -> Value:

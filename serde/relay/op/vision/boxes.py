@@ -78,6 +78,14 @@ def _reformed(rows: Expr, start: int, form: str, dtype: str, width: int) -> Expr
     return call("where", stays, rows, made)
 
 
+def _found(data: Expr, places: Expr, dtype: str) -> Expr:
+    """Return the rows at places, -1 where a place is negative."""
+    nowhere = const(0, "int32")
+    found = call("take", data, call("maximum", places, nowhere), axis=1, batch_dims=1)
+    gone = call("expand_dims", call("less", places, nowhere), axis=2)
+    return call("where", gone, const(-1, dtype), found)
+
+
 def _decompose_nms(
     data: Expr,
     *,
@@ -121,11 +129,7 @@ def _decompose_nms(
         force_suppress=force_suppress or id_index < 0,
         top_k=top_k,
     )
-    places = TupleGetItem(kept, 0)
-    known = call("maximum", places, const(0, "int32"))
-    found = call("take", data, known, axis=1, batch_dims=1)
-    gone = call("expand_dims", call("less", places, const(0, "int32")), axis=2)
-    result = call("where", gone, const(-1, dtype), found)
+    result = _found(data, TupleGetItem(kept, 0), dtype)
     if in_format == out_format:
         return result
     return _reformed(result, coord_start, out_format, dtype, width)

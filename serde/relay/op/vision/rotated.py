@@ -68,8 +68,8 @@ def _decompose_rotated(
     for each in near[1:]:
         inside = call("logical_and", inside, each)
     kept = call("where", call("expand_dims", inside, axis=1), read, number(0))
-    rows, places = pooled_size
-    bins_of = call("reshape", kept, newshape=(0, 0, rows, sample_ratio, places, sample_ratio))
+    rows, columns = pooled_size
+    bins_of = call("reshape", kept, newshape=(0, 0, rows, sample_ratio, columns, sample_ratio))
     return call("mean", bins_of, axis=(3, 5))
 
 

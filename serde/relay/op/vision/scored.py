@@ -46,12 +46,11 @@ def _decompose_scored(
     marks = call("reshape", call("transpose", objects, axes=(0, 2, 3, 1)), newshape=(0, -1))
     boxes, small = _grown(boxes, im_info, rpn_min_size, dtype)
     for axis in (0, 1):
-        ends = call("floor", call("divide", _slice(im_info, axis, axis + 1, 1),
-                                  const(feature_stride, dtype)))  # fmt: skip
-        outside = call("greater_equal", const(places[axis][None], dtype), ends)
+        size = call("divide", _slice(im_info, axis, axis + 1, 1), const(feature_stride, dtype))
+        outside = call("greater_equal", const(places[axis][None], dtype), call("floor", size))
         small = call("logical_or", small, outside)
     marks = call("where", small, const(-1, dtype), marks)
-    order = call("argsort", marks, axis=1, is_ascend=False, dtype="int32")
+    order: Expr = call("argsort", marks, axis=1, is_ascend=False, dtype="int32")
     most = len(anchors)
     if 0 < rpn_pre_nms_top_n < most:
         most = rpn_pre_nms_top_n
