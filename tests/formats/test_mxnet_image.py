@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import types
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from support.mxnet_check import agree
+from support.mxnet_invoke import operator_graph
 
 import serde
 from serde.compat import import_mxnet
@@ -28,18 +28,6 @@ def mx() -> types.ModuleType:
 
 def image(*shape: int, dtype: str = "float32", seed: int = 0) -> dict[str, np.ndarray]:
     return {"x": np.random.default_rng(seed).uniform(0, 255, shape).astype(dtype)}
-
-
-def node(mx: Any, op: str, **attrs: Any) -> Any:
-    """A node as a file has it; some operators cannot be composed in Python."""
-    text = {name: str(value) for name, value in attrs.items()}
-    nodes = [
-        {"op": "null", "name": "x", "inputs": []},
-        {"op": op, "name": "y", "attrs": text, "inputs": [[0, 0, 0]]},
-    ]
-    graph = {"nodes": nodes, "arg_nodes": [0], "node_row_ptr": [0, 1, 2], "heads": [[1, 0, 0]],
-             "attrs": {"mxnet_version": ["int", 10901]}}  # fmt: skip
-    return mx.sym.load_json(json.dumps(graph))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "float16", "int8", "int32", "int64"])
@@ -198,7 +186,10 @@ def test_resize_to(mx: Any, shape: Any, attrs: dict[str, Any], dtype: str) -> No
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_resize_as_of_a_file(mx: Any, dtype: str) -> None:
-    agree(node(mx, "_cvimresize", w=4, h=5, interp=1), image(7, 6, 3, dtype=dtype))
+    agree(
+        operator_graph("_cvimresize", ["x"], {"w": 4, "h": 5, "interp": 1}),
+        image(7, 6, 3, dtype=dtype),
+    )
 
 
 @pytest.mark.parametrize("attrs", [
@@ -207,5 +198,6 @@ def test_resize_as_of_a_file(mx: Any, dtype: str) -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 def test_border(mx: Any, attrs: dict[str, Any], dtype: str) -> None:
-    symbol = node(mx, "_cvcopyMakeBorder", top=1, bot=2, left=3, right=0, **attrs)
+    sides = {"top": 1, "bot": 2, "left": 3, "right": 0}
+    symbol = operator_graph("_cvcopyMakeBorder", ["x"], {**sides, **attrs})
     agree(symbol, image(5, 4, 3, dtype=dtype))
