@@ -7,7 +7,7 @@ from __future__ import annotations
 
 _RUNTIME = "of the imperative runtime: no graph of a net has it"
 _USER_CODE = "runs Python of its user, which no file has"
-_FILES = "decodes, reads or edits an image of bytes, before a net"
+_FILES = "decodes a picture, before a net; ONNX has ImageDecoder, but no runtime of it"
 _GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fixed size"
 _OPEN = "no importer yet"
 
@@ -22,10 +22,8 @@ FORWARD_GAPS: dict[str, str] = {
     "_onehot_encode": _RUNTIME,
     "_set_value": _RUNTIME,
     "Custom": _USER_CODE,
-    "_cvcopyMakeBorder": _FILES,
     "_cvimdecode": _FILES,
     "_cvimread": _FILES,
-    "_cvimresize": _FILES,
     "_imdecode": _FILES,
     "_contrib_dgl_adjacency": _GRAPHS,
     "_contrib_dgl_csr_neighbor_non_uniform_sample": _GRAPHS,
@@ -36,19 +34,10 @@ FORWARD_GAPS: dict[str, str] = {
     "CTCLoss": _OPEN,
     "SequenceLast": _OPEN,
     "_contrib_BatchNormWithReLU": _OPEN,
-    "_contrib_DeformableConvolution": _OPEN,
-    "_contrib_DeformablePSROIPooling": _OPEN,
-    "_contrib_ModulatedDeformableConvolution": _OPEN,
     "_contrib_MultiBoxTarget": _OPEN,
-    "_contrib_PSROIPooling": _OPEN,
-    "_contrib_RROIAlign": _OPEN,
     "_contrib_SparseEmbedding": _OPEN,
     "_contrib_allclose": _OPEN,
     "_contrib_arange_like": _OPEN,
-    "_contrib_bipartite_matching": _OPEN,
-    "_contrib_box_decode": _OPEN,
-    "_contrib_box_encode": _OPEN,
-    "_contrib_box_iou": _OPEN,
     "_contrib_calibrate_entropy": _OPEN,
     "_contrib_count_sketch": _OPEN,
     "_contrib_dequantize": _OPEN,
@@ -80,21 +69,6 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_requantize": _OPEN,
     "_contrib_round_ste": _OPEN,
     "_contrib_sign_ste": _OPEN,
-    "_image_adjust_lighting": _OPEN,
-    "_image_crop": _OPEN,
-    "_image_flip_left_right": _OPEN,
-    "_image_flip_top_bottom": _OPEN,
-    "_image_normalize": _OPEN,
-    "_image_random_brightness": _OPEN,
-    "_image_random_color_jitter": _OPEN,
-    "_image_random_contrast": _OPEN,
-    "_image_random_flip_left_right": _OPEN,
-    "_image_random_flip_top_bottom": _OPEN,
-    "_image_random_hue": _OPEN,
-    "_image_random_lighting": _OPEN,
-    "_image_random_saturation": _OPEN,
-    "_image_resize": _OPEN,
-    "_image_to_tensor": _OPEN,
     "_npi_share_memory": _OPEN,
     "_npx_constraint_check": _OPEN,
     "_sg_mkldnn_conv": _OPEN,
@@ -103,8 +77,6 @@ FORWARD_GAPS: dict[str, str] = {
     "_sg_mkldnn_selfatt_valatt": _OPEN,
     "_sparse_retain": _OPEN,
     "cast_storage": _OPEN,
-    "col2im": _OPEN,
-    "im2col": _OPEN,
 }
 """Operator: why it is not imported."""
 
