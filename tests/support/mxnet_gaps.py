@@ -1,0 +1,102 @@
+"""Operators of MXNet 1.9.1 without an importer, and names of its peers' lists, each with a reason.
+
+Strict both ways: what is imported must not be here, and what is not imported must be.
+"""
+
+from __future__ import annotations
+
+_RUNTIME = "of the imperative runtime: no graph of a net has it"
+_USER_CODE = "runs Python of its user, which no file has"
+_FILES = "decodes a picture, before a net; ONNX has ImageDecoder, but no runtime of it"
+_GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fixed size"
+_OPEN = "no importer yet"
+
+FORWARD_GAPS: dict[str, str] = {
+    "_CachedOp": _RUNTIME,
+    "_CachedOpThreadSafe": _RUNTIME,
+    "_CustomFunction": _RUNTIME,
+    "_NDArray": _RUNTIME,
+    "_Native": _RUNTIME,
+    "_NoGradient": _RUNTIME,
+    "_copyto": _RUNTIME,
+    "_onehot_encode": _RUNTIME,
+    "_set_value": _RUNTIME,
+    "Custom": _USER_CODE,
+    "_cvimdecode": _FILES,
+    "_cvimread": _FILES,
+    "_imdecode": _FILES,
+    "_contrib_dgl_adjacency": _GRAPHS,
+    "_contrib_dgl_csr_neighbor_non_uniform_sample": _GRAPHS,
+    "_contrib_dgl_csr_neighbor_uniform_sample": _GRAPHS,
+    "_contrib_dgl_graph_compact": _GRAPHS,
+    "_contrib_dgl_subgraph": _GRAPHS,
+    "_contrib_edge_id": _GRAPHS,
+    "CTCLoss": _OPEN,
+    "SequenceLast": _OPEN,
+    "_contrib_BatchNormWithReLU": _OPEN,
+    "_contrib_MultiBoxTarget": _OPEN,
+    "_contrib_SparseEmbedding": _OPEN,
+    "_contrib_allclose": _OPEN,
+    "_contrib_arange_like": _OPEN,
+    "_contrib_calibrate_entropy": _OPEN,
+    "_contrib_count_sketch": _OPEN,
+    "_contrib_dequantize": _OPEN,
+    "_contrib_div_sqrt_dim": _OPEN,
+    "_contrib_fft": _OPEN,
+    "_contrib_getnnz": _OPEN,
+    "_contrib_gradientmultiplier": _OPEN,
+    "_contrib_hawkesll": _OPEN,
+    "_contrib_ifft": _OPEN,
+    "_contrib_interleaved_matmul_encdec_qk": _OPEN,
+    "_contrib_interleaved_matmul_encdec_valatt": _OPEN,
+    "_contrib_interleaved_matmul_selfatt_qk": _OPEN,
+    "_contrib_interleaved_matmul_selfatt_valatt": _OPEN,
+    "_contrib_quadratic": _OPEN,
+    "_contrib_quantize": _OPEN,
+    "_contrib_quantize_asym": _OPEN,
+    "_contrib_quantize_v2": _OPEN,
+    "_contrib_quantized_act": _OPEN,
+    "_contrib_quantized_batch_norm": _OPEN,
+    "_contrib_quantized_concat": _OPEN,
+    "_contrib_quantized_conv": _OPEN,
+    "_contrib_quantized_elemwise_add": _OPEN,
+    "_contrib_quantized_elemwise_mul": _OPEN,
+    "_contrib_quantized_embedding": _OPEN,
+    "_contrib_quantized_flatten": _OPEN,
+    "_contrib_quantized_fully_connected": _OPEN,
+    "_contrib_quantized_pooling": _OPEN,
+    "_contrib_quantized_rnn": _OPEN,
+    "_contrib_requantize": _OPEN,
+    "_contrib_round_ste": _OPEN,
+    "_contrib_sign_ste": _OPEN,
+    "_npi_share_memory": _OPEN,
+    "_npx_constraint_check": _OPEN,
+    "_sg_mkldnn_conv": _OPEN,
+    "_sg_mkldnn_fully_connected": _OPEN,
+    "_sg_mkldnn_selfatt_qk": _OPEN,
+    "_sg_mkldnn_selfatt_valatt": _OPEN,
+    "_sparse_retain": _OPEN,
+    "cast_storage": _OPEN,
+}
+"""Operator: why it is not imported."""
+
+_NNVM = "NNVM's own spelling, which no MXNet writes"
+_TWO = "an operator of MXNet 2.0"
+_FORK = "an operator of a fork of MXNet"
+
+PEER_GAPS: dict[str, str] = {
+    "null": "no operator: what the file calls a variable",
+    "__add_scalar__": _NNVM,
+    "__div_scalar__": _NNVM,
+    "__mul_scalar__": _NNVM,
+    "__pow_scalar__": _NNVM,
+    "__rdiv_scalar__": _NNVM,
+    "__rpow_scalar__": _NNVM,
+    "__rsub_scalar__": _NNVM,
+    "__sub_scalar__": _NNVM,
+    "_npi_copy": _TWO,
+    "_npi_transpose": _TWO,
+    "_contrib_quantized_ring_buffer": _FORK,
+    "ring_buffer": _FORK,
+}
+"""Name in a peer's list: why it resolves to nothing of MXNet 1.9.1."""
