@@ -9,6 +9,7 @@ _RUNTIME = "of the imperative runtime: no graph of a net has it"
 _USER_CODE = "runs Python of its user, which no file has"
 _FILES = "decodes a picture, before a net; ONNX has ImageDecoder, but no runtime of it"
 _GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fixed size"
+_STORED = "tells a stored zero from none, which a dense tensor does not"
 _OPEN = "no importer yet"
 
 FORWARD_GAPS: dict[str, str] = {
@@ -30,28 +31,11 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_dgl_csr_neighbor_uniform_sample": _GRAPHS,
     "_contrib_dgl_graph_compact": _GRAPHS,
     "_contrib_dgl_subgraph": _GRAPHS,
-    "_contrib_edge_id": _GRAPHS,
-    "CTCLoss": _OPEN,
-    "SequenceLast": _OPEN,
-    "_contrib_BatchNormWithReLU": _OPEN,
+    "_contrib_edge_id": _STORED,
+    "_contrib_getnnz": _STORED,
     "_contrib_MultiBoxTarget": _OPEN,
-    "_contrib_SparseEmbedding": _OPEN,
-    "_contrib_allclose": _OPEN,
-    "_contrib_arange_like": _OPEN,
     "_contrib_calibrate_entropy": _OPEN,
-    "_contrib_count_sketch": _OPEN,
     "_contrib_dequantize": _OPEN,
-    "_contrib_div_sqrt_dim": _OPEN,
-    "_contrib_fft": _OPEN,
-    "_contrib_getnnz": _OPEN,
-    "_contrib_gradientmultiplier": _OPEN,
-    "_contrib_hawkesll": _OPEN,
-    "_contrib_ifft": _OPEN,
-    "_contrib_interleaved_matmul_encdec_qk": _OPEN,
-    "_contrib_interleaved_matmul_encdec_valatt": _OPEN,
-    "_contrib_interleaved_matmul_selfatt_qk": _OPEN,
-    "_contrib_interleaved_matmul_selfatt_valatt": _OPEN,
-    "_contrib_quadratic": _OPEN,
     "_contrib_quantize": _OPEN,
     "_contrib_quantize_asym": _OPEN,
     "_contrib_quantize_v2": _OPEN,
@@ -67,16 +51,12 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_quantized_pooling": _OPEN,
     "_contrib_quantized_rnn": _OPEN,
     "_contrib_requantize": _OPEN,
-    "_contrib_round_ste": _OPEN,
-    "_contrib_sign_ste": _OPEN,
     "_npi_share_memory": _OPEN,
     "_npx_constraint_check": _OPEN,
     "_sg_mkldnn_conv": _OPEN,
     "_sg_mkldnn_fully_connected": _OPEN,
     "_sg_mkldnn_selfatt_qk": _OPEN,
     "_sg_mkldnn_selfatt_valatt": _OPEN,
-    "_sparse_retain": _OPEN,
-    "cast_storage": _OPEN,
 }
 """Operator: why it is not imported."""
 
