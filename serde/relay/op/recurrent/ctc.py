@@ -67,9 +67,11 @@ def _states(label: Expr, count: int, empty: int) -> Expr:
     return call("nn.pad", pairs, const(empty, "int32"), pad_width=((0, 0), (0, 1)))
 
 
-def _step(state: Expr, rows: Expr, symbols: Expr, skip: Expr, ends: Expr | None) -> Function:
-    """Return what a time does: a state follows itself, the one before, or by a skip the next."""
-    dtype, width = _type(state).dtype, _type(state).shape[1]
+def _step(
+    state: Expr, rows: Expr, symbols: Expr, skip: Expr, ends: Expr | None, width: int
+) -> Function:
+    """Return what a time does: one of `width` states follows itself or one of the two before."""
+    dtype = _type(state).dtype
     row = TensorType(_type(rows).shape[1:], dtype)
     time = Var("time", TensorType((1,), "int32"))
     alpha, emitted = Var("alpha", _type(state)), Var("row", row)
@@ -77,8 +79,8 @@ def _step(state: Expr, rows: Expr, symbols: Expr, skip: Expr, ends: Expr | None)
     never = const(_NEVER, dtype)
     ways = [
         alpha,
-        _moved(alpha, 1, never, int(str(width))),
-        call("add", _moved(alpha, 2, never, int(str(width))), captured[1]),
+        _moved(alpha, 1, never, width),
+        call("add", _moved(alpha, 2, never, width), captured[1]),
     ]
     found = _logsumexp(call("stack", tuple(ways), axis=1))
     found = call("add", found, call("gather", emitted, captured[0], axis=1))
@@ -126,7 +128,7 @@ def _decompose_ctc_loss(
     if data_lengths is not None:
         until = call("expand_dims", call("cast", data_lengths, dtype="int32"), axis=1)
         captured.append(until)
-    body = _step(state, rows, symbols, skip, until)
+    body = _step(state, rows, symbols, skip, until, width)
     start = const(np.zeros(1, np.int32))
     walked = call("serde.scan", (state, start), (rows,), tuple(captured), body=body)
     numbers = const(np.arange(width, dtype=np.int32))
