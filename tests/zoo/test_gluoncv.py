@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import importlib.util
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support import gluoncv_nets, gluonnlp_nets
 from support.accuracy import LEAST_CHANGE, measure
 from support.oracle import PlainMxnet, run_mxnet
 from support.runtime import newest_runtime_opset, run_onnx
@@ -32,7 +30,6 @@ from support.zoo import (
 
 import serde
 from serde.compat import import_mxnet
-from serde.errors import UnsupportedModelError
 
 SMALL = (
     "cifar_resnet20_v1",
@@ -62,32 +59,6 @@ SMALL = (
     "standard_lstm_lm_200",
 )
 """Fast nets of different families."""
-
-
-_DETECTION = "box_decode, ROIAlign and deformable convolutions have no importer"
-_ATTENTION = "arange_like, interleaved_matmul and div_sqrt_dim have no importer"
-GAPS = {
-    name: _DETECTION
-    for name in gluoncv_nets.DETECTION
-    if name.startswith(("ssd", "faster", "mask", "double")) or "dcn" in name
-}
-GAPS |= {
-    name: _ATTENTION for name in gluonnlp_nets.RECIPES if "bert" in name or "transformer" in name
-}
-"""Nets with operators that are not imported."""
-
-
-def cases(names: Iterable[str]) -> list[Any]:
-    """Parameters, each marked where its net is a gap."""
-    return [
-        pytest.param(
-            name,
-            marks=[pytest.mark.xfail(raises=UnsupportedModelError, reason=GAPS[name])]
-            if name in GAPS
-            else [],
-        )
-        for name in names
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +94,7 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
         assert found_again(expected, run_onnx(target, image)[1]) >= LEAST_FOUND
 
 
-@pytest.mark.parametrize("name", cases(SMALL))
+@pytest.mark.parametrize("name", SMALL)
 def test_small_net(
     mx: types.ModuleType, plain_mxnet: PlainMxnet, name: str, tmp_path: Path
 ) -> None:
@@ -131,6 +102,6 @@ def test_small_net(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", cases(name for name in NAMES if name not in SMALL))
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SMALL])
 def test_net(mx: types.ModuleType, plain_mxnet: PlainMxnet, name: str, tmp_path: Path) -> None:
     check(mx, plain_mxnet, name, tmp_path)

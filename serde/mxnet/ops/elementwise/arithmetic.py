@@ -360,15 +360,13 @@ def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
 
 
-@OPS.imports("zeros_like")
-def import_zeros_like(ctx: Ctx, data: Expr, *, dtype: str = "") -> Expr:
-    """MXNet notes a `dtype` that it is given, and keeps its operand's."""
+@OPS.imports("zeros_like", ignored=("dtype",))
+def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.zeros_like(data)
 
 
-@OPS.imports("ones_like")
-def import_ones_like(ctx: Ctx, data: Expr, *, dtype: str = "") -> Expr:
-    """MXNet notes a `dtype` that it is given, and keeps its operand's."""
+@OPS.imports("ones_like", ignored=("dtype",))
+def import_ones_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.ones_like(data)
 
 
