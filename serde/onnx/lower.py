@@ -116,9 +116,8 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
-    passes = transform.Sequential(
-        [transform.channels_first(), transform.Legalize(supported=supported), _DenseAsProduct()]
-    )
+    legalize = transform.Legalize(supported=supported, expansion=TABLE.expansion)
+    passes = transform.Sequential([transform.channels_first(), legalize, _DenseAsProduct()])
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
