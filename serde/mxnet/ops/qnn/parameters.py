@@ -5,15 +5,14 @@ A range that is known when the graph is read becomes a constant scale; zero is a
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.expr import Constant, Expr
-from serde.relay.op.elementwise.rounding import round_even_of
-from serde.relay.registry import call
+from serde.relay.expr import Call, Constant, Expr
+from serde.relay.registry import OpDef, call
 from serde.relay.transform import FoldConstant
 
 __all__ = [
@@ -59,8 +58,15 @@ def scalar(value: float) -> Expr:
     return relay.const(np.float32(value))
 
 
+def is_call(x: Expr, name: str) -> TypeGuard[Call]:
+    """Whether an expression is a call of an operator."""
+    return isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == name
+
+
 def magnitude(low: Expr, high: Expr) -> Expr:
-    """Return the greater magnitude of the ends of a range."""
+    """Return the greater magnitude of the ends of a range; of one about zero, of either."""
+    if is_call(low, "negative") and low.args[0] is high:
+        return relay.abs(high)
     return known(relay.maximum(known(relay.abs(low)), known(relay.abs(high))))
 
 
@@ -114,7 +120,7 @@ def real_of(x: Expr, scale: Expr, *, axis: int = 0) -> Expr:
 
 def whole(x: Expr, dtype: str = "int32") -> Expr:
     """Return real numbers rounded half to even."""
-    return relay.cast(round_even_of(x), dtype)
+    return relay.cast(relay.serde.round_even(x), dtype)
 
 
 def product_range(left: Expr, right: Expr, dtypes: tuple[str, str]) -> tuple[Expr, Expr]:

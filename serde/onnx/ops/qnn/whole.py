@@ -11,7 +11,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Call, Constant, Expr
 from serde.relay.registry import call
 from serde.relay.shapes import split_padding
 from serde.relay.types import TensorType
@@ -63,6 +63,10 @@ def export_qlinear_conv2d(
     )
 
 
+def _is_zero(x: Expr) -> bool:
+    return isinstance(x, Constant) and not x.data.any()
+
+
 @OPS.expands("serde.qlinear_conv2d")
 def expand_qlinear_conv2d(
     data: Expr,
@@ -81,7 +85,8 @@ def expand_qlinear_conv2d(
     """The sums stay integers where ONNX Runtime has no operator for the whole."""
     padding = split_padding(window["padding"], 2)
     window["padding"] = (*padding[0], *padding[1])
-    total = call("serde.conv_integer", data, weight, data_zero, weight_zero, **window)
+    zeros = (None if _is_zero(each) else each for each in (data_zero, weight_zero))
+    total = call("serde.conv_integer", data, weight, *zeros, **window)
     if bias is not None:
         total = relay.nn.bias_add(total, bias, axis=1)
     joint = relay.multiply(data_scale, weight_scale)
