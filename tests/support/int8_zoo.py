@@ -112,6 +112,8 @@ def _reaches(nodes: list[dict[str, Any]]) -> list[float]:
 def _plain(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
     if name.endswith(("gamma", "var")):
         return rng.uniform(0.7, 1.3, shape)
+    if "anchor" in name:
+        return rng.uniform(0.1, 0.9, shape)
     if name.endswith("scale"):
         return np.full(shape, 20.0)
     return rng.normal(0, 0.05, shape)
