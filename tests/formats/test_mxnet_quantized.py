@@ -49,7 +49,9 @@ def graph(name: str, inputs: dict[str, np.ndarray], attrs: dict[str, Any]) -> An
 def check(
     name: str, inputs: dict[str, np.ndarray], tolerance: float | None = None, **attrs: Any
 ) -> None:
-    agree(graph(name, inputs, attrs), inputs, tolerance=tolerance)
+    symbol = graph(name, inputs, attrs)
+    model = agree(symbol, inputs, tolerance=tolerance)
+    assert list(model.meta.outputs) == symbol.list_outputs()
 
 
 def refuses(name: str, inputs: dict[str, np.ndarray], reason: str, **attrs: Any) -> None:
@@ -288,6 +290,7 @@ def with_parameters(
         input_shapes={name: value.shape for name, value in inputs.items()},
         input_dtypes={name: value.dtype.name for name, value in inputs.items()},
     )
+    assert list(model.meta.outputs) == symbol.list_outputs()
     values = {**inputs, **{name: value.asnumpy() for name, value in params.items()}}
     result = run(model.main, [values[p.name_hint] for p in model.main.params], mod=model.mod)
     same(result if isinstance(result, tuple) else (result,), expected, tolerance)
@@ -506,7 +509,8 @@ def fused_dense(
     outputs = 1 if attrs.get("enable_float_output") else 3
     symbol = quantized(fused(made), list(ranges), outputs, **attrs)
     fed = {**inputs, **params, **ranges}
-    agree(symbol, {name: fed[name] for name in symbol.list_arguments()})
+    model = agree(symbol, {name: fed[name] for name in symbol.list_arguments()})
+    assert list(model.meta.outputs) == symbol.list_outputs()
 
 
 ENDS = [{}, CALIBRATED, {"enable_float_output": True}]
