@@ -25,12 +25,21 @@ class NodeContext(ImportContext):
         outputs: How many of its outputs are used.
         report: Filled with gaps.
         around: Name of what the node lies in, with a slash behind.
+        np_shape: Whether MXNet runs the graph with NumPy's shapes, under which there are scalars.
     """
 
     def __init__(
-        self, table: ConverterTable, node: Node, outputs: int, report: Report, around: str = ""
+        self,
+        table: ConverterTable,
+        node: Node,
+        outputs: int,
+        report: Report,
+        around: str = "",
+        *,
+        np_shape: bool = False,
     ) -> None:
         super().__init__(1, f"{around}{node.name}", outputs)
+        self.np_shape = np_shape
         self._table = table
         self._subgraphs = node.subgraphs
         self._report = report
@@ -59,7 +68,14 @@ class NodeContext(ImportContext):
             arguments = [
                 results[entry.node][entry.index] for entry in used_inputs(node, self._table)
             ]
-            context = NodeContext(self._table, node, outputs, self._report, f"{self.node}/")
+            context = NodeContext(
+                self._table,
+                node,
+                outputs,
+                self._report,
+                f"{self.node}/",
+                np_shape=self.np_shape,
+            )
             op = canonical_name(node.op)
             results.append(self._table.run_import(context, op, arguments, node.attrs, self._report))
         heads = [results[head.node][head.index] for head in graph.heads]

@@ -32,6 +32,8 @@ NUMBERED = frozenset(
         "_contrib_quantize",
         "_contrib_quantize_v2",
         "_contrib_requantize",
+        "_linalg_det",
+        "_npi_norm",
         "_split_v2",
     }
 )
@@ -43,6 +45,8 @@ OUTPUT_NAMES = {
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
     "RNN": ("output", "state_output", "statecell_output"),
+    "_npi_std": ("std",),
+    "_npi_var": ("var",),
     "make_loss": ("loss",),
     "_contrib_quantize_asym": ("output", "scale", "shift"),
     "_sg_mkldnn_conv": ("output", "output_min", "output_max"),
@@ -120,6 +124,11 @@ class _Walk:
     def __post_init__(self) -> None:
         self.needed = needed_outputs(self.model.graph, TABLE)
 
+    @property
+    def shapes_as_numpy(self) -> bool:
+        """Whether the graph has NumPy's shapes: scalars, and axes of length 0."""
+        return bool(self.model.graph.attrs.get("is_np_shape", 0))
+
     def declare(self) -> None:
         """Make a variable of every weight and input that is needed."""
         values = {**self.model.arg, **self.model.aux}
@@ -135,7 +144,7 @@ class _Walk:
         shapes = self._shapes(names)
         missing = []
         for index, node in free:
-            shape = shapes.get(node.name, _declared_shape(node))
+            shape = shapes.get(node.name, _declared_shape(node, self.shapes_as_numpy))
             if shape is None:
                 missing.append(node.name)
                 continue
@@ -194,7 +203,9 @@ class _Walk:
     def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
         """Return the outputs of one node."""
         op = canonical_name(node.op)
-        ctx = NodeContext(TABLE, node, outputs, self.report)
+        ctx = NodeContext(
+            TABLE, node, outputs, self.report, np_shape="is_np_shape" in self.model.graph.attrs
+        )
         arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
         results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
         if len(results) < outputs:
@@ -210,7 +221,9 @@ class _Walk:
         for index, node in enumerate(nodes):
             if not node.is_variable or node.name in values or node.name in self.inputs:
                 continue
-            given = self.options.input_shapes.get(node.name, _declared_shape(node))
+            given = self.options.input_shapes.get(
+                node.name, _declared_shape(node, self.shapes_as_numpy)
+            )
             shape = implied.get(index) if given is None else given
             if shape is None:
                 missing.append(node.name)
@@ -291,8 +304,13 @@ def _output_name(node: Node, index: int, several: bool) -> str:
     return f"{node.name}_output"
 
 
-def _declared_shape(node: Node) -> Sequence[DimLike] | None:
-    """Return the shape noted on a variable when it was made, if it is known whole."""
+def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
+    """Return the shape noted on a variable when it was made, if it is known whole.
+
+    Args:
+        node: The variable.
+        as_numpy: Whether -1 stands for what is unknown, and not 0 or no axis at all.
+    """
     if DIMS_KEY in node.hidden:
         dims = node.hidden[DIMS_KEY].split(",")
         return tuple(int(dim) if dim.isdigit() else dim for dim in dims)
@@ -303,6 +321,7 @@ def _declared_shape(node: Node) -> Sequence[DimLike] | None:
         shape = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
+    least = 0 if as_numpy else 1
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n >= least for n in shape):
         return None
-    return shape
+    return shape if shape or as_numpy else None

@@ -22,8 +22,11 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_GAMMA = 1.0507009873554804934193349852946
 
 
-@OPS.imports("relu")
+@OPS.imports("relu", "_npx_relu")
 def import_relu(ctx: Ctx, data: Expr) -> Expr:
+    """Of integers a maximum, which ONNX Runtime has for every width."""
+    if not is_float(ctx.type(data).dtype):
+        return relay.maximum(data, scalar_like(ctx, data, 0))
     return relay.nn.relu(data)
 
 

@@ -144,6 +144,8 @@ def import_one_hot(
     off_value: float = 0.0,
     dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
+    if depth == 0:
+        return relay.zeros([*ctx.type(indices).shape, 0], dtype)
     on, off = (relay.const(np.array(value, dtype=dtype)) for value in (on_value, off_value))
     return relay.one_hot(as_index(ctx, indices), on, off, depth, -1, dtype)
 
@@ -224,7 +226,7 @@ def export_take(
     axis: int | None,
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
-    batch = batch_dims % max(1, ctx.type(indices).rank)
+    batch = batch_dims + ctx.type(indices).rank if batch_dims < 0 else batch_dims
     if batch and axis is not None:
         return _taken_by_batch(ctx, data, indices, batch, axis % ctx.type(data).rank, mode)
     if axis is None:

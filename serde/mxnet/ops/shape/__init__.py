@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.shape import arrangement, creation, reshaping
+from serde.mxnet.ops.shape import (
+    arrangement,
+    creation,
+    diagonal,
+    joining,
+    rearrangement,
+    reshaping,
+)
 
-__all__ = ["arrangement", "creation", "reshaping"]
+__all__ = ["arrangement", "creation", "diagonal", "joining", "rearrangement", "reshaping"]

@@ -36,7 +36,7 @@ def export_take(
     rank = 1 if axis is None else ctx.type(x).rank
     if mode != "fast" and not _within(indices, length):
         indices = _bounded(ctx, indices, length, mode)
-    batched = batch_dims % max(1, index_rank)
+    batched = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if not batched:
         return ctx.emit("Gather", x, indices, axis=place)
     return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
