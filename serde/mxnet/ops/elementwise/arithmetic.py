@@ -355,9 +355,17 @@ def import_smooth_l1(ctx: Ctx, data: Expr, *, scalar: float = 1.0) -> Expr:
     return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
 
 
-@OPS.imports("Cast", "amp_cast")
+@OPS.imports("Cast")
 def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
+
+
+@OPS.imports("amp_cast")
+def import_amp_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+    """What is no float of 16 or 32 bits stays as it is."""
+    if ctx.type(data).dtype in ("bfloat16", "float16", "float32"):
+        return relay.cast(data, dtype)
+    return data
 
 
 @OPS.imports("zeros_like")
