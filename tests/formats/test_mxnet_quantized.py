@@ -556,13 +556,6 @@ def test_fused_values_and_attention(attrs: Any) -> None:
     agree(quantized(fused(made), list(ranges), outputs, **attrs), {**inputs, **ranges})
 
 
-@pytest.mark.parametrize("given", ["float16", "float32", "int32", "int8", "uint8"])
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "int8"])
-def test_amp_cast(given: str, dtype: str) -> None:
-    data = np.array([[1.7, 3.2, 9, 0]]).astype(given)
-    agree(mx.sym.amp_cast(mx.sym.var("x"), dtype=dtype), {"x": data})
-
-
 @pytest.mark.parametrize("norm", [None, {"fix_gamma": False}])
 @pytest.mark.parametrize("behind", [None, relu])
 @pytest.mark.parametrize("plus", [False, True])

@@ -360,14 +360,6 @@ def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
 
 
-@OPS.imports("amp_cast")
-def import_amp_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
-    """What is no float of 16 or 32 bits stays as it is."""
-    if ctx.type(data).dtype in ("bfloat16", "float16", "float32"):
-        return relay.cast(data, dtype)
-    return data
-
-
 @OPS.imports("zeros_like")
 def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.zeros_like(data)
