@@ -9,6 +9,8 @@ _RUNTIME = "of the imperative runtime: no graph of a net has it"
 _USER_CODE = "runs Python of its user, which no file has"
 _FILES = "decodes, reads or edits an image of bytes, before a net"
 _GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fixed size"
+_CALIBRATION = "chooses a range from a histogram while a net is quantised: no graph of a net has it"
+_UNRUNNABLE = "no graph can name its inputs, and oneDNN in MXNet's wheel has no kernel for it"
 _OPEN = "no importer yet"
 
 FORWARD_GAPS: dict[str, str] = {
@@ -49,9 +51,8 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_box_decode": _OPEN,
     "_contrib_box_encode": _OPEN,
     "_contrib_box_iou": _OPEN,
-    "_contrib_calibrate_entropy": _OPEN,
+    "_contrib_calibrate_entropy": _CALIBRATION,
     "_contrib_count_sketch": _OPEN,
-    "_contrib_dequantize": _OPEN,
     "_contrib_div_sqrt_dim": _OPEN,
     "_contrib_fft": _OPEN,
     "_contrib_getnnz": _OPEN,
@@ -63,21 +64,7 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_interleaved_matmul_selfatt_qk": _OPEN,
     "_contrib_interleaved_matmul_selfatt_valatt": _OPEN,
     "_contrib_quadratic": _OPEN,
-    "_contrib_quantize": _OPEN,
-    "_contrib_quantize_asym": _OPEN,
-    "_contrib_quantize_v2": _OPEN,
-    "_contrib_quantized_act": _OPEN,
-    "_contrib_quantized_batch_norm": _OPEN,
-    "_contrib_quantized_concat": _OPEN,
-    "_contrib_quantized_conv": _OPEN,
-    "_contrib_quantized_elemwise_add": _OPEN,
-    "_contrib_quantized_elemwise_mul": _OPEN,
-    "_contrib_quantized_embedding": _OPEN,
-    "_contrib_quantized_flatten": _OPEN,
-    "_contrib_quantized_fully_connected": _OPEN,
-    "_contrib_quantized_pooling": _OPEN,
-    "_contrib_quantized_rnn": _OPEN,
-    "_contrib_requantize": _OPEN,
+    "_contrib_quantized_rnn": _UNRUNNABLE,
     "_contrib_round_ste": _OPEN,
     "_contrib_sign_ste": _OPEN,
     "_image_adjust_lighting": _OPEN,
@@ -97,10 +84,6 @@ FORWARD_GAPS: dict[str, str] = {
     "_image_to_tensor": _OPEN,
     "_npi_share_memory": _OPEN,
     "_npx_constraint_check": _OPEN,
-    "_sg_mkldnn_conv": _OPEN,
-    "_sg_mkldnn_fully_connected": _OPEN,
-    "_sg_mkldnn_selfatt_qk": _OPEN,
-    "_sg_mkldnn_selfatt_valatt": _OPEN,
     "_sparse_retain": _OPEN,
     "cast_storage": _OPEN,
     "col2im": _OPEN,
