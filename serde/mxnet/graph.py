@@ -14,6 +14,7 @@ from serde.mxnet.bodies import NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.mxnet.unknown import complete
 from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
@@ -28,6 +29,7 @@ __all__ = ["head_names", "to_relay"]
 
 NUMBERED = frozenset(
     {
+        "CTCLoss",
         "SliceChannel",
         "_contrib_quantize",
         "_contrib_quantize_v2",
@@ -44,6 +46,8 @@ OUTPUT_NAMES = {
     "BatchNorm_v1": ("output", "mean", "var"),
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
+    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
+    "_contrib_hawkesll": ("output", "out_state"),
     "RNN": ("output", "state_output", "statecell_output"),
     "_npi_std": ("std",),
     "_npi_var": ("var",),
@@ -203,6 +207,8 @@ class _Walk:
     def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
         """Return the outputs of one node."""
         op = canonical_name(node.op)
+        if not self.shapes_as_numpy:
+            complete(self.model.graph, node, self.results, self._again)
         ctx = NodeContext(
             TABLE, node, outputs, self.report, np_shape="is_np_shape" in self.model.graph.attrs
         )
@@ -211,6 +217,9 @@ class _Walk:
         if len(results) < outputs:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
         return results
+
+    def _again(self, index: int) -> Sequence[Expr]:
+        return self.convert(self.model.graph.nodes[index], self.needed[index])
 
     def add_labels(self) -> None:
         """Make inputs of the variables without a value that no result depends on."""

@@ -184,3 +184,11 @@ def test_a_noted_shape_that_is_not_known_is_asked_for(
     path.write_text(json.dumps(net))
     with pytest.raises(serde.errors.OptionError, match="x"):
         serde.to_relay(path)
+
+
+@pytest.mark.parametrize("name", ["ones_like", "zeros_like"])
+def test_a_dtype_that_is_not_read(name: str) -> None:
+    """CenterNet of gluoncv names one; the result has that of the operand."""
+    build = getattr(import_mxnet().sym, name)
+    symbol = build(import_mxnet().sym.var("x"), dtype="int64")
+    agree(symbol, {"x": np.ones((2, 3), "float32")})

@@ -360,12 +360,12 @@ def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
 
 
-@OPS.imports("zeros_like")
+@OPS.imports("zeros_like", ignored=("dtype",))
 def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.zeros_like(data)
 
 
-@OPS.imports("ones_like")
+@OPS.imports("ones_like", ignored=("dtype",))
 def import_ones_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.ones_like(data)
 

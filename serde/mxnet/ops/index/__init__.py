@@ -11,6 +11,7 @@ from serde.mxnet.ops.index import (
     scan,
     selection,
     sorting,
+    storage,
     writing,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "scan",
     "selection",
     "sorting",
+    "storage",
     "writing",
 ]

@@ -45,17 +45,17 @@ def import_fully_connected(
 def import_batch_dot(
     ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> Expr:
-    """Leading axes beyond one batch axis are folded into one and back."""
     left, right = ctx.type(lhs), ctx.type(rhs)
     if left.rank != right.rank or left.rank < 3:
         raise Unsupported(f"expected two tensors of one rank of 3 or more, found {left}, {right}")
-    if left.rank > 3:
-        matrices = [relay.reshape(x, (-1, *ctx.static_shape(x)[-2:])) for x in (lhs, rhs)]
-        product = relay.nn.batch_matmul(*matrices, transpose_a=transpose_a, transpose_b=transpose_b)
-        rows = ctx.static_shape(lhs)[-1 if transpose_a else -2]
-        columns = ctx.static_shape(rhs)[-2 if transpose_b else -1]
-        return relay.reshape(product, (*ctx.static_shape(lhs)[:-2], rows, columns))
-    return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+    if left.rank == 3:
+        return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+    order = (*range(left.rank - 2), left.rank - 1, left.rank - 2)
+    matrices = [
+        relay.transpose(x, order) if turned else x
+        for x, turned in ((lhs, transpose_a), (rhs, transpose_b))
+    ]
+    return relay.serde.matmul(*matrices)
 
 
 @OPS.imports("dot", ignored=("forward_stype",))

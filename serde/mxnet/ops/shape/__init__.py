@@ -7,8 +7,9 @@ from serde.mxnet.ops.shape import (
     creation,
     diagonal,
     joining,
+    ranges,
     rearrangement,
     reshaping,
 )
 
-__all__ = ["arrangement", "creation", "diagonal", "joining", "rearrangement", "reshaping"]
+__all__ = ["arrangement", "creation", "diagonal", "joining", "ranges", "rearrangement", "reshaping"]

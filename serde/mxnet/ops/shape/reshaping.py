@@ -169,10 +169,14 @@ def import_broadcast_to(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr
 def import_broadcast_axis(
     ctx: Ctx, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
 ) -> Expr:
+    """An axis that is not named may have any length, even one that is not known."""
     target = list(ctx.type(data).shape)
+    repeats = [1] * len(target)
     for each, length in zip(normalize_axes(axis, len(target)), size, strict=True):
-        target[each] = length
-    return relay.broadcast_to(data, target)
+        target[each] = repeats[each] = length
+    if all(isinstance(length, int) for length in target):
+        return relay.broadcast_to(data, target)
+    return relay.tile(data, repeats)
 
 
 @OPS.imports("broadcast_like")

@@ -84,6 +84,8 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
         last = ctx.emit("Sub", count, ctx.const(1, dtype))
     if mode == "wrap":
         return ctx.emit("Mod", indices, count)
+    if ctx.version >= 12 and isinstance(length, int):
+        return ctx.emit("Clip", indices, ctx.const(0, dtype), last)
     if ctx.version >= 12:
         return ctx.emit("Min", ctx.emit("Max", indices, ctx.const(0, dtype)), last)
     zero = ctx.const(0, dtype)

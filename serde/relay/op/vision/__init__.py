@@ -5,11 +5,29 @@ from __future__ import annotations
 from serde.relay.op.vision import (
     aligned,
     anchors,
+    boxes,
+    detection,
     per_class,
     proposal,
     regions,
+    rotated,
+    scored,
     selection,
+    sensitive,
     suppression,
 )
 
-__all__ = ["aligned", "anchors", "per_class", "proposal", "regions", "selection", "suppression"]
+__all__ = [
+    "aligned",
+    "anchors",
+    "boxes",
+    "detection",
+    "per_class",
+    "proposal",
+    "regions",
+    "rotated",
+    "scored",
+    "selection",
+    "sensitive",
+    "suppression",
+]
