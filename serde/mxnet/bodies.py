@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 from serde.converters import ConverterTable, Hole, ImportContext
 from serde.errors import Unsupported
 from serde.mxnet.aliases import canonical_name
+from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
 from serde.relay.expr import Expr
 from serde.report import Report
@@ -49,9 +51,7 @@ class NodeContext(ImportContext):
             Unsupported: There is no such graph, it has another number of variables, or one of its
                 nodes, which the report names, cannot be converted.
         """
-        if index >= len(self._subgraphs):
-            raise Unsupported(f"expected {index + 1} graphs inside, found {len(self._subgraphs)}")
-        graph = self._subgraphs[index]
+        graph = self._graph(index)
         results: list[Sequence[Expr]] = []
         values = iter(inputs)
         needed = needed_outputs(graph, self._table)
@@ -82,6 +82,33 @@ class NodeContext(ImportContext):
         if any(isinstance(head, Hole) for head in heads):
             raise Unsupported("a graph inside cannot be converted")
         return heads
+
+    def operators(self, index: int) -> list[tuple[str, dict[str, AnyValue]]]:
+        """Return the operators of a graph inside the node, each with all its attributes.
+
+        Raises:
+            Unsupported: There is no such graph, or an operator of it has no importer or other
+                attributes than that takes.
+        """
+        found = []
+        for node in self._graph(index).nodes:
+            if node.is_variable:
+                continue
+            op = canonical_name(node.op)
+            converter = self._table.importer(op, self.version)
+            if converter is None:
+                raise Unsupported(f"{op} inside: no importer")
+            bound, faults = converter.bind(node.attrs, decode_attribute)
+            if faults:
+                raise Unsupported(f"{op} inside: {faults[0]}")
+            defaults = {name: each.default for name, each in converter.attributes.items()}
+            found.append((op, {**defaults, **bound}))
+        return found
+
+    def _graph(self, index: int) -> Graph:
+        if index >= len(self._subgraphs):
+            raise Unsupported(f"expected {index + 1} graphs inside, found {len(self._subgraphs)}")
+        return self._subgraphs[index]
 
 
 def used_inputs(node: Node, table: ConverterTable) -> Sequence[Entry]:

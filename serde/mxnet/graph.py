@@ -27,7 +27,18 @@ from serde.weights import Weight
 
 __all__ = ["head_names", "to_relay"]
 
-NUMBERED = frozenset({"CTCLoss", "SliceChannel", "_linalg_det", "_npi_norm", "_split_v2"})
+NUMBERED = frozenset(
+    {
+        "CTCLoss",
+        "SliceChannel",
+        "_contrib_quantize",
+        "_contrib_quantize_v2",
+        "_contrib_requantize",
+        "_linalg_det",
+        "_npi_norm",
+        "_split_v2",
+    }
+)
 """Operators whose only output is still called ``<node>_output0``."""
 
 OUTPUT_NAMES = {
@@ -41,6 +52,26 @@ OUTPUT_NAMES = {
     "_npi_std": ("std",),
     "_npi_var": ("var",),
     "make_loss": ("loss",),
+    "_contrib_quantize_asym": ("output", "scale", "shift"),
+    "_sg_mkldnn_conv": ("output", "output_min", "output_max"),
+    **dict.fromkeys(
+        (
+            "_contrib_quantized_act",
+            "_contrib_quantized_batch_norm",
+            "_contrib_quantized_concat",
+            "_contrib_quantized_conv",
+            "_contrib_quantized_elemwise_add",
+            "_contrib_quantized_elemwise_mul",
+            "_contrib_quantized_embedding",
+            "_contrib_quantized_flatten",
+            "_contrib_quantized_fully_connected",
+            "_contrib_quantized_pooling",
+            "_sg_mkldnn_fully_connected",
+            "_sg_mkldnn_selfatt_qk",
+            "_sg_mkldnn_selfatt_valatt",
+        ),
+        ("output", "min_output", "max_output"),
+    ),
 }
 """Operators whose outputs have names of their own."""
 

@@ -10,6 +10,8 @@ _USER_CODE = "runs Python of its user, which no file has"
 _FILES = "decodes a picture, before a net; ONNX has ImageDecoder, but no runtime of it"
 _GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fixed size"
 _STORED = "tells a stored zero from none, which a dense tensor does not"
+_CALIBRATION = "chooses a range from a histogram while a net is quantised: no graph of a net has it"
+_UNRUNNABLE = "no graph can name its inputs, and oneDNN in MXNet's wheel has no kernel for it"
 _OPEN = "no importer yet"
 
 FORWARD_GAPS: dict[str, str] = {
@@ -34,29 +36,10 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_edge_id": _STORED,
     "_contrib_getnnz": _STORED,
     "_contrib_MultiBoxTarget": _OPEN,
-    "_contrib_calibrate_entropy": _OPEN,
-    "_contrib_dequantize": _OPEN,
-    "_contrib_quantize": _OPEN,
-    "_contrib_quantize_asym": _OPEN,
-    "_contrib_quantize_v2": _OPEN,
-    "_contrib_quantized_act": _OPEN,
-    "_contrib_quantized_batch_norm": _OPEN,
-    "_contrib_quantized_concat": _OPEN,
-    "_contrib_quantized_conv": _OPEN,
-    "_contrib_quantized_elemwise_add": _OPEN,
-    "_contrib_quantized_elemwise_mul": _OPEN,
-    "_contrib_quantized_embedding": _OPEN,
-    "_contrib_quantized_flatten": _OPEN,
-    "_contrib_quantized_fully_connected": _OPEN,
-    "_contrib_quantized_pooling": _OPEN,
-    "_contrib_quantized_rnn": _OPEN,
-    "_contrib_requantize": _OPEN,
+    "_contrib_calibrate_entropy": _CALIBRATION,
+    "_contrib_quantized_rnn": _UNRUNNABLE,
     "_npi_share_memory": _OPEN,
     "_npx_constraint_check": _OPEN,
-    "_sg_mkldnn_conv": _OPEN,
-    "_sg_mkldnn_fully_connected": _OPEN,
-    "_sg_mkldnn_selfatt_qk": _OPEN,
-    "_sg_mkldnn_selfatt_valatt": _OPEN,
 }
 """Operator: why it is not imported."""
 

@@ -355,7 +355,7 @@ def import_smooth_l1(ctx: Ctx, data: Expr, *, scalar: float = 1.0) -> Expr:
     return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
 
 
-@OPS.imports("Cast", "amp_cast")
+@OPS.imports("Cast")
 def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
 

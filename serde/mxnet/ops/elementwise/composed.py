@@ -184,6 +184,16 @@ def import_full_like(
     return relay.full_like(like, scalar_like(ctx, like, fill_value))
 
 
+@OPS.imports("amp_cast")
+def import_amp_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+    """What is no float of 16 or 32 bits stays as it is."""
+    if ctx.type(data).dtype not in ("bfloat16", "float16", "float32"):
+        return data
+    if not is_float(dtype.name):
+        raise Unsupported(f"amp_cast to {dtype}, which oneDNN rounds and MXNet without it cuts")
+    return relay.cast(data, dtype)
+
+
 @OPS.imports("amp_multicast")
 def import_amp_multicast(
     ctx: Ctx, *data: Expr, num_outputs: int, cast_narrow: bool = False
