@@ -62,7 +62,9 @@ class Row:
 
     def cells(self, opsets: list[int]) -> list[str]:
         """The row of the table."""
-        errors = [f"{self.errors[o]:.1e}" if o in self.errors else "" for o in opsets]
+        errors = [f"{self.errors[o]:.1e}" if o in self.errors else "" for o in opsets[:-1]]
+        newest = [f"{e:.1e} ({o})" for o, e in self.errors.items() if o not in opsets[:-1]]
+        errors.append(" ".join(newest))
         found = "" if self.found is None else f"{self.found:.0%}"
         faults = [*self.faults, *(f"refused: {each}" for each in self.refused)]
         rest = [f"{self.own:.1e}", found, f"{self.seconds:.1f}", f"{self.megabytes:.0f}"]
@@ -74,11 +76,11 @@ def judge(name: str) -> Row:
     """Build, convert and compare one net."""
     from support.accuracy import LEAST_CHANGE, measure
     from support.oracle import PlainMxnet
-    from support.runtime import newest_runtime_opset
     from support.zoo import (
         LEAST_CHANGE_OF_BOXES,
         around_selections,
         layers_of,
+        newest_opset,
         selections,
         zoo_net,
     )
@@ -94,7 +96,7 @@ def judge(name: str) -> Row:
     oracle = PlainMxnet()
     with tempfile.TemporaryDirectory() as directory:
         try:
-            opsets = (*OPSETS_BELOW_NEWEST, newest_runtime_opset())
+            opsets = (*OPSETS_BELOW_NEWEST, newest_opset(net.symbol))
             for figures in measure(mx, oracle, compared, opsets, Path(directory)):
                 row.errors[figures.opset], row.own = figures.error, figures.own
                 if figures.error > figures.bound:
@@ -199,7 +201,7 @@ def main() -> int:
     from support.zoo import NAMES
 
     opsets = [*OPSETS_BELOW_NEWEST, newest_runtime_opset()]
-    heads = [*HEADS[:3], *(f"opset {opset}" for opset in opsets), *HEADS[3:]]
+    heads = [*HEADS[:3], *(f"opset {opset}" for opset in opsets[:-1]), "newest", *HEADS[3:]]
     print("|", " | ".join(heads), "|")
     print("|" + "---|" * len(heads))
     rows = []

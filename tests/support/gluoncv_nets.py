@@ -19,7 +19,8 @@ NOT_PRETRAINED = {"pretrained": False}
 NO_BASE = {"pretrained": False, "pretrained_base": False}
 CUSTOM = {"classes": CLASSES, "pretrained_base": False}
 
-FASTER_RCNN = (1, 3, 160, 160)
+BEFORE_EXPONENTIALS = ("yolooutput", "rcnn0_dense1", "rpn0_conv2", "rpnhead0_conv2")
+"""Parts of the names of layers whose results become sizes of boxes by an exponential."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Recipe:
     shapes: Mapping[str, Shape]
     options: Mapping[str, Any] = field(default_factory=lambda: NOT_PRETRAINED)
     batch: int = 4
-    damped: str = ""
+    damped: tuple[str, ...] = ()
 
 
 def _images(
@@ -48,7 +49,7 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options, damped="yolooutput")
+    recipe = Recipe({"data": (1, 3, side, side)}, options, damped=BEFORE_EXPONENTIALS)
     return dict.fromkeys(names.split(), recipe)
 
 

@@ -21,14 +21,19 @@ from calibrate import calibrate, images
 from support import gluoncv_nets, gluonnlp_nets
 from support.accuracy import Net
 from support.oracle import run_mxnet
+from support.runtime import newest_runtime_opset
 
 import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
 from serde.relay.compare import first_difference
 
-SELECTIONS = {"_contrib_box_nms", "topk", "argsort", "_contrib_Proposal"}
-"""Operators whose results jump where their inputs change a little."""
+SELECTIONS = {"_contrib_box_nms", "topk", "argsort", "_contrib_Proposal", "floor"}
+"""Operators whose results jump where their inputs change a little; a pyramid's level is a floor."""
+
+POOLS_OF_REGIONS = {"_contrib_ROIAlign", "ROIPooling"}
+LAST_WITH_POOLS_OF_REGIONS = 21
+"""ONNX Runtime has no kernels of the RoiAlign and MaxRoiPool that version 22 brought."""
 
 MORE_NODES = {
     name: "tokens go through MatMul and Add, indices are clipped, a masked softmax selects twice"
@@ -82,18 +87,18 @@ def zoo_net(name: str, seed: int = 1) -> FedNet:
         shapes = {each: values.shape for each, values in feed(seed).items()}
         batch = recipe.batch if recipe else 1
         symbol, args, aux = calibrate(block, shapes, seed=seed, batch=batch)
-    _calm(args, recipe.damped if recipe else "")
+    _calm(args, recipe.damped if recipe else ())
     if any(each.endswith("query_weight") for each in args):
         _centre(args)
     return FedNet(symbol, args, aux, (), feed=feed)
 
 
-def _calm(args: Mapping[str, Any], damped: str) -> None:
+def _calm(args: Mapping[str, Any], damped: Sequence[str]) -> None:
     """Scale weights down where chance would make a net that enlarges every rounding."""
     for name, value in args.items():
         if name.endswith(("i2h_weight", "h2h_weight", "h2r_weight")):
             value *= _CALM / float(value.asnumpy().std() * value.shape[1] ** 0.5)
-        elif damped and damped in name and name.endswith("weight"):
+        elif name.endswith("weight") and any(part in name for part in damped):
             value *= _DAMPING
 
 
@@ -126,6 +131,12 @@ def _images_of(shapes: Mapping[str, tuple[int, ...]]) -> Feed:
         return {name: images(rng, shape) for name, shape in shapes.items()}
 
     return feed
+
+
+def newest_opset(symbol: Any) -> int:
+    """The newest operator set that ONNX Runtime runs a net at."""
+    pools = any(node["op"] in POOLS_OF_REGIONS for node in json.loads(symbol.tojson())["nodes"])
+    return LAST_WITH_POOLS_OF_REGIONS if pools else newest_runtime_opset()
 
 
 def selections(symbol: Any) -> list[str]:

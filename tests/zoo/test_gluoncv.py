@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.accuracy import LEAST_CHANGE, measure
 from support.oracle import PlainMxnet, run_mxnet
-from support.runtime import newest_runtime_opset, run_onnx
+from support.runtime import run_onnx
 from support.zoo import (
     LEAST_CHANGE_OF_BOXES,
     LEAST_FOUND,
@@ -22,6 +22,7 @@ from support.zoo import (
     NAMES,
     around_selections,
     found_again,
+    newest_opset,
     package_of,
     selections,
     text_fault,
@@ -79,7 +80,7 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
     net = zoo_net(name)
     selects = bool(selections(net.symbol))
     compared = around_selections(mx, net) if selects else net
-    (figures,) = measure(mx, oracle, compared, [newest_runtime_opset()], directory)
+    (figures,) = measure(mx, oracle, compared, [newest_opset(net.symbol)], directory)
     print(f"\n{name}: {figures}")
     assert figures.error <= figures.bound
     assert figures.change > (LEAST_CHANGE_OF_BOXES if selects else LEAST_CHANGE)
