@@ -35,7 +35,6 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_dgl_subgraph": _GRAPHS,
     "_contrib_edge_id": _STORED,
     "_contrib_getnnz": _STORED,
-    "_contrib_MultiBoxTarget": _OPEN,
     "_contrib_calibrate_entropy": _CALIBRATION,
     "_contrib_quantized_rnn": _UNRUNNABLE,
     "_npi_share_memory": _OPEN,

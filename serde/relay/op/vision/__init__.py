@@ -15,6 +15,7 @@ from serde.relay.op.vision import (
     selection,
     sensitive,
     suppression,
+    targets,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "selection",
     "sensitive",
     "suppression",
+    "targets",
 ]
