@@ -145,7 +145,10 @@ def _matched(overlaps: Expr, dtype: str) -> Expr:
     used = call("where", call("logical_or", *hits), const(-1, dtype), left)
     found = call("maximum", match, objects)
     body = Function([step, left, match, rows, columns], Tuple([call("any", good), used, found]))
-    last = call("serde.loop", None, const(True, "bool"), [overlaps, begin], [at, of], body=body)
+    lengths = overlaps.type.shape[1:] if isinstance(overlaps.type, TensorType) else ()
+    fixed = [length for length in lengths if isinstance(length, int)]
+    limit = const(min(fixed), "int64") if fixed else None
+    last = call("serde.loop", limit, const(True, "bool"), [overlaps, begin], [at, of], body=body)
     return TupleGetItem(last, 1)
 
 
@@ -249,7 +252,7 @@ def multibox_target(
             scores = np.exp(cls_pred[image] - cls_pred[image].max(0))
             background = (scores[0] / scores.sum(0))[negative[small]]
             order = np.argsort(background, kind="stable")
-            negative = negative[small][order[: int(min(count, number))]]
+            negative = negative[small][order[: int(np.minimum(count, number))]]
         classes[image, negative] = 0
         (shown,) = np.nonzero(match >= 0)
         found = objects[match[shown]]
