@@ -249,9 +249,7 @@ def multibox_target(
         if negative_mining_ratio > 0:
             count = np.float32((match >= 0).sum()) * np.float32(negative_mining_ratio)
             small = most[negative] < label.dtype.type(negative_mining_thresh)
-            scores = np.exp(cls_pred[image] - cls_pred[image].max(0))
-            background = (scores[0] / scores.sum(0))[negative[small]]
-            order = np.argsort(background, kind="stable")
+            order = _by_background(cls_pred[image][:, negative[small]])
             negative = negative[small][order[: int(np.minimum(count, number))]]
         classes[image, negative] = 0
         (shown,) = np.nonzero(match >= 0)
@@ -278,6 +276,12 @@ def _pairs(overlaps: Array) -> Array:
         match[row] = column
         left[row] = left[:, column] = -1
     return match
+
+
+def _by_background(scores: Array) -> Array:
+    """Return the order of anchors by the probability of background, the least first."""
+    shares = np.exp(scores - scores.max(0))
+    return np.argsort(shares[0] / shares.sum(0), kind="stable")
 
 
 def _offsets(anchors: Array, boxes: Array, variances: tuple[float, ...]) -> Array:
