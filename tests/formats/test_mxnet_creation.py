@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from support.mxnet_check import agree
 
@@ -166,3 +167,11 @@ def test_zeros_whose_dtype_is_numbered(number: int, dtype: str) -> None:
 def test_zeros_whose_dtype_is_not_given_are_refused() -> None:
     with pytest.raises(UnsupportedModelError, match="what they meet"):
         serde.to_relay(make("_zeros_without_dtype", shape=(2,)))
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like"])
+@pytest.mark.parametrize("dtype", ["int64", "float64"])
+def test_a_dtype_that_mxnet_notes_and_ignores(name: str, dtype: str) -> None:
+    mx = import_mxnet()
+    like = getattr(mx.sym, name)(mx.sym.var("x"), dtype=dtype)
+    agree(like, {"x": np.ones((2, 3), np.float32)})

@@ -43,15 +43,16 @@ def test_aligned_regions(mx: Any, own: bool, aligned: bool, ratio: int, dtype: s
     )  # fmt: skip
     # MXNet computes places in float32; ONNX Runtime rounds the weights of samples otherwise
     bound = 1e-5 if dtype == "float32" else 1e-6
-    agree(symbol, regions(12, dtype), tolerance=bound, opsets=RUN, returns=not aligned or ratio > 0)
+    agree(symbol, regions(12, dtype), tolerance=bound, opsets=RUN, returns=True)
 
 
 @pytest.mark.parametrize("opset", [11, 13])
+@pytest.mark.parametrize("ratio", [-1, 2])
 @pytest.mark.parametrize("aligned", [False, True])
-def test_aligned_regions_of_older_versions(mx: Any, aligned: bool, opset: int) -> None:
+def test_aligned_regions_of_older_versions(mx: Any, aligned: bool, ratio: int, opset: int) -> None:
     symbol = mx.sym.contrib.ROIAlign(
         mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=0.75,
-        sample_ratio=2, aligned=aligned,
+        sample_ratio=ratio, aligned=aligned,
     )  # fmt: skip
     agree(symbol, regions(3), tolerance=1e-5, opsets=[opset])
 
@@ -142,9 +143,22 @@ def test_turned_regions(mx: Any, ratio: int, scale: float) -> None:
         mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=scale,
         sampling_ratio=ratio,
     )  # fmt: skip
-    missing = None if ratio > 0 else "no exporter"
     # places are computed in float32: 1e-6 of 12 elements
-    agree(symbol, inputs, tolerance=5e-5, not_in_onnx=missing, opsets=[13, 21], returns=True)
+    agree(symbol, inputs, tolerance=5e-5, opsets=[13, 21], returns=True)
+
+
+@pytest.mark.parametrize("ratio", [0, 2])
+@pytest.mark.parametrize("rows", [5, 1])
+def test_any_number_of_turned_regions(mx: Any, rows: int, ratio: int) -> None:
+    inputs = regions(3)
+    angles = np.linspace(-100, 100, 5, dtype="float32")[:, None]
+    inputs["rois"] = np.concatenate([np.abs(inputs["rois"]), angles], 1)[:rows]
+    symbol = mx.sym.contrib.RROIAlign(
+        mx.sym.var("data"), mx.sym.var("rois"), pooled_size=(3, 2), spatial_scale=0.5,
+        sampling_ratio=ratio,
+    )  # fmt: skip
+    shapes = {"data": ("n", 3, 12, 10), "rois": ("k", 6)}
+    agree(symbol, inputs, tolerance=5e-5, opsets=[13, 21], shapes=shapes)
 
 
 @pytest.mark.parametrize(("pooled", "group", "scale"), [(2, 0, 1.0), (3, 3, 0.5), (4, 2, 0.7)])

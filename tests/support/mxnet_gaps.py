@@ -7,7 +7,14 @@ from __future__ import annotations
 
 _RUNTIME = "of the imperative runtime: no graph of a net has it"
 _USER_CODE = "runs Python of its user, which no file has"
-_FILES = "decodes a picture, before a net; ONNX has ImageDecoder, but no runtime of it"
+_DECODES = (
+    "decodes a picture where called at once; MXNet's executor has no kernel of it in a graph, and "
+    "ONNX Runtime 1.31 none of ImageDecoder (NOT_IMPLEMENTED)"
+)
+_READS = (
+    "opens a file by its name where called at once; MXNet's executor infers no type of it in a "
+    "graph, and no operator of ONNX opens a file"
+)
 _GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fixed size"
 _STORED = "tells a stored zero from none, which a dense tensor does not"
 _CALIBRATION = "chooses a range from a histogram while a net is quantised: no graph of a net has it"
@@ -25,9 +32,9 @@ FORWARD_GAPS: dict[str, str] = {
     "_onehot_encode": _RUNTIME,
     "_set_value": _RUNTIME,
     "Custom": _USER_CODE,
-    "_cvimdecode": _FILES,
-    "_cvimread": _FILES,
-    "_imdecode": _FILES,
+    "_cvimdecode": _DECODES,
+    "_cvimread": _READS,
+    "_imdecode": _DECODES,
     "_contrib_dgl_adjacency": _GRAPHS,
     "_contrib_dgl_csr_neighbor_non_uniform_sample": _GRAPHS,
     "_contrib_dgl_csr_neighbor_uniform_sample": _GRAPHS,
@@ -35,7 +42,6 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_dgl_subgraph": _GRAPHS,
     "_contrib_edge_id": _STORED,
     "_contrib_getnnz": _STORED,
-    "_contrib_MultiBoxTarget": _OPEN,
     "_contrib_calibrate_entropy": _CALIBRATION,
     "_contrib_quantized_rnn": _UNRUNNABLE,
     "_npi_share_memory": _OPEN,

@@ -28,7 +28,7 @@ KEEP_FLOAT32 = frozenset([
     "image.resize2d", "image.resize3d", "mean", "nn.batch_norm", "nn.group_norm",
     "nn.instance_norm", "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn",
     "nn.upsampling", "nn.upsampling3d", "prod", "serde.box_nms", "serde.multibox_detection",
-    "sum", "topk", "variance",
+    "serde.multibox_target", "sum", "topk", "variance",
     "vision.all_class_non_max_suppression", "vision.get_valid_counts",
     "vision.multibox_prior", "vision.multibox_transform_loc", "vision.non_max_suppression",
     "vision.proposal", "vision.roi_align", "vision.roi_pool",

@@ -47,6 +47,34 @@ def import_roi_align(
     return _known(ctx, rois, result)
 
 
+def _between_pixels(call: Call) -> bool:
+    floats = tensor_type(call.args[0]).dtype in FLOATS
+    return bool(floats and call.attrs["half_pixel"] and call.attrs["mode"] == "avg")
+
+
+@OPS.exports("serde.roi_align", when=_between_pixels)
+def export_roi_align_aligned(
+    ctx: Out,
+    data: Value,
+    rois: Value,
+    images: Value,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    mode: str,
+    half_pixel: bool,
+) -> Value:
+    if mode != "avg":
+        raise Unsupported("the greatest parts of samples; MXNet takes their mean")
+    numbers = ctx.emit("Cast", images, dtype=ctx.type(rois).dtype)
+    rows = ctx.emit("Concat", ctx.emit("expand_dims", numbers, axis=1), rois, dim=1, num_args=2)
+    return ctx.emit(
+        "_contrib_ROIAlign", data, rows, pooled_size=pooled_size, spatial_scale=spatial_scale,
+        sample_ratio=sample_ratio, aligned=True,
+    )  # fmt: skip
+
+
 @OPS.imports("ROIPooling")
 def import_roi_pooling(
     ctx: Ctx, data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float

@@ -11,10 +11,12 @@ from serde.relay.op.vision import (
     proposal,
     regions,
     rotated,
+    sampling,
     scored,
     selection,
     sensitive,
     suppression,
+    targets,
 )
 
 __all__ = [
@@ -26,8 +28,10 @@ __all__ = [
     "proposal",
     "regions",
     "rotated",
+    "sampling",
     "scored",
     "selection",
     "sensitive",
     "suppression",
+    "targets",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.expr import Expr, const
+from serde.relay.op.vision.sampling import Samples, mean_of
 from serde.relay.registry import Array, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
@@ -42,15 +43,13 @@ def _decompose_rotated(
     fixed = [length for length in space if isinstance(length, int)]
     if len(fixed) < 2:
         raise TypeInferenceError(f"needs a fixed shape to read, found {data.type!r}")
-    if sample_ratio < 1:
-        raise TypeInferenceError("samples as many as a region is wide have no decomposition")
     dtype = rois.type.dtype if isinstance(rois.type, TensorType) else "float32"
 
     def number(value: float) -> Expr:
         return const(value, dtype)
 
     grid, near = [], []
-    places = _turned(rois, pooled_size, spatial_scale, sample_ratio, dtype)
+    places, samples = _turned(rois, pooled_size, spatial_scale, sample_ratio, dtype)
     for place, length in zip(places, fixed, strict=True):
         near.append(call("greater_equal", place, number(-1)))
         near.append(call("less_equal", place, number(length)))
@@ -64,36 +63,28 @@ def _decompose_rotated(
         call("stack", grid[::-1], axis=1),
         align_corners=False,
     )
-    inside = near[0]
-    for each in near[1:]:
-        inside = call("logical_and", inside, each)
-    kept = call("where", call("expand_dims", inside, axis=1), read, number(0))
-    rows, columns = pooled_size
-    bins_of = call("reshape", kept, newshape=(0, 0, rows, sample_ratio, columns, sample_ratio))
-    return call("mean", bins_of, axis=(3, 5))
+    return mean_of(read, near, samples, pooled_size, dtype)
 
 
 def _turned(
     rois: Expr, pooled_size: tuple[int, ...], scale: float, ratio: int, dtype: str
-) -> list[Expr]:
+) -> tuple[list[Expr], list[Samples]]:
     """Return where samples are, down and to the right, each ``(regions, rows, columns)``."""
-    columns = [
-        call("expand_dims", call("take", rois, const(np.array([i]), "int64"), axis=1), axis=2)
-        for i in range(1, 6)
-    ]
+    columns = [call("take", rois, const(np.array([i]), "int64"), axis=1) for i in range(1, 6)]
     x, y, *sizes = (call("multiply", each, const(scale, dtype)) for each in columns[:4])
     angle = call("multiply", columns[4], const(np.pi / 180, dtype))
+    x, y, angle = (call("expand_dims", each, axis=2) for each in (x, y, angle))
     cosine, sine = (call(name, angle) for name in ("cos", "sin"))
-    steps = []
+    steps, samples = [], []
     for axis, bins in enumerate(pooled_size):
-        parts = (np.arange(bins * ratio) + 0.5) / (bins * ratio) - 0.5
         span = call("maximum", sizes[1 - axis], const(1, dtype))
-        shape = (1, -1, 1) if axis == 0 else (1, 1, -1)
-        steps.append(call("multiply", span, const(parts.reshape(shape), dtype)))
+        samples.append(Samples.of(span, bins, ratio, axis, dtype))
+        moved = call("subtract", samples[-1].parts, const(0.5, dtype))
+        steps.append(call("expand_dims", call("multiply", span, moved), axis=2 - axis))
     down, across = steps
     low = call("subtract", call("multiply", down, cosine), call("multiply", across, sine))
     right = call("add", call("multiply", across, cosine), call("multiply", down, sine))
-    return [call("add", low, y), call("add", right, x)]
+    return [call("add", low, y), call("add", right, x)], samples
 
 
 _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 200]], np.float32)
@@ -106,6 +97,7 @@ _ROIS = np.array([[0, 5, 6, 6, 4, 30], [1, 2, 2, 9, 0.5, -75], [1, 8, 11, 5, 8, 
     samples=[
         sample((2, 3, 12, 10), _ROIS, pooled_size=(3, 2), sample_ratio=2),
         sample((2, 2, 12, 10), _ROIS, pooled_size=(2, 4), spatial_scale=0.5, sample_ratio=1),
+        sample((2, 2, 12, 10), _ROIS, pooled_size=(2, 4), spatial_scale=0.75),
     ],
 )
 def roi_align_rotated(
