@@ -35,6 +35,12 @@ EXTRAS = {
         # What MXNet imports; `make setup` installs MXNet itself without its pins.
         "requests>=2.20",
         "setuptools>=77",
+        # What gluoncv imports, and what builds gluonnlp; they too come without their pins.
+        "cython>=3",
+        "pillow>=10",
+        "portalocker>=2.10",
+        "scipy>=1.11",
+        "tqdm>=4.60",
     ],
 }
 EXTRAS["all"] = EXTRAS["coreml"] + EXTRAS["nnef"] + EXTRAS["check"]
