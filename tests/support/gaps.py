@@ -83,6 +83,10 @@ _NOT_IN_MXNET = {
     "serde.loop-1": "a _while_loop of MXNet needs the greatest number of iterations",
     "serde.loop-2": "a _while_loop of MXNet needs the greatest number of iterations",
     "serde.loop-5": "MXNet has no sequences of tensors",
+    **dict.fromkeys(
+        ("serde.svd-0", "serde.svd-1", "serde.svd-2"),
+        "the signs of singular vectors are the choice of each routine of LAPACK",
+    ),
     "vision.non_max_suppression-2": "MXNet drops boxes without a score and limits none that stay",
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
