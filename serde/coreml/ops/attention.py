@@ -10,9 +10,9 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import converted, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.tensors import converted, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
@@ -25,11 +25,11 @@ def _four_axes(x: Expr, rank: int) -> Expr:
         return relay.expand_dims(x, 1)
     codes = [0, *[-3] * (rank == 5), 0, 0]
     if rank > 5:
-        shape = type_of(x).shape
+        shape = tensor_type(x).shape
         between = shape[1:-2]
         fixed = [length for length in between if isinstance(length, int)]
         if len(fixed) < len(between):
-            raise Unsupported(f"attention over open axes of {type_of(x)!r}")
+            raise Unsupported(f"attention over open axes of {tensor_type(x)!r}")
         codes = [0, math.prod(fixed), *shape[-2:]]
     return relay.reshape(x, codes)
 
@@ -115,7 +115,7 @@ def export_attention(
 
 def _both(mask: Expr, seen: Expr) -> Expr:
     """Return a mask of what both a mask and a causal one let through."""
-    dtype = type_of(mask).dtype
+    dtype = tensor_type(mask).dtype
     if not is_float(dtype):
         return relay.logical_and(mask, seen)
     return relay.where(seen, mask, relay.const(np.array(-np.inf, numpy_dtype(dtype))))
@@ -123,12 +123,12 @@ def _both(mask: Expr, seen: Expr) -> Expr:
 
 def _without_blind(result: Expr, mask: Expr) -> Expr:
     """Return zeros for queries that may attend to nothing, of which MIL makes no numbers."""
-    if is_float(type_of(mask).dtype):
-        never = relay.const(np.array(-np.inf, numpy_dtype(type_of(mask).dtype)))
+    if is_float(tensor_type(mask).dtype):
+        never = relay.const(np.array(-np.inf, numpy_dtype(tensor_type(mask).dtype)))
         alive = relay.not_equal(relay.max(mask, axis=(-1,), keepdims=True), never)
     else:
         whole = relay.cast(mask, "int32")
         most = relay.max(whole, axis=(-1,), keepdims=True)
         alive = relay.not_equal(most, relay.const(np.array(0, np.int32)))
-    zero = relay.const(np.zeros((), numpy_dtype(type_of(result).dtype)))
+    zero = relay.const(np.zeros((), numpy_dtype(tensor_type(result).dtype)))
     return relay.where(alive, result, zero)

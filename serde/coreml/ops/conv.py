@@ -13,9 +13,9 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import fixed_lengths, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.tensors import fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, split_padding
@@ -206,10 +206,10 @@ def _expand_whole(name: str) -> None:
     @OPS.expands(name)
     def expand_conv(data: Expr, weight: Expr, *, out_dtype: AnyValue, **attrs: AnyValue) -> Expr:
         """Narrow integers on floats, where no sum can be beyond what these hold exactly."""
-        given, other = type_of(data), type_of(weight)
+        given, other = tensor_type(data), tensor_type(weight)
         if given.dtype not in _GREATEST or other.dtype not in _GREATEST:
             raise Unsupported(f"a convolution of {given.dtype}")
-        taps = math.prod(length for length in fixed_lengths(weight)) // _filters_of(other, attrs)
+        taps = math.prod(length for length in fixed_shape(weight)) // _filters_of(other, attrs)
         if taps * _GREATEST[given.dtype] * _GREATEST[other.dtype] > _EXACT:
             raise Unsupported(f"a convolution of {given.dtype} whose sums float32 cannot hold")
         wide = [relay.cast(each, "float32") for each in (data, weight)]

@@ -12,9 +12,9 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.elementwise import like
-from serde.coreml.ops.layout import along, converted, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.tensors import along, converted, tensor_type
 from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, normalize_axes, normalize_axis
@@ -116,7 +116,7 @@ def _normalized(
     dtype: str,
 ) -> Expr:
     """Return data normalised by recorded statistics, in the widest of the dtypes."""
-    rank = type_of(data).rank
+    rank = tensor_type(data).rank
     wide = "float32" if dtype == "float16" else dtype
     parts = [converted(each, wide) for each in (data, gamma, beta, mean, variance)]
     data, gamma, beta, mean, variance = parts
@@ -140,10 +140,10 @@ def expand_batch_norm(
     scale: bool,
 ) -> Expr:
     """Tensors of other ranks than MIL has here, or with channels elsewhere."""
-    dtype = type_of(mean).dtype
+    dtype = tensor_type(mean).dtype
     gamma = gamma if scale else relay.const(np.ones(1), dtype)
     beta = beta if center else relay.const(np.zeros(1), dtype)
-    options = {"axis": axis, "epsilon": epsilon, "dtype": type_of(data).dtype}
+    options = {"axis": axis, "epsilon": epsilon, "dtype": tensor_type(data).dtype}
     return Tuple([_normalized(data, gamma, beta, mean, variance, **options), mean, variance])
 
 
@@ -216,7 +216,7 @@ def _plain(ctx: Out, data: Value, vectors: Sequence[Value]) -> bool:
 
 def _scaled(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
     """Return a tensor times a vector plus another, along one axis."""
-    type_ = type_of(x)
+    type_ = tensor_type(x)
     if gamma is not None:
         x = relay.multiply(x, along(converted(gamma, type_.dtype), type_.rank, axis))
     if beta is not None:
@@ -226,7 +226,7 @@ def _scaled(x: Expr, gamma: Expr | None, beta: Expr | None, axis: int) -> Expr:
 
 def _standardized(x: Expr, axes: Sequence[int], epsilon: float) -> Expr:
     """Return a tensor less its mean over axes, divided by its deviation."""
-    dtype = type_of(x).dtype
+    dtype = tensor_type(x).dtype
     wide = "float32" if dtype == "float16" else dtype
     centred = converted(x, wide)
     centred = relay.subtract(centred, relay.mean(centred, axis=tuple(axes), keepdims=True))
@@ -246,7 +246,7 @@ def expand_instance_norm(
     center: bool,
     scale: bool,
 ) -> Expr:
-    rank = type_of(data).rank
+    rank = tensor_type(data).rank
     axes = [each for each in range(1, rank) if each != axis % rank]
     result = _standardized(data, axes, epsilon)
     return _scaled(result, gamma if scale else None, beta if center else None, axis)
@@ -265,7 +265,7 @@ def expand_group_norm(
     scale: bool,
 ) -> Expr:
     """Each group becomes a row of its own, of which MIL normalises the elements."""
-    rank = type_of(data).rank
+    rank = tensor_type(data).rank
     axis = normalize_axis(axis, rank)
     order = [0, axis, *(each for each in range(1, rank) if each != axis)]
     moved = data if axis == 1 else relay.transpose(data, order)
@@ -400,7 +400,7 @@ def import_l2_norm(ctx: Ctx, x: Expr, *, epsilon: float = 1e-6) -> Expr:
 @OPS.expands("nn.l2_normalize")
 def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Expr:
     """MIL's own adds `eps` to the sum of squares; Relay takes the greater."""
-    type_ = type_of(data)
+    type_ = tensor_type(data)
     axes = tuple(axis) or tuple(range(type_.rank))
     total = relay.sum(relay.multiply(data, data), axis=axes, keepdims=True)
     return relay.divide(data, relay.sqrt(relay.maximum(total, relay.const(eps, type_.dtype))))
@@ -425,7 +425,7 @@ def export_lrn(
 @OPS.expands("nn.lrn")
 def expand_lrn(data: Expr, *, size: int, axis: int, bias: float, alpha: float, beta: float) -> Expr:
     """Channels elsewhere than MIL has them: the sum of squares of neighbours is a mean pooling."""
-    type_ = type_of(data)
+    type_ = tensor_type(data)
     axis = normalize_axis(axis, type_.rank)
     if not is_float(type_.dtype):
         raise Unsupported(f"a norm of {type_.dtype}")

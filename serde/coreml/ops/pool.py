@@ -15,10 +15,11 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.conv import USUAL, Padding, padding, paired, window_lengths
-from serde.coreml.ops.layout import arranged, converted, fixed_lengths, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.dims import Dim
+from serde.relay.expansion.pool import adaptive_pool, global_pool
+from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.op.pool.reduction import lowest
 from serde.relay.registry import call
@@ -27,9 +28,6 @@ from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
-
-MOST_PARTS = 1024
-"""Parts that overlap are written one by one."""
 
 
 def _pooling(
@@ -239,7 +237,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         rank = len(pool_size)
         usual = USUAL[rank][0]
         data = arranged(data, layout, usual)
-        dtype = type_of(data).dtype
+        dtype = tensor_type(data).dtype
         before, after = split_padding(padding, rank)
         spare = [stride - 1 if ceil_mode else 0 for stride in strides]
         ends = [last + more for last, more in zip(after, spare, strict=True)]
@@ -252,7 +250,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         if kind == "avg" and count_include_pad:
             result = relay.divide(result, relay.const(np.array(prod(pool_size), work)))
         elif kind == "avg":
-            lengths = fixed_lengths(data, range(2, 2 + rank))
+            lengths = fixed_shape(data, range(2, 2 + rank))
             ones = relay.const(np.ones((1, 1, *lengths), work))
             counts = _combined(_padded(ones, sides, 0), *window, relay.add)
             least = relay.const(np.array(1, work))
@@ -274,7 +272,7 @@ def _working(dtype: str, kind: Kind) -> str:
 def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
     if not any(map(any, sides)):
         return data
-    fill = np.array(value).astype(numpy_dtype(type_of(data).dtype))
+    fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
     return relay.nn.pad(data, list(sides), relay.const(fill))
 
 
@@ -288,7 +286,7 @@ def _combined(
     """Combine the elements of every window, one axis after the other."""
     spans = zip(sizes, strides, dilation, strict=True)
     for axis, (size, stride, gap) in enumerate(spans, start=2):
-        (length,) = fixed_lengths(data, [axis])
+        (length,) = fixed_shape(data, [axis])
         reach = (length - (size - 1) * gap - 1) // stride * stride + 1
         starts = range(0, size * gap, gap)
         parts = [
@@ -348,64 +346,10 @@ def export_lp_pool(
     )
 
 
-def _global_expansion(reduction: str) -> Callable[..., Expr]:
-    def expand_global_pool(data: Expr, *, layout: str, out_layout: str) -> Expr:
-        axes = tuple(layout.index(letter) for letter in "HW")
-        result = getattr(relay, reduction)(data, axis=axes, keepdims=True)
-        return arranged(result, layout, out_layout or layout)
-
-    return expand_global_pool
-
-
-OPS.expands("nn.global_max_pool2d")(_global_expansion("max"))
-OPS.expands("nn.global_avg_pool2d")(_global_expansion("mean"))
-
-
-def _adaptive_expansion(kind: Kind, ndim: int) -> Callable[..., Expr]:
-    build = relay.max if kind == "max" else relay.mean
-
-    def expand_adaptive_pool(
-        data: Expr, *, output_size: tuple[int, ...], layout: str, out_layout: str
-    ) -> Expr:
-        """Parts of one length are windows of a pooling; others are reduced one by one."""
-        usual = USUAL[ndim][0]
-        if kind == "avg" and not is_float(type_of(data).dtype):
-            raise Unsupported(f"a mean over parts of {type_of(data).dtype}")
-        result = arranged(data, layout, usual)
-        counts = output_size * ndim if len(output_size) == 1 else output_size
-        axes = tuple(range(2, 2 + len(counts)))
-        if counts and all(count == 1 for count in counts):
-            result = build(result, axis=axes, keepdims=True)
-            return arranged(result, usual, out_layout or layout)
-        pairs = list(zip(fixed_lengths(result, axes), counts, strict=True))
-        if pairs and all(length % count == 0 for length, count in pairs):
-            step = tuple(length // count for length, count in pairs)
-            name, sides = f"nn.{kind}_pool{ndim}d", (0,) * ndim
-            result = call(
-                name,
-                result,
-                pool_size=step,
-                strides=step,
-                dilation=(1,) * ndim,
-                padding=sides,
-                layout=usual,
-            )
-            return arranged(result, usual, out_layout or layout)
-        for axis, (length, count) in zip(axes, pairs, strict=True):
-            if count > MOST_PARTS:
-                raise Unsupported(f"{count} parts of an axis of {length} are too many to write")
-            if length != count:
-                bounds = [
-                    (i * length // count, -(-(i + 1) * length // count)) for i in range(count)
-                ]
-                parts = [relay.strided_slice(result, [a], [b], [1], axes=[axis]) for a, b in bounds]
-                reduced = [build(part, axis=(axis,), keepdims=True) for part in parts]
-                result = relay.concatenate(reduced, axis=axis)
-        return arranged(result, usual, out_layout or layout)
-
-    return expand_adaptive_pool
+OPS.expands("nn.global_max_pool2d")(global_pool("max"))
+OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
 
 
 for _ndim in (1, 2, 3):
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(_adaptive_expansion("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(_adaptive_expansion("avg", _ndim))
+    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
+    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

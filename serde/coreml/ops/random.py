@@ -12,9 +12,9 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import converted, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.tensors import converted, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import call
 from serde.relay.types import TensorType
@@ -163,7 +163,7 @@ def expand_bernoulli(probs: Expr, *, dtype: AnyValue, seed: float | None) -> Exp
     """MIL has one chance for all places: evenly spread numbers are compared with theirs."""
     drawn = call("serde.random_uniform", probs, dtype=np.dtype("float32"), seed=seed)
     below = relay.less(drawn, converted(probs, "float32"))
-    return relay.cast(below, type_of(probs).dtype if dtype is None else dtype_name(dtype))
+    return relay.cast(below, tensor_type(probs).dtype if dtype is None else dtype_name(dtype))
 
 
 def _draws_classes(node: Call) -> bool:

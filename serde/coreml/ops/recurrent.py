@@ -12,8 +12,8 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import type_of
 from serde.coreml.ops.table import OPS
+from serde.relay.expansion.tensors import tensor_type
 from serde.relay.expr import Call, Expr, Tuple, TupleWrapper
 from serde.relay.op.recurrent.gates import PARAMETERS, count_directions
 from serde.relay.registry import OpDef, call
@@ -370,7 +370,7 @@ class _Layer:
 
 def _zero_rows(data: Expr, zeros: Expr) -> Expr:
     """Return rows of zeros, as many as there are sequences."""
-    nothing = relay.const(np.zeros((), numpy_dtype(type_of(data).dtype)))
+    nothing = relay.const(np.zeros((), numpy_dtype(tensor_type(data).dtype)))
     column = relay.multiply(relay.sum(data, axis=(0, 2)), nothing)
     return relay.add(relay.expand_dims(column, 1), zeros)
 

@@ -10,9 +10,9 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import converted, fixed_lengths, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Constant, Expr, Tuple
 from serde.relay.registry import call
 from serde.relay.types import TensorType
@@ -28,7 +28,7 @@ def _number(value: float, dtype: str) -> Expr:
 def _corners(boxes: Expr) -> Expr:
     """Return boxes given by centre, width and height as two corners, x first."""
     x, y, width, height = relay.split(boxes, 4, axis=2)
-    half = _number(0.5, type_of(boxes).dtype)
+    half = _number(0.5, tensor_type(boxes).dtype)
     across, down = relay.multiply(width, half), relay.multiply(height, half)
     ends = [relay.subtract(x, across), relay.subtract(y, down)]
     ends += [relay.add(x, across), relay.add(y, down)]
@@ -210,7 +210,7 @@ def export_non_max_suppression(
 def _centres(boxes: Expr) -> Expr:
     """Return boxes given by two corners, y first and in any order, by centre, width, height."""
     one, two, three, four = relay.split(boxes, 4, axis=2)
-    half = _number(0.5, type_of(boxes).dtype)
+    half = _number(0.5, tensor_type(boxes).dtype)
     sides = []
     for first, last in ((two, four), (one, three)):
         middle = relay.multiply(relay.add(first, last), half)
@@ -254,16 +254,16 @@ def _places(ctx: Out, rows: Value, marks: Value, bound: float, most: int, dtype:
 
 def _in_front(x: Expr, stays: Expr, fill: float) -> Expr:
     """Return the entries of axis 1 that stay in front, in their order, others filled."""
-    (count,) = fixed_lengths(stays, [1])
+    (count,) = fixed_shape(stays, [1])
     line = relay.const(np.arange(count, dtype=np.int32)[None])
     gone = relay.cast(relay.logical_not(stays), "int32")
     keys = relay.add(relay.multiply(gone, _number(count, "int32")), line)
     order = relay.argsort(keys, axis=1, dtype="int32")
     total = relay.sum(relay.cast(stays, "int32"), axis=(1,), keepdims=True)
     first = relay.less(line, total)
-    dtype = type_of(x).dtype
-    if type_of(x).rank == 3:
-        width = fixed_lengths(x, [2])[0]
+    dtype = tensor_type(x).dtype
+    if tensor_type(x).rank == 3:
+        width = fixed_shape(x, [2])[0]
         index = relay.repeat(relay.expand_dims(order, 2), width, axis=2)
         found, first = relay.gather(x, 1, index), relay.expand_dims(first, 2)
     else:
@@ -277,12 +277,12 @@ def expand_get_valid_counts(
 ) -> Expr:
     """Rows that count are sorted to the front by their places."""
     score = relay.take(data, _number(score_index, "int32"), axis=2)
-    valid = relay.greater(score, converted(score_threshold, type_of(data).dtype))
+    valid = relay.greater(score, converted(score_threshold, tensor_type(data).dtype))
     if id_index >= 0:
         kind = relay.take(data, _number(id_index, "int32"), axis=2)
-        some = relay.greater_equal(kind, _number(0, type_of(data).dtype))
+        some = relay.greater_equal(kind, _number(0, tensor_type(data).dtype))
         valid = relay.logical_and(valid, some)
-    (count,) = fixed_lengths(data, [1])
+    (count,) = fixed_shape(data, [1])
     line = relay.const(np.arange(count, dtype=np.int32)[None])
     numbers = relay.add(relay.multiply(relay.cast(valid, "int32"), _number(0, "int32")), line)
     total = relay.sum(relay.cast(valid, "int32"), axis=(1,))
@@ -323,8 +323,8 @@ def expand_non_max_suppression(
     most, bound = _scalar_of(max_output_size), _scalar_of(iou_threshold)
     if most is None or bound is None or bound <= 0:
         raise Unsupported("a limit or an overlap that is computed, or no overlap at all")
-    images, number, _ = fixed_lengths(data)
-    dtype = type_of(data).dtype
+    images, number, _ = fixed_shape(data)
+    dtype = tensor_type(data).dtype
     line = relay.const(np.arange(number, dtype=np.int32)[None])
     counts = relay.expand_dims(relay.cast(valid_count, "int32"), 1)
     score = relay.take(data, _number(score_index, "int32"), axis=2)
@@ -332,7 +332,7 @@ def expand_non_max_suppression(
     order = relay.argsort(relay.negative(keys), axis=1, dtype="int32")
     best = relay.minimum(counts, _number(top_k, "int32")) if top_k > 0 else counts
     taken = relay.less(line, best)
-    width = fixed_lengths(data, [2])[0]
+    width = fixed_shape(data, [2])[0]
     index = relay.repeat(relay.expand_dims(order, 2), width, axis=2)
     missing = _number(-1, dtype)
     rows = relay.where(relay.expand_dims(taken, 2), relay.gather(data, 1, index), missing)
@@ -371,7 +371,7 @@ def expand_non_max_suppression(
 
 def _apart(corners: Expr, kind: Expr) -> Expr:
     """Return boxes moved by their class, further than any box reaches."""
-    dtype = type_of(corners).dtype
+    dtype = tensor_type(corners).dtype
     every = (0, 1, 2)
     high = relay.max(corners, axis=every, keepdims=True)
     low = relay.min(corners, axis=every, keepdims=True)

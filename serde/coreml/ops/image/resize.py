@@ -14,10 +14,10 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import converted, fixed_lengths, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.dims import Dim
+from serde.relay.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.op.image.interpolation import SPATIAL, Interpolation
 from serde.relay.registry import call, get
@@ -362,10 +362,10 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
         **attrs: AnyValue,
     ) -> Expr:
         """Neighbours are looked up along each axis and weighed."""
-        type_ = type_of(data)
+        type_ = tensor_type(data)
         how = _interpolation(attrs)
         axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
-        before = fixed_lengths(data, axes)
+        before = fixed_shape(data, axes)
         after = [length for length in size or () if isinstance(length, int)]
         if len(after) < ndim:
             raise Unsupported(f"a size {size} that is not fixed")
@@ -382,7 +382,7 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
                 line = relay.const(mask.reshape(shape))
                 outside = line if outside is None else relay.logical_or(outside, line)
         if outside is not None:
-            fill = relay.const(extrapolation_value, type_of(result).dtype)
+            fill = relay.const(extrapolation_value, tensor_type(result).dtype)
             result = relay.where(outside, fill, result)
         return converted(result, type_.dtype if out_dtype is None else dtype_name(out_dtype))
 
@@ -391,7 +391,7 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
 
 def _read(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
     """Return the weighed sum of the neighbours of each place along an axis."""
-    type_ = type_of(data)
+    type_ = tensor_type(data)
     shape = [-1 if each == axis else 1 for each in range(type_.rank)]
     parts = []
     for index, weight in taps:
@@ -470,7 +470,7 @@ def expand_upsampling(
     align_corners: bool,
 ) -> Expr:
     """Of fixed lengths, a resizing to what the factors make of them."""
-    lengths = fixed_lengths(data, layout_axes(layout, "NCHW")[2:])
+    lengths = fixed_shape(data, layout_axes(layout, "NCHW")[2:])
     size = [math.floor(n * s + 0.5) for n, s in zip(lengths, (scale_h, scale_w), strict=True)]
     return call(
         "image.resize2d",
@@ -494,7 +494,7 @@ def expand_upsampling3d(
     method: str,
     coordinate_transformation_mode: str,
 ) -> Expr:
-    lengths = fixed_lengths(data, layout_axes(layout, "NCDHW")[2:])
+    lengths = fixed_shape(data, layout_axes(layout, "NCDHW")[2:])
     scales = (scale_d, scale_h, scale_w)
     return call(
         "image.resize3d",
@@ -569,7 +569,7 @@ def expand_serde_resize(
 
 def _whole_size(data: Expr, attrs: Mapping[str, AnyValue]) -> tuple[int, int] | None:
     """Return height and width of the result, where they are all that a resizing changes."""
-    type_ = type_of(data)
+    type_ = tensor_type(data)
     axes = [axis % type_.rank for axis in attrs["axes"]] or list(range(type_.rank))
     modes = (*MODES.values(), "pytorch_half_pixel")
     usual = attrs["mode"] in modes and attrs["policy"] == "stretch"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -11,9 +12,14 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.elementwise import like
-from serde.coreml.ops.layout import converted, type_of
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.sampling import (
+    expand_crop_and_resize,
+    expand_dilation2d,
+    expand_grid_sample,
+)
+from serde.relay.expansion.tensors import converted, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.op.image.sampling import Method
 from serde.relay.types import TensorType
@@ -192,7 +198,13 @@ def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
     """The products of the matrices and the places of a regular grid."""
     height, width = target_shape
     x, y = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
-    dtype = type_of(data).dtype
+    dtype = tensor_type(data).dtype
     places = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
     product = relay.nn.batch_matmul(data, places, transpose_b=False)
     return relay.reshape(product, [-1, 2, height, width])
+
+
+# Places in float32: programs hold nothing wider.
+OPS.expands("image.grid_sample")(partial(expand_grid_sample, precision="float32"))
+OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, precision="float32"))
+OPS.expands("image.dilation2d")(expand_dilation2d)

@@ -13,10 +13,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.context import ImportContext as Ctx
-from serde.coreml.ops.layout import along, converted
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.dims import Dim
+from serde.relay.expansion.tensors import along, converted
 from serde.relay.expr import Expr
 from serde.relay.shapes import is_float, normalize_axis
 from serde.weights import numpy_dtype

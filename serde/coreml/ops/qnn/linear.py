@@ -11,10 +11,10 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.layout import along, converted, type_of
 from serde.coreml.ops.qnn.compressed import dequantized
 from serde.coreml.ops.table import OPS
 from serde.errors import ConverterBug, Unsupported
+from serde.relay.expansion.tensors import along, converted, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import get
 from serde.relay.shapes import normalize_axis
@@ -208,7 +208,7 @@ def _blockwise(
 
 def _spread(x: Expr, rank: int, axis: int) -> Expr:
     """Return a scale or zero point that broadcasts with data of some rank."""
-    type_ = type_of(x)
+    type_ = tensor_type(x)
     single = not type_.rank or type_.size == 1
     return relay.reshape(x, ()) if single else along(x, rank, normalize_axis(axis, rank))
 
@@ -218,7 +218,7 @@ def expand_qnn_dequantize(
     data: Expr, input_scale: Expr, input_zero_point: Expr, *, out_dtype: AnyValue, axis: int
 ) -> Expr:
     """In float32; float16 is kept within its range."""
-    rank, dtype = type_of(data).rank, dtype_name(out_dtype)
+    rank, dtype = tensor_type(data).rank, dtype_name(out_dtype)
     zero = converted(_spread(input_zero_point, rank, axis), "float32")
     scale = converted(_spread(input_scale, rank, axis), "float32")
     result = relay.multiply(relay.subtract(converted(data, "float32"), zero), scale)
@@ -233,7 +233,7 @@ def expand_qnn_quantize(
     data: Expr, output_scale: Expr, output_zero_point: Expr, *, out_dtype: AnyValue, axis: int
 ) -> Expr:
     """Halves are rounded away from zero, where MIL's own operator has them go to even."""
-    rank, dtype = type_of(data).rank, dtype_name(out_dtype)
+    rank, dtype = tensor_type(data).rank, dtype_name(out_dtype)
     limits = np.iinfo(numpy_dtype(dtype))
     if limits.bits > 16:
         raise Unsupported(f"numbers quantised to {dtype}, which float32 does not hold")
