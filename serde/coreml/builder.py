@@ -237,7 +237,7 @@ class ProgramBuilder:
             fill(target.immediateValue.tensor, weight.array())
 
     def own(self, value: Value, source: str) -> Value:
-        """Return a value of the present block's own: MIL wants what a block gives to be made in it."""
+        """Return a value that the present block makes itself, as MIL wants what a block gives."""
         made = {each.name for op in self.block.operations for each in op.outputs}
         if value.name in made and not value.is_constant:
             return value

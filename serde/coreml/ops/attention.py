@@ -46,7 +46,7 @@ def import_scaled_dot_product_attention(
     if rank == 4:
         return relay.serde.attention(query, key, value, attn_mask)
     if attn_mask is not None and ctx.type(attn_mask).rank > 2:
-        *lead, rows, columns = ctx.type(attn_mask).shape
+        rows, columns = ctx.type(attn_mask).shape[-2:]
         if rank > 3:
             wanted = [*ctx.static_shape(query)[:-2], rows, columns]
             attn_mask = relay.broadcast_to(attn_mask, wanted)

@@ -126,7 +126,7 @@ def import_resize(
     """The last elements of `shape` count; zero keeps a length."""
     wanted = ctx.ints(shape)[len(ctx.ints(shape)) - resized_dims :]
     kept = ctx.type(x).shape[ctx.type(x).rank - resized_dims :]
-    size = [own if not length else length for length, own in zip(wanted, kept, strict=True)]
+    size = [length if length else own for length, own in zip(wanted, kept, strict=True)]
     fixed = [length for length in size if isinstance(length, int)]
     if len(fixed) < len(size):
         raise Unsupported(f"keeps an open length of {ctx.type(x)!r}")

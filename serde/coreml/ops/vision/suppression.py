@@ -21,14 +21,15 @@ from serde.weights import numpy_dtype
 _FLOATS = ("float16", "float32")
 
 
-def _number(value: float, dtype: str) -> Expr:
+def number(value: float, dtype: str) -> Expr:
+    """Return a number as a constant."""
     return relay.const(np.array(value, numpy_dtype(dtype)))
 
 
 def _corners(boxes: Expr) -> Expr:
     """Return boxes given by centre, width and height as two corners, x first."""
     x, y, width, height = relay.split(boxes, 4, axis=2)
-    half = _number(0.5, tensor_type(boxes).dtype)
+    half = number(0.5, tensor_type(boxes).dtype)
     across, down = relay.multiply(width, half), relay.multiply(height, half)
     ends = [relay.subtract(x, across), relay.subtract(y, down)]
     ends += [relay.add(x, across), relay.add(y, down)]
@@ -50,7 +51,7 @@ def _suppressed(
     Boxes are (n, boxes, 4) and scores (n, boxes, classes). A box is of the class that it scores
     most for. Behind those that stay come zeros, and -1 among the places.
     """
-    count, classes = ctx.static_lengths(boxes, [1])[0], ctx.static_lengths(scores, [2])[0]
+    (count,) = ctx.static_lengths(boxes, [1])
     wide = converted(boxes, "float32")
     marks = converted(scores, "float32")
     best = relay.max(marks, axis=(2,), keepdims=True)
@@ -59,11 +60,11 @@ def _suppressed(
     place = relay.add(relay.zeros_like(best), relay.const(line))
     # Suppression leaves out what does not score above zero: the scores that count are moved there.
     least = np.finfo(np.float32).min if score_threshold is None else score_threshold
-    taking = relay.greater_equal(best, _number(least, "float32"))
-    counted = relay.where(taking, best, _number(np.inf, "float32"))
+    taking = relay.greater_equal(best, number(least, "float32"))
+    counted = relay.where(taking, best, number(np.inf, "float32"))
     low = relay.min(counted, axis=(1,), keepdims=True)
-    lifted = relay.add(relay.subtract(best, low), _number(1.0, "float32"))
-    lifted = relay.where(taking, lifted, _number(-1.0, "float32"))
+    lifted = relay.add(relay.subtract(best, low), number(1.0, "float32"))
+    lifted = relay.where(taking, lifted, number(-1.0, "float32"))
     rows = relay.concatenate([kind, lifted, _corners(wide), place, wide, marks], axis=2)
     valid, sorted_rows, places = relay.vision.get_valid_counts(rows, 0.0, id_index=0, score_index=1)
     above = float(np.nextafter(np.float32(iou_threshold), np.float32(np.inf)))
@@ -79,12 +80,12 @@ def _suppressed(
     )
     if count < max_boxes:
         widths = [(0, 0), (0, max_boxes - count), (0, 0)]
-        kept = relay.nn.pad(kept, widths, _number(-1.0, "float32"))
+        kept = relay.nn.pad(kept, widths, number(-1.0, "float32"))
     elif count > max_boxes:
         kept = relay.strided_slice(kept, [0], [max_boxes], [1], axes=[1])
     _, head, body = relay.split(kept, [6, 7], axis=2)
-    stays = relay.greater_equal(head, _number(0.0, "float32"))
-    body = relay.where(stays, body, _number(0.0, "float32"))
+    stays = relay.greater_equal(head, number(0.0, "float32"))
+    body = relay.where(stays, body, number(0.0, "float32"))
     found, marked = relay.split(body, [4], axis=2)
     numbers = relay.cast(relay.squeeze(head, [2]), "int32")
     total = relay.sum(relay.cast(relay.squeeze(stays, [2]), "int32"), axis=(1,))
@@ -188,8 +189,8 @@ def export_non_max_suppression(
     places = _places(ctx, rows, marks, bound, most, dtype)
 
     def listed(found: Expr, given: Expr, *floor: Expr) -> Expr:
-        whole = relay.maximum(found, _number(0, "int32"))
-        stays = relay.greater_equal(found, _number(0, "int32"))
+        whole = relay.maximum(found, number(0, "int32"))
+        stays = relay.greater_equal(found, number(0, "int32"))
         for bar in floor:
             score = relay.gather(relay.squeeze(given, [2]), 1, whole)
             stays = relay.logical_and(
@@ -198,7 +199,7 @@ def export_non_max_suppression(
         where = relay.transpose(relay.serde.nonzero(stays), [1, 0])
         batch, _ = relay.split(where, 2, axis=1)
         box = relay.serde.gather_nd(whole, where)
-        per_image = _number(classes, "int64")
+        per_image = number(classes, "int64")
         image = relay.floor_divide(batch, per_image)
         kind = relay.subtract(batch, relay.multiply(image, per_image))
         column = relay.expand_dims(relay.cast(box, "int64"), 1)
@@ -210,7 +211,7 @@ def export_non_max_suppression(
 def _centres(boxes: Expr) -> Expr:
     """Return boxes given by two corners, y first and in any order, by centre, width, height."""
     one, two, three, four = relay.split(boxes, 4, axis=2)
-    half = _number(0.5, tensor_type(boxes).dtype)
+    half = number(0.5, tensor_type(boxes).dtype)
     sides = []
     for first, last in ((two, four), (one, three)):
         middle = relay.multiply(relay.add(first, last), half)
@@ -221,7 +222,7 @@ def _centres(boxes: Expr) -> Expr:
 
 def _places(ctx: Out, rows: Value, marks: Value, bound: float, most: int, dtype: str) -> Value:
     """Write the suppression itself and return places, -1 behind those that stay."""
-    batches, count, _ = ctx.static_shape(rows)
+    batches = ctx.static_shape(rows)[0]
     threshold = ctx.const(bound, dtype)
     if ctx.version >= 17:
         types = [
@@ -252,12 +253,12 @@ def _places(ctx: Out, rows: Value, marks: Value, bound: float, most: int, dtype:
     )[2]
 
 
-def _in_front(x: Expr, stays: Expr, fill: float) -> Expr:
+def in_front(x: Expr, stays: Expr, fill: float) -> Expr:
     """Return the entries of axis 1 that stay in front, in their order, others filled."""
     (count,) = fixed_shape(stays, [1])
     line = relay.const(np.arange(count, dtype=np.int32)[None])
     gone = relay.cast(relay.logical_not(stays), "int32")
-    keys = relay.add(relay.multiply(gone, _number(count, "int32")), line)
+    keys = relay.add(relay.multiply(gone, number(count, "int32")), line)
     order = relay.argsort(keys, axis=1, dtype="int32")
     total = relay.sum(relay.cast(stays, "int32"), axis=(1,), keepdims=True)
     first = relay.less(line, total)
@@ -268,7 +269,7 @@ def _in_front(x: Expr, stays: Expr, fill: float) -> Expr:
         found, first = relay.gather(x, 1, index), relay.expand_dims(first, 2)
     else:
         found = relay.gather(x, 1, order)
-    return relay.where(first, found, _number(fill, dtype))
+    return relay.where(first, found, number(fill, dtype))
 
 
 @OPS.expands("vision.get_valid_counts")
@@ -276,17 +277,17 @@ def expand_get_valid_counts(
     data: Expr, score_threshold: Expr, *, id_index: int, score_index: int
 ) -> Expr:
     """Rows that count are sorted to the front by their places."""
-    score = relay.take(data, _number(score_index, "int32"), axis=2)
+    score = relay.take(data, number(score_index, "int32"), axis=2)
     valid = relay.greater(score, converted(score_threshold, tensor_type(data).dtype))
     if id_index >= 0:
-        kind = relay.take(data, _number(id_index, "int32"), axis=2)
-        some = relay.greater_equal(kind, _number(0, tensor_type(data).dtype))
+        kind = relay.take(data, number(id_index, "int32"), axis=2)
+        some = relay.greater_equal(kind, number(0, tensor_type(data).dtype))
         valid = relay.logical_and(valid, some)
     (count,) = fixed_shape(data, [1])
     line = relay.const(np.arange(count, dtype=np.int32)[None])
-    numbers = relay.add(relay.multiply(relay.cast(valid, "int32"), _number(0, "int32")), line)
+    numbers = relay.add(relay.multiply(relay.cast(valid, "int32"), number(0, "int32")), line)
     total = relay.sum(relay.cast(valid, "int32"), axis=(1,))
-    return Tuple([total, _in_front(data, valid, -1), _in_front(numbers, valid, -1)])
+    return Tuple([total, in_front(data, valid, -1), in_front(numbers, valid, -1)])
 
 
 def _unsuppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
@@ -296,7 +297,7 @@ def _unsuppressed(kept: Expr, takes_part: Expr, limit: int | None) -> Expr:
         return gone
     whole = relay.cast(kept, "int32")
     until = relay.subtract(relay.cumsum(whole, axis=1), whole)
-    late = relay.greater_equal(until, _number(limit, "int32"))
+    late = relay.greater_equal(until, number(limit, "int32"))
     return relay.logical_or(gone, late)
 
 
@@ -323,50 +324,49 @@ def expand_non_max_suppression(
     most, bound = _scalar_of(max_output_size), _scalar_of(iou_threshold)
     if most is None or bound is None or bound <= 0:
         raise Unsupported("a limit or an overlap that is computed, or no overlap at all")
-    images, number, _ = fixed_shape(data)
+    images, boxes, width = fixed_shape(data)
     dtype = tensor_type(data).dtype
-    line = relay.const(np.arange(number, dtype=np.int32)[None])
+    line = relay.const(np.arange(boxes, dtype=np.int32)[None])
     counts = relay.expand_dims(relay.cast(valid_count, "int32"), 1)
-    score = relay.take(data, _number(score_index, "int32"), axis=2)
-    keys = relay.where(relay.less(line, counts), score, _number(np.finfo(dtype).min, dtype))
+    score = relay.take(data, number(score_index, "int32"), axis=2)
+    keys = relay.where(relay.less(line, counts), score, number(np.finfo(dtype).min, dtype))
     order = relay.argsort(relay.negative(keys), axis=1, dtype="int32")
-    best = relay.minimum(counts, _number(top_k, "int32")) if top_k > 0 else counts
+    best = relay.minimum(counts, number(top_k, "int32")) if top_k > 0 else counts
     taken = relay.less(line, best)
-    width = fixed_shape(data, [2])[0]
     index = relay.repeat(relay.expand_dims(order, 2), width, axis=2)
-    missing = _number(-1, dtype)
+    missing = number(-1, dtype)
     rows = relay.where(relay.expand_dims(taken, 2), relay.gather(data, 1, index), missing)
     found = relay.gather(relay.cast(indices, "int32"), 1, order)
-    found = relay.where(taken, found, _number(-1, "int32"))
-    score = relay.take(rows, _number(score_index, "int32"), axis=2)
-    takes_part = relay.logical_and(taken, relay.greater(score, _number(0, dtype)))
+    found = relay.where(taken, found, number(-1, "int32"))
+    score = relay.take(rows, number(score_index, "int32"), axis=2)
+    takes_part = relay.logical_and(taken, relay.greater(score, number(0, dtype)))
     corners = relay.strided_slice(rows, [coord_start], [coord_start + 4], [1], axes=[2])
     if id_index >= 0 and not force_suppress:
         kind = relay.strided_slice(rows, [id_index], [id_index + 1], [1], axes=[2])
         corners = _apart(corners, kind)
-    ranks = relay.const(np.arange(number, 0, -1, dtype=numpy_dtype(dtype))[None])
-    marks = relay.where(takes_part, ranks, _number(0, dtype))
+    ranks = relay.const(np.arange(boxes, 0, -1, dtype=numpy_dtype(dtype))[None])
+    marks = relay.where(takes_part, ranks, number(0, dtype))
     overlap = np.float32(bound) * np.nextafter(np.float32(1), np.float32(0))
     listed = call(
         "serde.non_max_suppression",
         corners,
         relay.expand_dims(marks, 1),
-        relay.const(np.array([number], np.int64)),
+        relay.const(np.array([boxes], np.int64)),
         relay.const(np.array([overlap], np.float32)),
         relay.const(np.array([0.5], np.float32)),
     )
-    kept = _marked(listed, images, number)
+    kept = _marked(listed, images, boxes)
     gone = _unsuppressed(kept, takes_part, None if most < 0 else int(most))
     rows = relay.where(relay.expand_dims(gone, 2), missing, rows)
     if not return_indices:
         if not invalid_to_bottom:
             return rows
-        head = relay.take(rows, _number(0, "int32"), axis=2)
-        return _in_front(rows, relay.greater_equal(head, _number(0, dtype)), -1)
-    found = relay.where(gone, _number(-1, "int32"), found)
-    stays = relay.greater_equal(found, _number(0, "int32"))
+        head = relay.take(rows, number(0, "int32"), axis=2)
+        return in_front(rows, relay.greater_equal(head, number(0, dtype)), -1)
+    found = relay.where(gone, number(-1, "int32"), found)
+    stays = relay.greater_equal(found, number(0, "int32"))
     total = relay.sum(relay.cast(stays, "int32"), axis=(1,), keepdims=True)
-    return Tuple([_in_front(found, stays, -1), total])
+    return Tuple([in_front(found, stays, -1), total])
 
 
 def _apart(corners: Expr, kind: Expr) -> Expr:
@@ -375,15 +375,15 @@ def _apart(corners: Expr, kind: Expr) -> Expr:
     every = (0, 1, 2)
     high = relay.max(corners, axis=every, keepdims=True)
     low = relay.min(corners, axis=every, keepdims=True)
-    span = relay.add(relay.subtract(high, low), _number(1, dtype))
+    span = relay.add(relay.subtract(high, low), number(1, dtype))
     return relay.add(corners, relay.multiply(kind, span))
 
 
-def _marked(listed: Expr, images: int, number: int) -> Expr:
+def _marked(listed: Expr, images: int, boxes: int) -> Expr:
     """Return which boxes a list of (image, class, box) names."""
     image, _, box = relay.split(listed, 3, axis=1)
     places = relay.transpose(relay.concatenate([image, box], axis=1), [1, 0])
-    zeros = relay.const(np.zeros((images, number), np.int32))
+    zeros = relay.const(np.zeros((images, boxes), np.int32))
     ones = relay.ones_like(relay.cast(relay.squeeze(box, [1]), "int32"))
     marked = relay.scatter_nd(zeros, places, ones, mode="update")
-    return relay.greater(marked, _number(0, "int32"))
+    return relay.greater(marked, number(0, "int32"))
