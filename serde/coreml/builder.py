@@ -226,7 +226,9 @@ class ProgramBuilder:
 
     def _write(self, target: AnyValue, value: Value, name: str) -> None:
         """Write a constant or a weight into a message of a value, or into ``weight.bin``."""
-        weight = value.weight if value.weight is not None else ArrayWeight(value.data)
+        weight = value.weight
+        if weight is None:
+            weight = ArrayWeight(np.zeros(()) if value.data is None else value.data)
         set_type(target.type, TensorType(weight.shape, weight.dtype), self.version)
         element = BY_DTYPE[weight.dtype]
         large = weight.size >= INLINE_ELEMENTS or element.bits < 8

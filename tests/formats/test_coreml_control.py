@@ -54,16 +54,16 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 @pytest.mark.parametrize("bound", [-100.0, 100.0])
 def test_cond(bound: float) -> None:
     """Branches see what is around them, and give several values."""
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
     def build(x: Any) -> Any:
-        doubled = mb.mul(x=x, y=2.0)
-        pred = mb.greater(x=mb.reduce_sum(x=x), y=np.float32(bound))
+        doubled = Builder.mul(x=x, y=2.0)
+        pred = Builder.greater(x=Builder.reduce_sum(x=x), y=np.float32(bound))
         weight = np.arange(12, dtype=np.float32).reshape(2, 6)[:, :3]
-        return mb.cond(
+        return Builder.cond(
             pred=pred,
-            _true_fn=lambda: (mb.add(x=doubled, y=weight), mb.relu(x=x)),
-            _false_fn=lambda: (mb.sub(x=x, y=weight), mb.identity(x=doubled)),
+            _true_fn=lambda: (Builder.add(x=doubled, y=weight), Builder.relu(x=x)),
+            _false_fn=lambda: (Builder.sub(x=x, y=weight), Builder.identity(x=doubled)),
         )
 
     weight = np.arange(12, dtype=np.float32).reshape(2, 6)[:, :3]
@@ -73,11 +73,13 @@ def test_cond(bound: float) -> None:
 
 
 def test_cond_of_one_value() -> None:
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
     def build(x: Any) -> Any:
-        pred = mb.less(x=mb.reduce_max(x=x), y=np.float32(0))
-        return mb.cond(pred=pred, _true_fn=lambda: mb.exp(x=x), _false_fn=lambda: mb.square(x=x))
+        pred = Builder.less(x=Builder.reduce_max(x=x), y=np.float32(0))
+        return Builder.cond(
+            pred=pred, _true_fn=lambda: Builder.exp(x=x), _false_fn=lambda: Builder.square(x=x)
+        )
 
     (found,) = results(converted(build, x=(2, 3)), x=X)
     np.testing.assert_array_equal(found, X * X)
@@ -86,18 +88,18 @@ def test_cond_of_one_value() -> None:
 @pytest.mark.parametrize("limit", [0.0, 5.0, 40.0])
 def test_while_loop(limit: float) -> None:
     """The body takes a value from around it; a loop may not be entered at all."""
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
     def build(x: Any) -> Any:
-        step = mb.add(x=mb.abs(x=x), y=np.float32(1))
-        count, total = mb.while_loop(
-            _cond=lambda count, total: mb.less(
-                x=mb.reduce_sum(x=total, keep_dims=False), y=np.float32(limit)
+        step = Builder.add(x=Builder.abs(x=x), y=np.float32(1))
+        count, total = Builder.while_loop(
+            _cond=lambda count, total: Builder.less(
+                x=Builder.reduce_sum(x=total, keep_dims=False), y=np.float32(limit)
             ),
-            _body=lambda count, total: (mb.add(x=count, y=1), mb.add(x=total, y=step)),
+            _body=lambda count, total: (Builder.add(x=count, y=1), Builder.add(x=total, y=step)),
             loop_vars=(np.int32(0), np.ones((2, 3), np.float32)),
         )
-        return mb.identity(x=count), mb.identity(x=total)
+        return Builder.identity(x=count), Builder.identity(x=total)
 
     count, total = 0, np.ones((2, 3), np.float32)
     while total.sum() < limit:
@@ -108,30 +110,35 @@ def test_while_loop(limit: float) -> None:
 
 
 def test_loop_in_a_branch() -> None:
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
     def halved(x: Any) -> Any:
-        return mb.while_loop(
-            _cond=lambda y: mb.greater(x=mb.reduce_max(x=y), y=np.float32(1)),
-            _body=lambda y: mb.mul(x=y, y=0.5),
+        return Builder.while_loop(
+            _cond=lambda y: Builder.greater(x=Builder.reduce_max(x=y), y=np.float32(1)),
+            _body=lambda y: Builder.mul(x=y, y=0.5),
             loop_vars=(x,),
         )
 
     def build(x: Any) -> Any:
-        pred = mb.greater(x=mb.reduce_max(x=x), y=np.float32(1))
-        return mb.cond(pred=pred, _true_fn=lambda: halved(x), _false_fn=lambda: mb.relu(x=x))
+        pred = Builder.greater(x=Builder.reduce_max(x=x), y=np.float32(1))
+        return Builder.cond(
+            pred=pred, _true_fn=lambda: halved(x), _false_fn=lambda: Builder.relu(x=x)
+        )
 
     (found,) = results(converted(build, x=(2, 3)), x=X)
     np.testing.assert_array_equal(found, X / 4)
 
 
 def test_loop_whose_variable_grows() -> None:
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
     def build(x: Any) -> Any:
-        return mb.while_loop(
-            _cond=lambda count, rows: mb.less(x=count, y=3),
-            _body=lambda count, rows: (mb.add(x=count, y=1), mb.concat(values=(rows, x), axis=0)),
+        return Builder.while_loop(
+            _cond=lambda count, rows: Builder.less(x=count, y=3),
+            _body=lambda count, rows: (
+                Builder.add(x=count, y=1),
+                Builder.concat(values=(rows, x), axis=0),
+            ),
             loop_vars=(np.int32(0), x),
         )[1]
 
@@ -141,21 +148,21 @@ def test_loop_whose_variable_grows() -> None:
 
 def test_states_become_inputs_and_outputs(tmp_path: Path) -> None:
     ct = tools()
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
     from coremltools.converters.mil.mil import types
 
-    @mb.program(
+    @Builder.program(
         input_specs=[
-            mb.TensorSpec(shape=(2, 3), dtype=types.fp16),
-            mb.StateTensorSpec(shape=(2, 3), dtype=types.fp16),
+            Builder.TensorSpec(shape=(2, 3), dtype=types.fp16),
+            Builder.StateTensorSpec(shape=(2, 3), dtype=types.fp16),
         ],
         opset_version=ct.target.iOS18,
     )
     def program(x: Any, memory: Any) -> Any:
-        before = mb.read_state(input=memory)
-        total = mb.add(x=before, y=x)
-        after = mb.coreml_update_state(state=memory, value=total)
-        return mb.mul(x=after, y=np.float16(2), name="result")
+        before = Builder.read_state(input=memory)
+        total = Builder.add(x=before, y=x)
+        after = Builder.coreml_update_state(state=memory, value=total)
+        return Builder.mul(x=after, y=np.float16(2), name="result")
 
     model = ct.convert(
         program,
@@ -177,11 +184,11 @@ def test_states_become_inputs_and_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("labels", [["cat", "dog", "bird"], [7, 8, 9]])
 def test_classify(labels: list[Any]) -> None:
     ct = tools()
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
-    @mb.program(input_specs=[mb.TensorSpec(shape=(1, 3))])
+    @Builder.program(input_specs=[Builder.TensorSpec(shape=(1, 3))])
     def program(x: Any) -> Any:
-        return mb.softmax(x=x, axis=-1, name="scores")
+        return Builder.softmax(x=x, axis=-1, name="scores")
 
     model = ct.convert(
         program,
@@ -201,11 +208,11 @@ def test_classify(labels: list[Any]) -> None:
 
 def drawn(op: str, attrs: dict[str, Any]) -> np.ndarray:
     """What an operator draws that has no inputs but constants."""
-    from coremltools.converters.mil import Builder as mb
+    from coremltools.converters.mil import Builder
 
     def build(x: Any) -> Any:
-        numbers = getattr(mb, op)(shape=np.array([200, 300], np.int32), **attrs)
-        return mb.add(x=numbers, y=x, name="result")
+        numbers = getattr(Builder, op)(shape=np.array([200, 300], np.int32), **attrs)
+        return Builder.add(x=numbers, y=x, name="result")
 
     (found,) = results(converted(build, x=(1,)), x=np.zeros(1, np.float32))
     assert found.shape == (200, 300)

@@ -100,7 +100,7 @@ TRANSPOSED: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any], di
     "shaped": (
         (1, 2, 5, 4),
         (2, 3, 3, 3),
-        {"strides": [2, 2], "pad_type": "custom", "pad": [1, 1, 1, 1], "output_shape": [1, 3, 10, 7]},
+        {"strides": [2, 2], "pad_type": "custom", "pad": [1] * 4, "output_shape": [1, 3, 10, 7]},
         {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 0]},
     ),
     "same_and_shaped": (

@@ -11,8 +11,7 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
-from serde.errors import Unsupported
-from serde.relay.expansion.tensors import converted, tensor_type
+from serde.relay.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.shapes import is_float
 from serde.relay.types import TensorType
@@ -23,15 +22,10 @@ def _four_axes(x: Expr, rank: int) -> Expr:
     """Return a tensor with one axis between the batch and the last two."""
     if rank == 3:
         return relay.expand_dims(x, 1)
-    codes = [0, *[-3] * (rank == 5), 0, 0]
-    if rank > 5:
-        shape = tensor_type(x).shape
-        between = shape[1:-2]
-        fixed = [length for length in between if isinstance(length, int)]
-        if len(fixed) < len(between):
-            raise Unsupported(f"attention over open axes of {tensor_type(x)!r}")
-        codes = [0, math.prod(fixed), *shape[-2:]]
-    return relay.reshape(x, codes)
+    if rank == 5:
+        return relay.reshape(x, [0, -3, 0, 0])
+    *between, rows, columns = fixed_shape(x, range(1, rank))
+    return relay.reshape(x, [0, math.prod(between), rows, columns])
 
 
 @OPS.imports("scaled_dot_product_attention", since=18)

@@ -13,6 +13,7 @@ from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.bodies import instantiate
+from serde.relay.expansion.tensors import along, fixed_shape, tensor_type
 from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.op.control.body import join, results
 from serde.relay.registry import call
@@ -158,10 +159,8 @@ def _blank(ctx: Out, type_: TensorType, most: int) -> Value:
 
 def _put(stack: Expr, number: Expr, row: Expr) -> Expr:
     """Return a stack with a row at a place."""
-    type_ = stack.type
-    rank = type_.rank if isinstance(type_, TensorType) else 1
-    length = type_.shape[0] if isinstance(type_, TensorType) else 0
-    places = relay.const(np.arange(length).reshape([-1, *[1] * (rank - 1)]))
+    (length,) = fixed_shape(stack, [0])
+    places = along(relay.const(np.arange(length)), tensor_type(stack).rank, 0)
     here = relay.equal(places, number)
     return relay.where(here, relay.expand_dims(row, 0), stack)
 
@@ -182,13 +181,6 @@ def import_read_state(ctx: Ctx, *, input: str) -> Expr:
 def import_write_state(ctx: Ctx, data: Expr, *, input: str) -> list[Expr]:
     ctx.write_state(input, data)
     return []
-
-
-@OPS.imports("coreml_update_state", since=18)
-def import_coreml_update_state(ctx: Ctx, value: Expr, *, state: str) -> Expr:
-    """A program that is written has both halves apart."""
-    ctx.write_state(state, value)
-    return value
 
 
 @OPS.imports("classify")

@@ -15,7 +15,7 @@ from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
-from serde.relay.expansion.tensors import fixed_shape, tensor_type
+from serde.relay.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, split_padding
@@ -71,13 +71,10 @@ def paired(padding: Sequence[int], rank: int) -> list[int]:
     return [each for pair in zip(before, after, strict=True) for each in pair]
 
 
-def _matched(ctx: Ctx, x: Expr, *parameters: Expr | None) -> list[Expr | None]:
+def _matched(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None) -> tuple[Expr, Expr | None]:
     """Return parameters in the dtype of the data: from iOS17 on they may have another."""
     dtype = ctx.type(x).dtype
-    return [
-        each if each is None or ctx.type(each).dtype == dtype else relay.cast(each, dtype)
-        for each in parameters
-    ]
+    return converted(weight, dtype), None if bias is None else converted(bias, dtype)
 
 
 @OPS.imports("conv", since=(1, 17))
@@ -145,7 +142,8 @@ def import_conv_quantized(
         return relay.reshape(vector, [-1, *[1] * (rank - 1)] if size != 1 else [1] * rank)
 
     scaled = relay.multiply(relay.cast(weight, dtype), filters(quant_scale))
-    options = {"strides": strides, "pad_type": pad_type, "pad": pad, "dilations": dilations}
+    options: dict[str, AnyValue] = {"strides": strides, "pad_type": pad_type}
+    options |= {"pad": pad, "dilations": dilations}
     weight = relay.add(scaled, filters(quant_bias))
     return import_conv(ctx, x, weight, None, groups=groups, **options)
 

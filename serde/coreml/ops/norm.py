@@ -143,8 +143,11 @@ def expand_batch_norm(
     dtype = tensor_type(mean).dtype
     gamma = gamma if scale else relay.const(np.ones(1), dtype)
     beta = beta if center else relay.const(np.zeros(1), dtype)
-    options = {"axis": axis, "epsilon": epsilon, "dtype": tensor_type(data).dtype}
-    return Tuple([_normalized(data, gamma, beta, mean, variance, **options), mean, variance])
+    result = _normalized(
+        data, gamma, beta, mean, variance,
+        axis=axis, epsilon=epsilon, dtype=tensor_type(data).dtype,
+    )  # fmt: skip
+    return Tuple([result, mean, variance])
 
 
 @OPS.imports("instance_norm", since=(1, 17))
@@ -294,17 +297,18 @@ def import_layer_norm(
     fixed = [length for length in lengths if isinstance(length, int)]
     if len(fixed) == len(lengths) and (last or len(chosen) == 1):
         vector = gamma if gamma is not None else beta if beta is not None else x
-        gamma = _ones(ctx, vector, fixed) if gamma is None else gamma
+        scale = _ones(ctx, vector, fixed) if gamma is None else gamma
         if len(chosen) == 1:
-            beta = _zeros(ctx, vector, fixed) if beta is None else beta
-            return relay.nn.layer_norm(x, gamma, beta, axis=chosen[0], epsilon=epsilon)
-        vectors = [None if each is None else converted(each, type_.dtype) for each in (gamma, beta)]
+            shift = _zeros(ctx, vector, fixed) if beta is None else beta
+            return relay.nn.layer_norm(x, scale, shift, axis=chosen[0], epsilon=epsilon)
+        vectors = [converted(scale, type_.dtype)]
+        vectors += [] if beta is None else [converted(beta, type_.dtype)]
         found = call("serde.layer_norm", x, *vectors, axis=chosen[0], epsilon=epsilon)
         return TupleGetItem(found, 0)
     result = _standardized(x, chosen, epsilon)
-    for vector, build in ((gamma, relay.multiply), (beta, relay.add)):
-        if vector is not None:
-            result = build(result, _spread(converted(vector, type_.dtype), type_.rank, chosen))
+    for factor, build in ((gamma, relay.multiply), (beta, relay.add)):
+        if factor is not None:
+            result = build(result, _spread(converted(factor, type_.dtype), type_.rank, chosen))
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import prod
 from typing import Any as AnyValue
@@ -140,28 +140,29 @@ def import_l2_pool(
     return call("serde.lp_pool", x, p=2, **_longer(attrs, past))
 
 
-def _rank(node: Call) -> int:
-    return len(node.attrs["pool_size"])
-
-
 def _fits(node: Call) -> bool:
     """Whether MIL has a window: of floats, without gaps, rounding up as MIL does if at all."""
-    type_, attrs, rank = node.args[0].type, node.attrs, _rank(node)
-    if not isinstance(type_, TensorType) or not is_float(type_.dtype):
-        return False
+    type_ = node.args[0].type
+    return isinstance(type_, TensorType) and _is_window(type_, node.attrs)
+
+
+def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
+    rank = len(attrs["pool_size"])
     usual = USUAL[rank][0]
-    if attrs["layout"] != usual or attrs.get("out_layout", "") not in ("", usual):
+    if not is_float(type_.dtype) or attrs["layout"] != usual:
+        return False
+    if attrs.get("out_layout", "") not in ("", usual):
         return False
     return all(each == 1 for each in attrs["dilation"]) and (
         not _rounds_up(attrs, rank) or _spare(type_.shape[2:], attrs) is not None
     )
 
 
-def _rounds_up(attrs: dict[str, AnyValue], rank: int) -> bool:
+def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
     return bool(attrs["ceil_mode"]) and any(each != 1 for each in attrs["strides"])
 
 
-def _spare(lengths: Sequence[Dim], attrs: dict[str, AnyValue]) -> tuple[int, ...] | None:
+def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, ...] | None:
     """Return how far windows that round up end beyond the padding; None where it is not known."""
     before, after = split_padding(attrs["padding"], len(lengths))
     found = []
@@ -305,17 +306,17 @@ for _ndim in (1, 2, 3):
 
 def _fits_euclidean(node: Call) -> bool:
     """Whether MIL has a window of a norm: the Euclidean one, along at most two axes."""
-    return node.attrs["p"] == 2 and _rank(node) <= 2 and _fits_whole(node)
-
-
-def _fits_whole(node: Call) -> bool:
-    rank = _rank(node)
-    attrs = {
+    type_, rank = node.args[0].type, len(node.attrs["pool_size"])
+    whole = {
         name: value * rank if isinstance(value, tuple) and len(value) == 1 else value
         for name, value in node.attrs.items()
     }
-    whole = Call(node.op, node.args, attrs)
-    return _fits(whole)
+    return (
+        isinstance(type_, TensorType)
+        and node.attrs["p"] == 2
+        and rank <= 2
+        and _is_window(type_, whole)
+    )
 
 
 @OPS.exports("serde.lp_pool", when=_fits_euclidean)

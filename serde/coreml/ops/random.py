@@ -32,7 +32,7 @@ def _drawn(
     ctx: Ctx, name: str, shape: Expr, bounds: dict[str, float], dtype: str, seed: int
 ) -> Expr:
     """Return numbers of a shape, which may be computed."""
-    attrs = {**bounds, "dtype": np.dtype(dtype), "seed": _seed(seed)}
+    attrs: dict[str, AnyValue] = {**bounds, "dtype": np.dtype(dtype), "seed": _seed(seed)}
     if ctx.is_constant(shape):
         return call(name, None, shape=ctx.ints(shape), **attrs)
     like = relay.zeros(shape, dtype)

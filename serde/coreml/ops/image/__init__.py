@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.coreml.ops.image import crop, resize, sampling
+from serde.coreml.ops.image import crop, resize, sampling, upsampling
 
-__all__ = ["crop", "resize", "sampling"]
+__all__ = ["crop", "resize", "sampling", "upsampling"]

@@ -41,7 +41,7 @@ SAMPLINGS = {mode: name for name, mode in MODES.items()}
 _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
-def _resized(
+def resized(
     ctx: Ctx,
     x: Expr,
     size: Sequence[int],
@@ -61,14 +61,14 @@ def _resized(
         shape = ctx.type(x).shape
         lead = [length for length in shape[: rank - count] if isinstance(length, int)]
         if len(lead) == rank - count:
-            flat = relay.reshape(x, [1, math.prod(lead), *_lengths(ctx, x, count)])
+            flat = relay.reshape(x, [1, math.prod(lead), *last_lengths(ctx, x, count)])
             build = getattr(relay.image, f"resize{count}d")
             result = build(flat, tuple(size), layout=_USUAL[count], method=method, **attrs)
             return relay.reshape(result, [*lead, *size])
     raise Unsupported(f"{count} axes of {ctx.type(x)!r} are resized")
 
 
-def _lengths(ctx: Ctx, x: Expr, count: int) -> tuple[int, ...]:
+def last_lengths(ctx: Ctx, x: Expr, count: int) -> tuple[int, ...]:
     rank = ctx.type(x).rank
     return ctx.static_lengths(x, range(rank - count, rank))
 
@@ -76,20 +76,20 @@ def _lengths(ctx: Ctx, x: Expr, count: int) -> tuple[int, ...]:
 def _sampled(ctx: Ctx, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
     """Return a tensor with its last axes resized linearly."""
     if sampling in MODES:
-        return _resized(ctx, x, size, "linear", MODES[sampling])
+        return resized(ctx, x, size, "linear", MODES[sampling])
     if sampling == "ALIGN_CORNERS":
         # One place lies in the middle, as where TensorFlow crops the whole image.
         if all(length > 1 for length in size):
-            return _resized(ctx, x, size, "linear", "align_corners")
+            return resized(ctx, x, size, "linear", "align_corners")
         roi = [0.0] * len(size) + [1.0] * len(size)
-        return _resized(ctx, x, size, "linear", "tf_crop_and_resize", roi)
+        return resized(ctx, x, size, "linear", "tf_crop_and_resize", roi)
     starts, ends = [], []
-    for length, wanted in zip(_lengths(ctx, x, len(size)), size, strict=True):
+    for length, wanted in zip(last_lengths(ctx, x, len(size)), size, strict=True):
         step = max(1, length - 1) / wanted
         last = max(1, length - 1)
         starts.append(0.5 * step / last)
         ends.append((0.5 + wanted - 1) * step / last)
-    return _resized(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
+    return resized(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
 
 
 @OPS.imports("resize_bilinear")
@@ -110,7 +110,7 @@ def import_resize_nearest_neighbor(
 ) -> Expr:
     """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
     size = (target_size_height, target_size_width)
-    return _resized(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
+    return resized(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
 
 
 @OPS.imports("resize", since=17)
@@ -134,49 +134,7 @@ def import_resize(
         return _sampled(ctx, x, fixed, sampling_mode)
     if sampling_mode != "DEFAULT":
         raise Unsupported(f"sampling_mode={sampling_mode!r} of nearest neighbours")
-    return _resized(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
-
-
-def _scaled(ctx: Ctx, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
-    """Return an image scaled; open lengths by whole factors only."""
-    rank = ctx.type(x).rank
-    last = ctx.type(x).shape[rank - 2 :]
-    if all(isinstance(length, int) for length in last):
-        size = [math.floor(n * scale) for n, scale in zip(_lengths(ctx, x, 2), scales, strict=True)]
-        return _resized(ctx, x, size, method, mode)
-    whole = all(scale == int(scale) for scale in scales)
-    if rank != 4 or not whole or mode == "half_pixel":
-        raise Unsupported(f"open lengths of {ctx.type(x)!r} scaled by {list(scales)} ({mode})")
-    name = "nearest_neighbor" if method == "nearest_neighbor" else "bilinear"
-    align = mode == "align_corners"
-    height, width = scales
-    return relay.nn.upsampling(x, height, width, method=name, align_corners=align)
-
-
-@OPS.imports("upsample_nearest_neighbor")
-def import_upsample_nearest_neighbor(
-    ctx: Ctx, x: Expr, *, scale_factor_height: float = 1, scale_factor_width: float = 1
-) -> Expr:
-    """Lengths are rounded down, and the places are those of the ratio of lengths."""
-    scales = (scale_factor_height, scale_factor_width)
-    return _scaled(ctx, x, scales, "nearest_neighbor", "asymmetric")
-
-
-@OPS.imports("upsample_bilinear", since=(1, 16))
-def import_upsample_bilinear(
-    ctx: Ctx,
-    x: Expr,
-    *,
-    scale_factor_height: float = 1,
-    scale_factor_width: float = 1,
-    align_corners: bool = True,
-    half_pixel_centers: bool | None = None,
-) -> Expr:
-    centres = not align_corners if half_pixel_centers is None else half_pixel_centers
-    if align_corners and centres:
-        raise Unsupported("corners aligned and centres of half a pixel at once")
-    mode = "align_corners" if align_corners else "half_pixel" if centres else "asymmetric"
-    return _scaled(ctx, x, (scale_factor_height, scale_factor_width), "linear", mode)
+    return resized(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
 
 
 def _places(
@@ -457,88 +415,6 @@ def export_dyn_resize(
         interpolation_mode=_OPEN[method],
         sampling_mode=SAMPLINGS[mode] if method == "linear" else "DEFAULT",
     )
-
-
-@OPS.expands("nn.upsampling")
-def expand_upsampling(
-    data: Expr,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Expr:
-    """Of fixed lengths, a resizing to what the factors make of them."""
-    lengths = fixed_shape(data, layout_axes(layout, "NCHW")[2:])
-    size = [math.floor(n * s + 0.5) for n, s in zip(lengths, (scale_h, scale_w), strict=True)]
-    return call(
-        "image.resize2d",
-        data,
-        size=tuple(size),
-        layout=layout,
-        method=method.removeprefix("bi"),
-        coordinate_transformation_mode="align_corners" if align_corners else "asymmetric",
-        rounding_method="",
-    )
-
-
-@OPS.expands("nn.upsampling3d")
-def expand_upsampling3d(
-    data: Expr,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Expr:
-    lengths = fixed_shape(data, layout_axes(layout, "NCDHW")[2:])
-    scales = (scale_d, scale_h, scale_w)
-    return call(
-        "image.resize3d",
-        data,
-        size=tuple(math.floor(n * s + 0.5) for n, s in zip(lengths, scales, strict=True)),
-        layout=layout,
-        method=method.removeprefix("tri"),
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        rounding_method="",
-    )
-
-
-def _open_and_whole(node: Call) -> bool:
-    """Whether open lengths are scaled by whole factors, which MIL does without knowing them."""
-    type_, attrs = node.args[0].type, node.attrs
-    if not isinstance(type_, TensorType) or attrs["layout"] != "NCHW":
-        return False
-    factors = (attrs["scale_h"], attrs["scale_w"])
-    fixed = all(isinstance(length, int) for length in type_.shape[2:])
-    whole = all(factor == int(factor) for factor in factors)
-    plain = attrs["method"] == "nearest_neighbor" and not attrs["align_corners"]
-    linear = attrs["method"] == "bilinear" and attrs["align_corners"]
-    known = type_.dtype in ("float16", "float32")
-    return known and not fixed and whole and (plain or linear)
-
-
-@OPS.exports("nn.upsampling", when=_open_and_whole)
-def export_upsampling(
-    ctx: Out,
-    data: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Value:
-    factors = {
-        "scale_factor_height": ctx.const(int(scale_h), "int32"),
-        "scale_factor_width": ctx.const(int(scale_w), "int32"),
-    }
-    if method == "nearest_neighbor":
-        return ctx.emit("upsample_nearest_neighbor", x=data, **factors)
-    return ctx.emit("upsample_bilinear", x=data, align_corners=True, **factors)
 
 
 @OPS.expands("serde.resize")

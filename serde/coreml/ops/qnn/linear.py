@@ -169,7 +169,7 @@ def _affine(ctx: Out, data: Value, scale: Value, zero: Value | None, axis: int) 
     """Write a weight with scales of its whole or of the entries of an axis."""
     single = ctx.type(scale).size == 1
     if zero is None:
-        shape = () if single else ctx.type(scale).shape
+        shape = () if single else ctx.static_shape(scale)
         zero = ctx.const(np.zeros(shape, numpy_dtype(ctx.type(data).dtype)))
     plain = [_scalar(ctx, each) if single else each for each in (scale, zero)]
     return ctx.compressed(
@@ -187,8 +187,9 @@ def _blockwise(
     """Write a weight with scales that have as many axes as itself."""
     type_ = ctx.type(data)
     place = axis % type_.rank
-    if block_size and type_.shape[place] % block_size:
-        raise Unsupported(f"blocks of {block_size} that do not divide {type_.shape[place]}")
+    (length,) = ctx.static_lengths(data, [place])
+    if block_size and length % block_size:
+        raise Unsupported(f"blocks of {block_size} that do not divide {length}")
 
     def spread(x: Expr) -> Expr:
         if block_size:

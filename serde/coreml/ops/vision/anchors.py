@@ -47,7 +47,7 @@ def expand_multibox_transform_loc(
     best = relay.cast(relay.argmax(objects, axis=(1,)), dtype)
     scores = relay.max(objects, axis=(1,))
     found = relay.logical_and(
-        relay.greater_equal(scores, number(np.float32(threshold), dtype)),
+        relay.greater_equal(scores, number(threshold, dtype)),
         relay.greater(scores, number(-1, dtype)),
     )
     boxes = _decoded(relay.reshape(loc_pred, [images, anchors, 4]), anchor, variances)

@@ -59,7 +59,7 @@ def _suppressed(
     line = np.arange(count, dtype=np.float32).reshape(1, count, 1)
     place = relay.add(relay.zeros_like(best), relay.const(line))
     # Suppression leaves out what does not score above zero: the scores that count are moved there.
-    least = np.finfo(np.float32).min if score_threshold is None else score_threshold
+    least = float(np.finfo(np.float32).min) if score_threshold is None else score_threshold
     taking = relay.greater_equal(best, number(least, "float32"))
     counted = relay.where(taking, best, number(np.inf, "float32"))
     low = relay.min(counted, axis=(1,), keepdims=True)
@@ -329,7 +329,7 @@ def expand_non_max_suppression(
     line = relay.const(np.arange(boxes, dtype=np.int32)[None])
     counts = relay.expand_dims(relay.cast(valid_count, "int32"), 1)
     score = relay.take(data, number(score_index, "int32"), axis=2)
-    keys = relay.where(relay.less(line, counts), score, number(np.finfo(dtype).min, dtype))
+    keys = relay.where(relay.less(line, counts), score, number(float(np.finfo(dtype).min), dtype))
     order = relay.argsort(relay.negative(keys), axis=1, dtype="int32")
     best = relay.minimum(counts, number(top_k, "int32")) if top_k > 0 else counts
     taken = relay.less(line, best)
