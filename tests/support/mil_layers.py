@@ -7,7 +7,7 @@ bridge. The tests of the importers compare each with the values that they expect
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -510,3 +510,18 @@ def non_maximum_suppression(
     if turned:
         return found.transpose(0, 2, 1), marks.transpose(0, 2, 1), places
     return found, marks, places, totals
+
+
+def _of_numbers(function: Callable[[Array], Array], name: str) -> None:
+    """Register a function of single numbers too, which coremltools infers as Python's."""
+
+    def found(x: Any) -> Array:
+        given = np.asarray(x, np.float32 if isinstance(x, float) else None)
+        return np.asarray(function(given), given.dtype)[()]
+
+    found.__name__ = name
+    kernel(found)
+
+
+for _function, _name in ((np.abs, "abs"), (np.floor, "floor"), (np.sign, "sign")):
+    _of_numbers(_function, _name)

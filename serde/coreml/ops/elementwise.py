@@ -343,6 +343,13 @@ def _number_like(x: Expr, value: float) -> Expr:
     return relay.const(np.array(value, numpy_dtype(tensor_type(x).dtype)))
 
 
+def _half_up(x: Expr) -> Expr:
+    """Return the nearest whole number, halves upwards; a sum of both would itself be rounded."""
+    whole = relay.floor(x)
+    up = relay.greater_equal(relay.subtract(x, whole), _number_like(x, 0.5))
+    return relay.add(whole, relay.cast(up, tensor_type(x).dtype))
+
+
 # Halves go away from zero, where MIL's own operator has them go to even.
-OPS.expands("round")(_magnitude(lambda x: relay.floor(relay.add(x, _number_like(x, 0.5)))))
+OPS.expands("round")(_magnitude(_half_up))
 OPS.expands("trunc")(_magnitude(relay.floor))
