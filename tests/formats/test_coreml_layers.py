@@ -281,7 +281,9 @@ def test_reduce(mode: str, axis: str) -> None:
 @pytest.mark.parametrize("axis", ["C", "H", "W"])
 def test_place_of_the_greatest(axis: str) -> None:
     expected = IMAGE.argmax(AXES[axis][0], keepdims=True).astype(F32)
-    check_layers(lambda b: b.add_reduce("l", "x", "y", axis, "argmax"), {"x": IMAGE}, five(expected))
+    check_layers(
+        lambda b: b.add_reduce("l", "x", "y", axis, "argmax"), {"x": IMAGE}, five(expected)
+    )
 
 
 MANY: dict[str, Any] = {

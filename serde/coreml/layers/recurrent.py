@@ -26,6 +26,9 @@ NAMES = {
 }
 """Functions of gates: Relay's."""
 
+PARAMETERS = {"linear": (1.0, 0.0), "scaledTanh": (1.7159, 2 / 3), "sigmoidHard": (0.2, 0.5)}
+"""Alpha and beta where none are written; of the last two functions there are no others."""
+
 GATES = ("input", "output", "forget", "block")
 """Gates in Relay's order."""
 
@@ -37,12 +40,23 @@ def _functions(parts: Sequence[Part], count: int) -> dict[str, tuple[object, ...
     unknown = [kind for kind in kinds if kind not in NAMES]
     if unknown:
         raise Unsupported(f"function {unknown[0] or 'unknown'} in a recurrent layer")
-    fields = [part.part(kind).fields() for part, kind in zip(parts, kinds, strict=True)]
+    values = [_parameters(part, kind) for part, kind in zip(parts, kinds, strict=True)]
     return {
         "activations": tuple(NAMES[kind] for kind in kinds),
-        "activation_alpha": tuple(float(each.get("alpha", 0)) for each in fields),
-        "activation_beta": tuple(float(each.get("beta", 0)) for each in fields),
+        "activation_alpha": tuple(alpha for alpha, _ in values),
+        "activation_beta": tuple(beta for _, beta in values),
     }
+
+
+def _parameters(part: Part, kind: str) -> tuple[float, float]:
+    known = PARAMETERS.get(kind, (0.0, 0.0))
+    fields = part.part(kind).fields()
+    if not fields or kind not in PARAMETERS:
+        return known
+    found = float(fields.get("alpha", 0)), float(fields.get("beta", 0))
+    if kind != "linear" and any(abs(a - b) > 1e-2 for a, b in zip(found, known, strict=True)):
+        raise Unsupported(f"{kind} with alpha={found[0]}, beta={found[1]} in a recurrent layer")
+    return found
 
 
 def _joined(parts: Sequence[Expr]) -> Expr:
