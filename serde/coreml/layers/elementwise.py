@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
@@ -234,5 +232,5 @@ def import_cum_sum(
 ) -> Expr:
     if axis_input is not None:
         (axis,) = ctx.whole(axis_input)
-    place = relay.const(np.int32(ctx.axis(x, axis)))
-    return relay.serde.cumsum(x, place, exclusive=exclude_final_sum, reverse=reverse)
+    place = ctx.axis(x, axis)
+    return relay.serde.cumsum(x, axis=place, exclusive=exclude_final_sum, reverse=reverse)

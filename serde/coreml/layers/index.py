@@ -119,7 +119,13 @@ def import_scatter_nd(
 
 
 def _flags(values: tuple[bool, ...], rank: int) -> tuple[bool, ...]:
-    return values or (False,) * rank
+    """Return a mask for each axis; none are set beyond those that are written.
+
+    coremltools writes five in a layer whose bounds are inputs.
+    """
+    if any(values[rank:]):
+        raise Unsupported(f"a mask of axis {len(values) - 1} of a tensor of {rank}")
+    return (*values[:rank], *(False,) * (rank - len(values)))
 
 
 @LAYERS.imports("sliceStatic")
