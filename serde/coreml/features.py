@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
@@ -14,7 +15,7 @@ from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Span, Var
 from serde.relay.types import TensorType
 
-__all__ = ["declare", "five_axes", "prepared"]
+__all__ = ["color_space", "declare", "five_axes", "prepared"]
 
 CHANNELS = {"GRAYSCALE": 1, "RGB": 3, "BGR": 3, "GRAYSCALE_FLOAT16": 1}
 """Channels of an image by the name of its colour space."""
@@ -71,7 +72,7 @@ def _array_shape(feature: AnyValue) -> list[DimLike]:
     if kind == "enumeratedShapes":
         shapes = [tuple(each.shape) for each in array.enumeratedShapes.shapes]
         if len({len(each) for each in shapes}) > 1:
-            raise Unsupported("shapes of several ranks", "name one with input_shapes")
+            raise Unsupported("shapes of several ranks", hint="name one with input_shapes")
         lengths = [set(column) for column in zip(*shapes, strict=True)]
         return [
             int(min(each)) if len(each) == 1 else f"{feature.name}_{axis}"
@@ -151,9 +152,9 @@ def prepared(x: Expr, feature: AnyValue, steps: Sequence[AnyValue]) -> Expr:
             biases = np.array([getattr(step.scaler, field) for field in fields], np.float32)
             x = relay.add(x, relay.const(biases.reshape(-1, 1, 1)))
         elif kind == "meanImage":
-            _, channels, height, width = x.type.shape if isinstance(x.type, TensorType) else ()
+            shape = x.type.concrete_shape if isinstance(x.type, TensorType) else None
             mean = np.array(step.meanImage.meanImage, np.float32)
-            if mean.size != channels * height * width:
+            if shape is None or mean.size != math.prod(shape):
                 raise Unsupported(f"a mean image of {mean.size} values")
-            x = relay.subtract(x, relay.const(mean.reshape(1, channels, height, width)))
+            x = relay.subtract(x, relay.const(mean.reshape(shape)))
     return x

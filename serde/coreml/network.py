@@ -124,7 +124,7 @@ class _Walk:
                 variable = declare(feature, shapes.get(name), dtypes.get(name))
                 image = feature.type.WhichOneof("Type") == "imageType"
                 x: Expr = variable
-                if variable.type.dtype != "float32":
+                if isinstance(variable.type, TensorType) and variable.type.dtype != "float32":
                     x = cast(x, "float32")
                 x = prepared(x, feature, steps.get(name, ()))
                 exact = self.model.network.imageInputShapeMapping if image else self.exact

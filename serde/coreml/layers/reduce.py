@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
@@ -87,7 +88,7 @@ def _import_reduction(name: str, target: str) -> None:
         keep_dims: bool = False,
         reduce_all: bool = False,
     ) -> Expr:
-        def build(x: Expr, **attrs: object) -> Expr:
+        def build(x: Expr, **attrs: AnyValue) -> Expr:
             return call(target, x, **attrs)
 
         return _reduced(ctx, x, axes, keep_dims, reduce_all, build)
