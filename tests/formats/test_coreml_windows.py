@@ -258,6 +258,46 @@ def test_resize_bilinear(method: str, size: tuple[int, int]) -> None:
     )
 
 
+ORDERS = {
+    "CORNERS_HEIGHT_FIRST": lambda t, le, b, r: (t, le, b, r),
+    "CORNERS_WIDTH_FIRST": lambda t, le, b, r: (le, t, r, b),
+    "CENTER_SIZE_HEIGHT_FIRST": lambda t, le, b, r: ((t + b) / 2, (le + r) / 2, b - t, r - le),
+    "CENTER_SIZE_WIDTH_FIRST": lambda t, le, b, r: ((le + r) / 2, (t + b) / 2, r - le, b - t),
+}
+
+
+@pytest.mark.parametrize("numbered", [False, True])
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    "method", ["STRICT_ALIGN_ENDPOINTS_MODE", "ALIGN_ENDPOINTS_MODE", "ROI_ALIGN_MODE"]
+)
+def test_crop_resize(method: str, order: str, normalized: bool, numbered: bool) -> None:
+    x = draw("crop", 1, 2, 3, 7, 9)
+    corners = [(1.0, 2.0, 5.0, 6.5), (0.0, 0.5, 6.0, 8.0), (2.0, 1.0, 4.5, 3.0)]
+    owners = [1, 0, 1]
+    rows, cuts = [], []
+    for (top, left, bottom, right), owner in zip(corners, owners, strict=True):
+        of = [owner] if numbered else [0, 1]
+        picked = x[0, of]
+        for axis, first, last, count in ((2, top, bottom, 3), (3, left, right, 1)):
+            places = first + sampled(method, last - first + 1, count)
+            picked = interpolated(picked, axis, places)
+        cuts.append(picked)
+        row = ORDERS[order](top, left, bottom, right)
+        if normalized:
+            box = ORDERS[order](top / 6, left / 8, bottom / 6, right / 8)
+            row = box
+        rows.append([owner, *row] if numbered else row)
+    boxes = np.array(rows, F32).reshape(3, 1, -1, 1, 1)
+    check_layers(
+        lambda b: b.add_crop_resize("l", ["x", "r"], "y", 3, 1, method, normalized, order, 1.0),
+        {"x": x, "r": boxes},
+        np.stack(cuts),
+        tolerance=1e-4,
+    )
+
+
 CORNERS = {
     "DEFAULT": lambda n, m: np.arange(m) * ((n - n / m) / (m - 1)),
     "ALIGN_CORNERS_TRUE": lambda n, m: np.arange(m) * ((n - 1) / (m - 1)),

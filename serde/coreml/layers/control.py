@@ -77,6 +77,8 @@ def import_loop(
     """Tensors that are written again, by copies, are the states of the loop."""
     if body_network is None:
         raise Unsupported("a loop without layers")
+    if not condition_var:
+        condition_network = None
     before = dict(ctx.values())
     parts = [part for part in (condition_network, body_network) if part is not None]
     written = {name for part in parts for name in _outputs(part.message)}
@@ -98,9 +100,9 @@ def import_loop(
     for name, state in zip(names, states, strict=True):
         if after[name].type != state.type or values[name].type != state.type:
             raise Unsupported(f"{name} changes from {state.type!r} to {after[name].type!r}")
-    number_ = Var("iteration", TensorType((), "int64"))
+    iteration = Var("iteration", TensorType((), "int64"))
     body: Expr = Tuple([again, *(after[name] for name in names)])
-    function, arguments = _closed(body, [number_, *states], captured)
+    function, arguments = _closed(body, [iteration, *states], captured)
     limit = None
     if count is not None:
         limit = relay.cast(relay.reshape(ctx.integers(count), ()), "int64")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 import serde.relay as relay
 from serde.coreml.layers.conv import borders
 from serde.coreml.layers.table import LAYERS
@@ -142,3 +144,75 @@ def import_reorganize_data(
         return restore(relay.nn.space_to_depth(data, block_size))
     order = "CRD" if mode == "PIXEL_SHUFFLE" else "DCR"
     return restore(relay.nn.depth_to_space(data, block_size, mode=order))
+
+
+BOXES = (
+    "CORNERS_HEIGHT_FIRST",
+    "CORNERS_WIDTH_FIRST",
+    "CENTER_SIZE_HEIGHT_FIRST",
+    "CENTER_SIZE_WIDTH_FIRST",
+)
+
+
+@LAYERS.imports("cropResize")
+def import_crop_resize(
+    ctx: Ctx,
+    x: Expr,
+    boxes: Expr,
+    *,
+    target_size: tuple[int, ...] = (1, 1),
+    normalized_coordinates: bool = False,
+    mode: Part | None = None,
+    box_indices_mode: Part | None = None,
+    spatial_scale: float = 1.0,
+) -> Expr:
+    """A box without the number of its image is cut out of all of them."""
+    batch, _, height, width = ctx.static_lengths(x, range(1, 5))
+    count = ctx.static_lengths(boxes, [2])[0]
+    if count not in (4, 5):
+        raise Unsupported(f"boxes of {count} numbers")
+    rows = relay.reshape(boxes, (-1, count))
+    columns = [relay.strided_slice(rows, begin=(i,), end=(i + 1,), axes=(1,)) for i in range(count)]
+    order = BOXES[0 if box_indices_mode is None else int(box_indices_mode.message.boxMode)]
+    first, second, third, fourth = columns[-4:]
+    if order.endswith("WIDTH_FIRST"):
+        first, second, third, fourth = second, first, fourth, third
+    spans = [(first, third), (second, fourth)]
+    if order.startswith("CENTER"):
+        halves = [relay.multiply(size, number(0.5)) for _, size in spans]
+        spans = [
+            (relay.subtract(middle, half), relay.add(middle, half))
+            for (middle, _), half in zip(spans, halves, strict=True)
+        ]
+    ends = []
+    for (start, stop), length, size in zip(spans, (height, width), target_size, strict=True):
+        unit = spatial_scale if normalized_coordinates else spatial_scale / max(1, length - 1)
+        span = relay.multiply(start, number(unit)), relay.multiply(stop, number(unit))
+        least = 1 / max(1, length - 1)
+        ends.append(_sampled_span(span, size, least, sampling(mode)))
+    found = relay.concatenate([ends[0][0], ends[1][0], ends[0][1], ends[1][1]], axis=1)
+    index = columns[0] if count == 5 else relay.zeros_like(columns[0])
+    if count == 4:
+        numbers = relay.const(np.arange(batch, dtype=np.float32).reshape(1, -1))
+        index = relay.add(index, numbers)
+        found = relay.repeat(found, batch, axis=0)
+    pictures = relay.squeeze(x, axis=[0])
+    indices = relay.cast(relay.reshape(index, (-1,)), "int32")
+    cut = relay.image.crop_and_resize(pictures, found, indices, target_size, "NCHW")
+    return relay.reshape(cut, (-4, -1, batch if count == 4 else 1, -2))
+
+
+def _sampled_span(
+    span: tuple[Expr, Expr], size: int, least: float, method: str
+) -> tuple[Expr, Expr]:
+    """Return the first and the last place that an axis of a box is read at."""
+    start, stop = span
+    if method == "ALIGN_ENDPOINTS_MODE":
+        return start, stop
+    if method == "STRICT_ALIGN_ENDPOINTS_MODE":
+        return start, start if size == 1 else stop
+    if method != "ROI_ALIGN_MODE":
+        raise Unsupported(f"boxes sampled in {method}")
+    length = relay.maximum(relay.subtract(stop, start), number(least))
+    first = relay.add(start, relay.multiply(length, number(0.5 / size)))
+    return first, relay.add(first, relay.multiply(length, number((size - 1) / size)))
