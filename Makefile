@@ -36,14 +36,18 @@ check-full: lint
 	$(BIN)/python -m pytest -n 2
 	$(BIN)/python benchmarks/onnx_suite.py
 	$(BIN)/python benchmarks/pairs.py
+	$(BIN)/python benchmarks/zoo.py
 
 # MXNet, which the demo and the tests compare with, comes without its dependencies:
 # its pins exclude NumPy 2. Its wheel links to two system libraries that a bare
-# machine may lack; as root they are installed, else the message names them.
+# machine may lack; as root they are installed, else the message names them. gluoncv and
+# gluonnlp, whose nets are tested, come likewise; the latter is built by a C compiler, and
+# without one the tests of these nets are skipped.
 $(STAMP): setup.py pyproject.toml $(PINS)
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install -q -c $(PINS) setuptools wheel
 	$(BIN)/python -m pip install -q -c $(PINS) --no-build-isolation -e '.[check,dev]'
-	$(BIN)/python -m pip install -q -c $(PINS) --no-deps mxnet
+	$(BIN)/python -m pip install -q -c $(PINS) --no-deps mxnet gluoncv
+	-$(BIN)/python -m pip install -q -c $(PINS) --no-deps --no-build-isolation gluonnlp
 	$(IMPORT_MXNET) || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy libgomp1 libquadmath0 && $(IMPORT_MXNET); }
 	touch $@

@@ -19,13 +19,14 @@ EXTRAS = {
         "mxnet==1.9.1; python_version < '3.13'",
         "setuptools; python_version >= '3.12'",
     ],
-    "coreml": ["coremltools>=9.0"],
+    "coreml": ["coremltools>=9.0", "protobuf>=6.31"],
     "nnef": ["nnef>=1.0.9"],
     "torch": ["torch==2.13.0"],
     "tvm": ["apache-tvm>=0.25"],
     "check": ["onnxruntime>=1.19"],
     "dev": [
         "build>=1.2",
+        "coremltools>=9.0",
         "hypothesis>=6.100",
         "mypy>=1.15",
         "pytest>=8.2",
@@ -35,6 +36,12 @@ EXTRAS = {
         # What MXNet imports; `make setup` installs MXNet itself without its pins.
         "requests>=2.20",
         "setuptools>=77",
+        # What gluoncv imports, and what builds gluonnlp; they too come without their pins.
+        "cython>=3",
+        "pillow>=10",
+        "portalocker>=2.10",
+        "scipy>=1.11",
+        "tqdm>=4.60",
     ],
 }
 EXTRAS["all"] = EXTRAS["coreml"] + EXTRAS["nnef"] + EXTRAS["check"]

@@ -37,7 +37,10 @@ PATCH = 32
 
 
 def calibrate(
-    net_or_symbol: Any, input_shapes: Mapping[str, tuple[int, ...]], seed: int = 0
+    net_or_symbol: Any,
+    input_shapes: Mapping[str, tuple[int, ...]],
+    seed: int = 0,
+    batch: int = CALIBRATION_BATCH,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """Draws parameters for a net and measures its BatchNorm statistics.
 
@@ -46,6 +49,8 @@ def calibrate(
             not looked at), or a ``Symbol``.
         input_shapes: Shape of each input, in the order in which a block takes them.
         seed: Equal seeds give equal parameters.
+        batch: Samples on which statistics are measured, where the shapes have one; must be
+            1 for a net that mixes samples.
 
     Returns:
         The symbol, its arguments without inputs and labels, and its auxiliary states;
@@ -69,7 +74,8 @@ def calibrate(
         _, position = consumers[name]
         aux[name] = np.full(shape, 1.0 if position == 4 else 0.0, np.float32)
 
-    measure_batch_norms(mx, symbol, nodes, input_shapes, args, aux, rng)
+    shapes = larger_batch(symbol, input_shapes, batch)
+    measure_batch_norms(mx, symbol, nodes, shapes, args, aux, rng)
     to_nd = {name: mx.nd.array(values) for name, values in args.items()}
     return symbol, to_nd, {name: mx.nd.array(values) for name, values in aux.items()}
 
@@ -81,13 +87,20 @@ def as_symbol(
     if isinstance(net_or_symbol, mx.sym.Symbol):
         return net_or_symbol, {}
     outputs = net_or_symbol(*[mx.sym.var(name) for name in input_shapes])
-    symbol = mx.sym.Group(list(outputs)) if isinstance(outputs, (list, tuple)) else outputs
+    symbol = mx.sym.Group(flatten(outputs)) if isinstance(outputs, (list, tuple)) else outputs
     constants = {
         name: parameter.value.asnumpy()
         for name, parameter in net_or_symbol.collect_params().items()
         if isinstance(parameter, mx.gluon.Constant)
     }
     return symbol, constants
+
+
+def flatten(outputs: Any) -> list[Any]:
+    """The symbols of nested lists; what recurrent blocks return has states inside."""
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [symbol for part in outputs for symbol in flatten(part)]
 
 
 def first_consumers(nodes: list[dict[str, Any]]) -> dict[str, tuple[dict[str, Any], int]]:
@@ -155,11 +168,10 @@ def measure_batch_norms(
     if not norms:
         return
     entries = training_entries(mx, symbol, norms)
-    shapes = larger_batch(symbol, input_shapes)
     arguments = set(entries.list_arguments())
     with mx.test_utils.environment("MXNET_SUBGRAPH_BACKEND", "NONE"):  # fusion is for inference
         executor = entries.simple_bind(
-            mx.cpu(), grad_req="null", **{k: v for k, v in shapes.items() if k in arguments}
+            mx.cpu(), grad_req="null", **{k: v for k, v in input_shapes.items() if k in arguments}
         )
     for name, array in executor.arg_dict.items():
         array[:] = args[name] if name in args else data(rng, array.shape, name, nodes)
@@ -197,11 +209,11 @@ def output_names(node: dict[str, Any], output: int) -> tuple[str, ...]:
 
 
 def larger_batch(
-    symbol: Any, input_shapes: Mapping[str, tuple[int, ...]]
+    symbol: Any, input_shapes: Mapping[str, tuple[int, ...]], batch: int
 ) -> dict[str, tuple[int, ...]]:
-    """The input shapes with a few samples, where the graph allows another batch size."""
+    """The input shapes with `batch` samples, where the graph allows another batch size."""
     given = dict(input_shapes)
-    batched = {k: (CALIBRATION_BATCH, *v[1:]) if v[:1] == (1,) else v for k, v in given.items()}
+    batched = {k: (batch, *v[1:]) if v[:1] == (1,) else v for k, v in given.items()}
     try:
         symbol.infer_shape(**batched)
     except Exception:  # MXNet raises its own error class for shapes that do not fit

@@ -110,7 +110,10 @@ def _import_mxnet() -> None:
         with warnings.catch_warnings(), _removed_names_answered():
             warnings.simplefilter("ignore")
             importlib.import_module("mxnet")
-        _bind_namespace(_numpy_with_removed_names())
+        _bind_namespace(np, _numpy_with_removed_names())
+        sparse = sys.modules.get("scipy.sparse")
+        if sparse is not None:
+            _bind_namespace(sparse, _scipy_sparse_with_csr(sparse))
 
 
 @contextmanager
@@ -142,8 +145,20 @@ def _numpy_with_removed_names() -> types.ModuleType:
     return namespace
 
 
-def _bind_namespace(namespace: types.ModuleType) -> None:
-    """Gives `namespace` to MXNet's modules wherever they refer to NumPy.
+def _scipy_sparse_with_csr(sparse: types.ModuleType) -> types.ModuleType:
+    """A copy of ``scipy.sparse`` that also is its own submodule ``csr``.
+
+    MXNet asks for ``scipy.sparse.csr.csr_matrix`` whenever an array is made; SciPy has
+    deprecated that submodule, and what was in it is in ``scipy.sparse``.
+    """
+    namespace = types.ModuleType(sparse.__name__, sparse.__doc__)
+    vars(namespace).update(vars(sparse))
+    vars(namespace)["csr"] = namespace
+    return namespace
+
+
+def _bind_namespace(original: types.ModuleType, namespace: types.ModuleType) -> None:
+    """Gives `namespace` to MXNet's modules wherever they refer to `original`.
 
     MXNet looks some removed names up only when it runs (``np.bool`` when an array
     is indexed by a mask), after the import is over.
@@ -152,7 +167,7 @@ def _bind_namespace(namespace: types.ModuleType) -> None:
         if name != "mxnet" and not name.startswith("mxnet."):
             continue
         for variable, value in list(vars(module).items()):
-            if value is np:
+            if value is original:
                 setattr(module, variable, namespace)
 
 

@@ -262,6 +262,10 @@ class Bridge(ABC):
         """Return each operator that is converted, with a remark such as the versions covered."""
         raise OptionError(f"format {self.name} has no list of operators")
 
+    def coverage_summary(self) -> str:
+        """Return how much of the format :meth:`coverage` lists, empty where that is not known."""
+        return ""
+
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operator of every node of a native model."""
         raise OptionError(f"format {self.name} has no list of operators")

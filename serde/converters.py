@@ -232,6 +232,7 @@ class ConverterTable:
         self._imports: dict[tuple[str, int], Converter] = {}
         self._exports: dict[str, dict[int, Converter]] = {}
         self._expansions: dict[str, Callable[..., AnyValue]] = {}
+        self._refusals: dict[str, tuple[str, str | None]] = {}
 
     def imports(
         self,
@@ -259,6 +260,16 @@ class ConverterTable:
             return function
 
         return register
+
+    def refuses(self, *names: str, reason: str, hint: str | None = None) -> None:
+        """Register why there is no importer of operators, for the report.
+
+        Args:
+            names: The operators.
+            reason: Why none of their nodes can be converted.
+            hint: What to do about it.
+        """
+        self._refusals.update(dict.fromkeys(names, (reason, hint)))
 
     def exports(
         self, *names: str, since: int = 1, when: Callable[[Call], bool] | None = None
@@ -353,7 +364,8 @@ class ConverterTable:
             known = [str(version) for name, version in self._imports if name == op]
             has = f" (have {', '.join(known)})" if known else ""
             what = f"no importer for {op}-{ctx.version}{has}" if known else "no importer"
-            report.add(op, ctx.node, what)
+            reason, hint = self._refusals.get(op, (what, None))
+            report.add(op, ctx.node, reason, hint)
             return holes
         used = inputs if converter.uses is None else inputs[: converter.uses]
         bound, faults = converter.bind(attrs, self._decode)

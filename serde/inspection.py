@@ -186,9 +186,13 @@ def _relay_operators() -> list[tuple[str, str]]:
 def operator_tables(found: Mapping[str, list[tuple[str, str]]]) -> list[Table]:
     """Return what :func:`list_operators` found, one table a format."""
     return [
-        Table((f"{name} ({len(rows)})", ""), tuple((op, remark) for op, remark in rows))
+        Table((f"{name} ({len(rows)})", _summary(name)), tuple((op, remark) for op, remark in rows))
         for name, rows in found.items()
     ]
+
+
+def _summary(name: str) -> str:
+    return "" if name == "relay" else get_bridge(name).coverage_summary()
 
 
 def list_formats() -> list[dict[str, AnyValue]]:

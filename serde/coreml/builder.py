@@ -14,10 +14,11 @@ from serde.coreml.blobs import BlobLayout
 from serde.coreml.elements import BY_DTYPE
 from serde.coreml.protos import message_class
 from serde.errors import Unsupported
+from serde.relay.dims import Dim, SymDim
 from serde.relay.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
-__all__ = ["Argument", "ProgramBuilder", "Value", "set_text", "set_type", "stored_dtype"]
+__all__ = ["HELD_AS", "Argument", "ProgramBuilder", "Value", "set_text", "set_type", "stored_dtype"]
 
 WEIGHTS = "@model_path/weights/weight.bin"
 _ENDLESS = 2.0**62
@@ -28,7 +29,12 @@ INLINE_ELEMENTS = 10
 
 _STRING = 2
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
-_HELD_AS = {"int64": "int32", "float64": "float32"}
+HELD_AS = {"int64": "int32", "float64": "float32"}
+"""dtypes that programs have not, by those that hold them."""
+
+MAX_RANK = 5
+"""Core ML computes no tensors of more axes."""
+
 _COMPUTED = {15: {"bool", "float16", "float32", "int32", "int8", "uint8"}}
 _COMPUTED[17] = _COMPUTED[15] | {"int16", "uint16"}
 _COMPUTED[18] = _COMPUTED[17] | {"uint32", "int4", "uint4", "uint2"}
@@ -74,7 +80,7 @@ def stored_dtype(dtype: str, version: int) -> str:
     Raises:
         Unsupported: ML Programs have no such dtype.
     """
-    found = _HELD_AS.get(dtype, dtype)
+    found = HELD_AS.get(dtype, dtype)
     known = max(since for since in _COMPUTED if since <= version)
     if found not in _COMPUTED[known]:
         first = next((each for each in _COMPUTED if found in _COMPUTED[each]), None)
@@ -122,6 +128,9 @@ class ProgramBuilder:
         self._next: Counter[str] = Counter()
         self._known: dict[object, str] = {}
         self._main = self.block
+        self._around = [self.block]
+        self._sources: dict[str, list[tuple[AnyValue, Value, int]]] = {}
+        self._lengths: dict[str, list[tuple[AnyValue, Value]]] = {}
         blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
         self._in_blobs = blobs[-1]
 
@@ -175,6 +184,8 @@ class ProgramBuilder:
                 argument.arguments.add(name=each)
         values = []
         for type_ in types:
+            if type_.rank > MAX_RANK:
+                raise Unsupported(f"a tensor of {type_.rank} axes; Core ML has {MAX_RANK} at most")
             value = Value(self.reserve(source), type_)
             output = operation.outputs.add(name=value.name)
             set_type(output.type, type_, self.version)
@@ -186,11 +197,36 @@ class ProgramBuilder:
     def inner_block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
         """Return a block of the operations that `write` appends; it gives what `write` returns."""
         outer, self.block = self.block, message_class("MIL.Block")()
+        self._around.append(self.block)
         try:
             self.block.outputs.extend(self.name_of(value) for value in write())
             return self.block
         finally:
+            self._around.pop()
             self.block = outer
+
+    def note(self, value: Value) -> None:
+        """Let symbols be read from the lengths of a value, here and in inner blocks."""
+        for axis, dim in enumerate(value.type.shape):
+            name = dim.name if isinstance(dim, SymDim) else None
+            if name is not None and self.source_of(name) is None:
+                self._sources.setdefault(name, []).append((self.block, value, axis))
+
+    def source_of(self, symbol: str) -> tuple[Value, int] | None:
+        """Return a value that can be read here, and which of its lengths is a symbol."""
+        for block, value, axis in self._sources.get(symbol, ()):
+            if any(block is each for each in self._around):
+                return value, axis
+        return None
+
+    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
+        """Return what holds a length; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(str(dim), [])
+        for block, value in known:
+            if any(block is each for each in self._around):
+                return value
+        known.append((self.block, make()))
+        return known[-1][1]
 
     def _names_of(self, given: Argument, name: str, types: Sequence[TensorType]) -> list[str]:
         """Return the names of the values that an input is bound to."""
@@ -216,7 +252,8 @@ class ProgramBuilder:
             Unsupported: It is a constant beyond the range of the dtype that holds it.
         """
         if value.weight is not None:
-            return self._blob(value.weight, value.name, ("weight", value.name))
+            place = ("weight", value.name, value.weight.shape)
+            return self._blob(value.weight, value.name, place)
         if value.data is None:
             return value.name
         data = self._held(value.data)

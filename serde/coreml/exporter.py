@@ -12,6 +12,7 @@ import serde.relay as relay
 from serde.converters import ConverterTable, TypedContext
 from serde.coreml.builder import Argument, ProgramBuilder, Value
 from serde.errors import ConverterBug, Unsupported
+from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_constant import FoldConstant
@@ -107,6 +108,59 @@ class ExportContext(TypedContext[Value]):
         if x.data is not None:
             return self.const(x.data, dtype)
         return self.spell(lambda a: relay.cast(a, dtype), x)
+
+    def shape(self, dims: Sequence[Dim]) -> Value:
+        """Return a vector of int32 that holds `dims`, computed when the model runs if symbolic.
+
+        Raises:
+            Unsupported: A dimension is anonymous, or nothing shows its symbol.
+        """
+        if all(isinstance(dim, int) for dim in dims):
+            return self.const(np.array(dims, np.int32))
+        parts = [self.length(dim) for dim in dims]
+        vector = TensorType((len(dims),), "int32")
+        return parts[0] if len(parts) == 1 else self.emit("concat", vector, values=parts, axis=0)
+
+    def length(self, dim: Dim) -> Value:
+        """Return a vector of one int32 that holds `dim`.
+
+        Raises:
+            Unsupported: It is anonymous, or nothing shows its symbol.
+        """
+        if isinstance(dim, int):
+            return self.const(np.array([dim], np.int32))
+        if isinstance(dim, Any):
+            raise Unsupported("needs a length that is not known before the model runs")
+        symbolic = dim
+        return self._builder.length_of(dim, lambda: self._computed(symbolic))
+
+    def _computed(self, dim: SymDim) -> Value:
+        single = TensorType((1,), "int32")
+        if dim.name is not None:
+            source = self._builder.source_of(dim.name)
+            if source is None:
+                raise Unsupported(f"needs the length {dim}, which nothing shows")
+            value, axis = source
+            whole = self.emit("shape", TensorType((value.type.rank,), "int32"), x=value)
+            return self.emit("slice_by_size", single, x=whole, begin=[axis], size=[1])
+        total: Value | None = None
+        for monomial, coefficient in dim.terms:
+            term: Value | None = None if coefficient == 1 and monomial else self.length(coefficient)
+            for atom, power in monomial:
+                factor = self._atom(atom)
+                for _ in range(power):
+                    term = factor if term is None else self.emit("mul", single, x=term, y=factor)
+            if term is not None:
+                total = term if total is None else self.emit("add", single, x=total, y=term)
+        if total is None:
+            raise ConverterBug(f"{self._source}: the dimension {dim} has no terms")
+        return total
+
+    def _atom(self, atom: str | FloorDiv) -> Value:
+        if isinstance(atom, str):
+            return self.length(symbol(atom))
+        parts = self.length(atom.numerator), self.length(atom.denominator)
+        return self.emit("floor_div", TensorType((1,), "int32"), x=parts[0], y=parts[1])
 
     def block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
         """Return a block of the operations that `write` emits; it gives what `write` returns."""

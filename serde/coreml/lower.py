@@ -89,9 +89,11 @@ def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
 def _with_numbers(model: RelayModel, target: Target) -> RelayModel:
     """Return the model with ends that a Core ML model can declare.
 
-    Truth values become int32 there and, before iOS16, float16 becomes float32.
+    Truth values and narrow integers become int32 there and, before iOS16, float16 becomes
+    float32.
     """
-    held = {"bool": "int32"} | ({"float16": "float32"} if target.number < 16 else {})
+    held = dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16"), "int32")
+    held |= {"float16": "float32"} if target.number < 16 else {}
     main = model.main
     memo: dict[Expr, Expr] = {}
     params = list(main.params)

@@ -36,6 +36,7 @@ def export_program(
             continue
         value = Value(builder.reserve(param.name_hint), param.type)
         values[param] = value
+        builder.note(value)
         inputs.append(value)
     if report.issues:
         return inputs, []
@@ -74,6 +75,8 @@ class _Walk:
 
     def _body(self, function: Function, args: Sequence[Value]) -> list[Value]:
         values: Values = {**self._outer[-1], **dict(zip(function.params, args, strict=True))}
+        for value in args:
+            self._builder.note(value)
         found = self.scope(place(function.body), function.body, values)
         if found is None:
             raise Unsupported("its body cannot be written")
@@ -146,7 +149,10 @@ class _Walk:
             raise ConverterBug(
                 f"coreml: {name} ({label}): {type(error).__name__}: {error}"
             ) from error
-        return as_typed(result, node.type)
+        written = as_typed(result, node.type)
+        for value in written if isinstance(written, tuple) else (written,):
+            self._builder.note(value)
+        return written
 
 
 def _present(definition: OpDef, operands: Sequence[Written | None]) -> list[Written | None]:

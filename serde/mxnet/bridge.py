@@ -131,14 +131,33 @@ class MxnetBridge(Bridge):
         return to_live(model)
 
     def coverage(self) -> list[tuple[str, str]]:
-        """Return the operators that are read, each with its other names."""
+        """Return the operators that are read, and the Relay operators that are written."""
         from serde.mxnet.aliases import ALIASES
         from serde.mxnet.ops import TABLE
+        from serde.relay.registry import all_ops
 
         others: dict[str, list[str]] = {}
         for alias, op in sorted(ALIASES.items()):
             others.setdefault(op, []).append(alias)
-        return [(op, ", ".join(others.get(op, ()))) for op, _version in TABLE.imported()]
+        rows = [
+            (op, f"read, also as {', '.join(others[op])}" if op in others else "read")
+            for op, _version in TABLE.imported()
+        ]
+        exported = TABLE.exported()
+        written = [
+            name
+            for name, definition in sorted(all_ops().items())
+            if name in exported or (TABLE.expansion(name) or definition.decompose) is not None
+        ]
+        return rows + [(op, "written") for op in written]
+
+    def coverage_summary(self) -> str:
+        """Return how many of MXNet's operators are read."""
+        from serde.mxnet.operators import FORWARD, VERSION
+        from serde.mxnet.ops import TABLE
+
+        read = FORWARD & {op for op, _version in TABLE.imported()}
+        return f"{len(read)} of {len(FORWARD)} forward operators of MXNet {VERSION}"
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of the symbol's inputs, outputs, parameters and nodes."""

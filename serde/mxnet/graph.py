@@ -14,6 +14,7 @@ from serde.mxnet.bodies import NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.mxnet.unknown import complete
 from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
@@ -26,7 +27,18 @@ from serde.weights import Weight
 
 __all__ = ["head_names", "to_relay"]
 
-NUMBERED = frozenset({"SliceChannel", "_split_v2"})
+NUMBERED = frozenset(
+    {
+        "CTCLoss",
+        "SliceChannel",
+        "_contrib_quantize",
+        "_contrib_quantize_v2",
+        "_contrib_requantize",
+        "_linalg_det",
+        "_npi_norm",
+        "_split_v2",
+    }
+)
 """Operators whose only output is still called ``<node>_output0``."""
 
 OUTPUT_NAMES = {
@@ -34,8 +46,32 @@ OUTPUT_NAMES = {
     "BatchNorm_v1": ("output", "mean", "var"),
     "LayerNorm": ("output", "mean", "std"),
     "GroupNorm": ("output", "mean", "std"),
+    "_contrib_BatchNormWithReLU": ("output", "mean", "var"),
+    "_contrib_hawkesll": ("output", "out_state"),
     "RNN": ("output", "state_output", "statecell_output"),
+    "_npi_std": ("std",),
+    "_npi_var": ("var",),
     "make_loss": ("loss",),
+    "_contrib_quantize_asym": ("output", "scale", "shift"),
+    "_sg_mkldnn_conv": ("output", "output_min", "output_max"),
+    **dict.fromkeys(
+        (
+            "_contrib_quantized_act",
+            "_contrib_quantized_batch_norm",
+            "_contrib_quantized_concat",
+            "_contrib_quantized_conv",
+            "_contrib_quantized_elemwise_add",
+            "_contrib_quantized_elemwise_mul",
+            "_contrib_quantized_embedding",
+            "_contrib_quantized_flatten",
+            "_contrib_quantized_fully_connected",
+            "_contrib_quantized_pooling",
+            "_sg_mkldnn_fully_connected",
+            "_sg_mkldnn_selfatt_qk",
+            "_sg_mkldnn_selfatt_valatt",
+        ),
+        ("output", "min_output", "max_output"),
+    ),
 }
 """Operators whose outputs have names of their own."""
 
@@ -92,6 +128,11 @@ class _Walk:
     def __post_init__(self) -> None:
         self.needed = needed_outputs(self.model.graph, TABLE)
 
+    @property
+    def shapes_as_numpy(self) -> bool:
+        """Whether the graph has NumPy's shapes: scalars, and axes of length 0."""
+        return bool(self.model.graph.attrs.get("is_np_shape", 0))
+
     def declare(self) -> None:
         """Make a variable of every weight and input that is needed."""
         values = {**self.model.arg, **self.model.aux}
@@ -107,7 +148,7 @@ class _Walk:
         shapes = self._shapes(names)
         missing = []
         for index, node in free:
-            shape = shapes.get(node.name, _declared_shape(node))
+            shape = shapes.get(node.name, _declared_shape(node, self.shapes_as_numpy))
             if shape is None:
                 missing.append(node.name)
                 continue
@@ -166,12 +207,19 @@ class _Walk:
     def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
         """Return the outputs of one node."""
         op = canonical_name(node.op)
-        ctx = NodeContext(TABLE, node, outputs, self.report)
+        if not self.shapes_as_numpy:
+            complete(self.model.graph, node, self.results, self._again)
+        ctx = NodeContext(
+            TABLE, node, outputs, self.report, np_shape="is_np_shape" in self.model.graph.attrs
+        )
         arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
         results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
         if len(results) < outputs:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
         return results
+
+    def _again(self, index: int) -> Sequence[Expr]:
+        return self.convert(self.model.graph.nodes[index], self.needed[index])
 
     def add_labels(self) -> None:
         """Make inputs of the variables without a value that no result depends on."""
@@ -182,7 +230,9 @@ class _Walk:
         for index, node in enumerate(nodes):
             if not node.is_variable or node.name in values or node.name in self.inputs:
                 continue
-            given = self.options.input_shapes.get(node.name, _declared_shape(node))
+            given = self.options.input_shapes.get(
+                node.name, _declared_shape(node, self.shapes_as_numpy)
+            )
             shape = implied.get(index) if given is None else given
             if shape is None:
                 missing.append(node.name)
@@ -263,8 +313,13 @@ def _output_name(node: Node, index: int, several: bool) -> str:
     return f"{node.name}_output"
 
 
-def _declared_shape(node: Node) -> Sequence[DimLike] | None:
-    """Return the shape noted on a variable when it was made, if it is known whole."""
+def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
+    """Return the shape noted on a variable when it was made, if it is known whole.
+
+    Args:
+        node: The variable.
+        as_numpy: Whether -1 stands for what is unknown, and not 0 or no axis at all.
+    """
     if DIMS_KEY in node.hidden:
         dims = node.hidden[DIMS_KEY].split(",")
         return tuple(int(dim) if dim.isdigit() else dim for dim in dims)
@@ -275,6 +330,7 @@ def _declared_shape(node: Node) -> Sequence[DimLike] | None:
         shape = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
-    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
+    least = 0 if as_numpy else 1
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n >= least for n in shape):
         return None
-    return shape
+    return shape if shape or as_numpy else None

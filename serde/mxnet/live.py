@@ -139,7 +139,10 @@ def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, 
 
 
 def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> MxnetModel:
-    graph = parse_symbol(symbol.tojson().encode(), path=source)
+    mx = sys.modules["mxnet"]
+    with mx.util.np_shape(mx.util.is_np_shape() or isinstance(symbol, mx.sym.np._Symbol)):
+        text = symbol.tojson()
+    graph = parse_symbol(text.encode(), path=source)
     arg, aux = assign(graph, named)
     return MxnetModel(graph, arg, aux, source=source)
 

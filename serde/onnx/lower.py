@@ -83,7 +83,7 @@ def from_relay(
             f"local_functions: expected opset {FIRST_WITH_FUNCTIONS} or later, found {opset}"
         )
     if quantized != "exact":
-        model = _as_qdq(model, report, allow)
+        model = _as_qdq(model, report, allow, whole=quantized == "qlinear")
     if quantized == "qlinear":
         model = model.evolve(mod=transform.QuantizedAsLinear()(model.mod))
     model = _lowered(model, opset, local_functions, report)
@@ -98,8 +98,15 @@ def from_relay(
     return native
 
 
-def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str]) -> RelayModel:
-    mod, changed = transform.QuantizedAsFloat().run(model.mod)
+_WHOLE: Final = ("serde.qlinear_conv2d", "serde.qlinear_matmul")
+
+
+def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str], *, whole: bool) -> RelayModel:
+    """Return the model on floats; products in one step may stay `whole`."""
+    steps: list[transform.Pass] = [transform.QuantizedAsFloat()]
+    if not whole:
+        steps.append(transform.Legalize(supported=_is_no_whole))
+    mod, changed = transform.Sequential(steps).run(model.mod)
     if not changed:
         return model
     what = "quantised operators are computed on floats and round halves to even"
@@ -109,6 +116,10 @@ def _as_qdq(model: RelayModel, report: Report, allow: frozenset[str]) -> RelayMo
     return model.evolve(mod=mod)
 
 
+def _is_no_whole(node: Call) -> bool:
+    return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
+
+
 def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
     model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
@@ -116,9 +127,8 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
-    passes = transform.Sequential(
-        [transform.channels_first(), transform.Legalize(supported=supported), _DenseAsProduct()]
-    )
+    legalize = transform.Legalize(supported=supported, expansion=TABLE.expansion)
+    passes = transform.Sequential([transform.channels_first(), legalize, _DenseAsProduct()])
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 

@@ -155,3 +155,13 @@ def test_mxnets_names_for_what_numpy_removed(mx: types.ModuleType) -> None:
     assert np.inf == mx.np.PINF
     assert np.isnan(mx.np.NAN)
     assert np.signbit(mx.np.NZERO)
+
+
+def test_an_array_is_made_beside_a_scipy_of_today(mx: types.ModuleType) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_matrix(np.eye(3, dtype=np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert mx.nd.array(matrix).stype == "csr"
+        assert mx.nd.array(np.eye(3)).stype == "default"
+    assert sparse.csr is not sparse

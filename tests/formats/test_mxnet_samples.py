@@ -20,7 +20,14 @@ from serde.relay.registry import Sample, all_ops
 from serde.relay.types import TupleType
 from serde.report import Report
 
-DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.random_uniform")
+DRAWN = (
+    "serde.bernoulli",
+    "serde.multinomial",
+    "serde.random_gamma",
+    "serde.random_normal",
+    "serde.random_poisson",
+    "serde.random_uniform",
+)
 """Operators of which the range is told, and the values are the executor's."""
 
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.mxnet_check import agree, same
 from support.oracle import run_mxnet
+from support.runtime import run_onnx
 
 import serde
 from serde.compat import import_mxnet
-from serde.errors import UnsupportedModelError
 from serde.relay.interpreter import run
 
 TOLERANCE = {"rtol": 2e-5, "atol": 2e-5}
@@ -70,19 +71,67 @@ def test_prior_boxes(mx: Any, attrs: dict[str, Any]) -> None:
     assert check(symbol, {"data": np.zeros((1, 2, 4, 6), "float32")}) == ["_contrib_MultiBoxPrior"]
 
 
+@pytest.mark.parametrize("ratios", [(2.0,), (2.0, 0.5), (0.5, 1.0, 3.0)])
+@pytest.mark.parametrize("sizes", [(0.3,), (0.3, 0.5, 0.2)])
+def test_prior_boxes_of_another_first_ratio(mx: Any, sizes: Any, ratios: Any) -> None:
+    symbol = mx.sym.contrib.MultiBoxPrior(mx.sym.Variable("data"), sizes=sizes, ratios=ratios)
+    agree(symbol, {"data": np.zeros((1, 2, 4, 6), "float32")}, returns=True)
+
+
+@pytest.mark.parametrize("attrs", [
+    {"max_displacement": 4, "stride2": 2, "pad_size": 4},
+    {"kernel_size": 5, "max_displacement": 3, "stride2": 2, "pad_size": 4},
+    {"kernel_size": 3, "max_displacement": 2, "stride1": 2, "stride2": 3, "pad_size": 3},
+    {"max_displacement": 0},
+    {"kernel_size": 3, "max_displacement": 2, "stride1": 3, "pad_size": 3, "is_multiply": False},
+])  # fmt: skip
+def test_correlation_of_patches(mx: Any, attrs: dict[str, Any]) -> None:
+    draw = np.random.default_rng(9)
+    inputs = {name: draw.normal(size=(2, 3, 11, 9)).astype("float32") for name in ("a", "b")}
+    symbol = mx.sym.Correlation(mx.sym.Variable("a"), mx.sym.Variable("b"), **attrs)
+    agree(symbol, inputs, tolerance=1e-5, opsets=[13, 21])
+
+
+@pytest.mark.parametrize("size", [(6, 7), (1, 1), (9, 4)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sampling_outside(mx: Any, size: Any, dtype: str) -> None:
+    """At the edges, between them and far outside."""
+    draw = np.random.default_rng(14)
+    grid = draw.uniform(-1.4, 1.4, (2, 2, 5, 4)).astype(dtype)
+    grid[0, 0, 0, :2] = [-1, 1]
+    inputs = {"data": draw.normal(size=(2, 3, *size)).astype(dtype), "grid": grid}
+    symbol = mx.sym.BilinearSampler(mx.sym.Variable("data"), mx.sym.Variable("grid"))
+    agree(symbol, inputs, tolerance=1e-5, returns=True)
+
+
 @pytest.mark.parametrize("attrs", [
     {"nms_threshold": 0.3},
     {"nms_threshold": 0.3, "force_suppress": True, "threshold": 0.4},
     {"nms_threshold": 0.3, "nms_topk": 7},
     {"nms_threshold": 0.3, "nms_topk": 400, "clip": False},
     {"nms_threshold": -1.0, "variances": (0.2, 0.1, 0.3, 0.4)},
+    {"nms_threshold": 0.3, "threshold": 0.0, "background_id": 2},
+    {"nms_threshold": 0.3, "threshold": -2.0, "nms_topk": 9},
+    {"nms_threshold": 1.0, "threshold": -0.4},
+    {"nms_threshold": 2.0, "threshold": -0.4},
 ])  # fmt: skip
 def test_detection(mx: Any, attrs: dict[str, Any]) -> None:
-    """Of what is suppressed MXNet keeps score and box."""
+    """Of what is suppressed MXNet keeps score and box; scores may be negative."""
     inputs = _heads()
+    inputs["scores"] -= 0.3 if attrs.get("threshold", 1) <= 0 else 0
     operands = [mx.sym.Variable(name) for name in inputs]
-    kinds = check(mx.sym.contrib.MultiBoxDetection(*operands, **attrs), inputs)
-    assert kinds.count("_contrib_MultiBoxDetection") <= 3
+    symbol = mx.sym.contrib.MultiBoxDetection(*operands, **attrs)
+    agree(symbol, inputs, opsets=[13, 21])
+    assert check(symbol, inputs) == ["_contrib_MultiBoxDetection"]
+
+
+def test_detection_of_any_batch(mx: Any) -> None:
+    inputs = _heads()
+    symbol = mx.sym.contrib.MultiBoxDetection(*(mx.sym.Variable(n) for n in inputs), threshold=0.4)
+    shapes = {"scores": ("n", 3, 30), "offsets": ("n", 120), "anchors": (1, 30, 4)}
+    model = serde.to_relay(symbol, input_shapes=shapes)
+    proto = serde.from_relay(model, format="onnx").SerializeToString()
+    same(run_onnx(proto, inputs)[1], run_mxnet(symbol, {}, inputs))
 
 
 @pytest.mark.parametrize(("columns", "attrs"), [
@@ -94,17 +143,6 @@ def test_detection(mx: Any, attrs: dict[str, Any]) -> None:
 def test_suppression(mx: Any, columns: str, attrs: dict[str, Any]) -> None:
     symbol = mx.sym.contrib.box_nms(mx.sym.Variable("data"), **attrs)
     assert check(symbol, {"data": _rows(columns)}) == ["_contrib_box_nms"]
-
-
-@pytest.mark.parametrize("attrs", [
-    {"in_format": "center"},
-    {"id_index": 0, "background_id": 0},
-    {"id_index": 0, "valid_thresh": -1.0},
-])  # fmt: skip
-def test_suppression_that_relay_lacks(mx: Any, attrs: dict[str, Any]) -> None:
-    symbol = mx.sym.contrib.box_nms(mx.sym.Variable("data"), **attrs)
-    with pytest.raises(UnsupportedModelError):
-        serde.to_relay(symbol, input_shapes={"data": (2, 40, 6)})
 
 
 def _regions() -> dict[str, np.ndarray]:
@@ -127,7 +165,8 @@ def test_pooled_regions(mx: Any, name: str, attrs: dict[str, Any], scale: float)
         build = getattr(build, part)
     operands = mx.sym.Variable("data"), mx.sym.Variable("rois")
     symbol = build(*operands, pooled_size=(3, 2), spatial_scale=scale, **attrs)
-    assert len(check(symbol, _regions())) == 1
+    kinds = check(symbol, _regions())
+    assert sum(kind.endswith(("ROIPooling", "ROIAlign")) for kind in kinds) == 1
 
 
 @pytest.mark.parametrize(("name", "batch"), [("Proposal", 1), ("MultiProposal", 2)])

@@ -26,8 +26,15 @@ from serde.report import Report
 
 OPSETS = {"11": 11, "13": 13, "17": 17, "21": 21, "newest": newest_runtime_opset()}
 
-DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.random_uniform")
-"""Operators of which ONNX says the range only; tests/relay/test_random.py looks at their values."""
+DRAWN = (
+    "serde.bernoulli",
+    "serde.multinomial",
+    "serde.random_gamma",
+    "serde.random_normal",
+    "serde.random_poisson",
+    "serde.random_uniform",
+)
+"""Operators of which the range is told only; tests/relay/test_random*.py look at their values."""
 
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-11}
 

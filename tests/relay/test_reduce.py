@@ -132,3 +132,10 @@ def test_cross_entropy_of_a_symbolic_number_of_classes() -> None:
     expected = run_node("SoftmaxCrossEntropyLoss", scores, labels, opset=13)
     plain = Legalize(frozenset()).transform(function)
     np.testing.assert_allclose(run(plain, [scores, labels])[0], expected, **CLOSE)
+
+
+def test_place_of_an_extreme_in_each_of_no_rows() -> None:
+    x = relay.var("x", shape=(0, 3))
+    result = run(relay.Function([x], relay.argmax(x, axis=1)), [np.zeros((0, 3), np.float32)])
+    assert isinstance(result, np.ndarray)
+    assert (result.shape, result.dtype) == ((0,), np.int32)

@@ -170,10 +170,14 @@ def test_sample_round_trip(definition: OpDef, given: Sample) -> None:
     relay.verify(found)
 
 
+SPECTRAL = ("serde.eig", "serde.eigh", "serde.svd")
+"""Operators of which plain Relay can make nothing."""
+
+
 @pytest.mark.parametrize(("definition", "given"), all_samples())
 def test_sample_round_trip_in_strict_text(definition: OpDef, given: Sample) -> None:
     mod = InferType()(relay.IRModule({"main": build(definition, given).function}))
-    if uses_sequences(mod["main"]):
+    if uses_sequences(mod["main"]) or definition.name in SPECTRAL:
         with pytest.raises(RelayError, match="TVM's text cannot hold"):
             mod.astext(strict=True)
         return
@@ -185,7 +189,9 @@ def test_sample_round_trip_in_strict_text(definition: OpDef, given: Sample) -> N
 
 FIXED = (
     "serde.bernoulli",
+    "serde.random_gamma",
     "serde.random_normal",
+    "serde.random_poisson",
     "serde.random_uniform",
     "serde.resize",
     "serde.deform_conv2d",
@@ -208,7 +214,7 @@ def test_symbolic_sample_round_trip(definition: OpDef, given: Sample) -> None:
         pytest.skip("the operator needs these lengths")
     mod = InferType()(relay.IRModule({"main": function}))
     assert first_difference(relay.fromtext(mod.astext()), mod) is None
-    if uses_sequences(mod["main"]):
+    if uses_sequences(mod["main"]) or definition.name in SPECTRAL:
         return
     shapes = [each.type.concrete_shape for each in function.params]
     if definition.name in FIXED and None in shapes:

@@ -20,6 +20,10 @@ FLOOR = 1e-5
 CEILING = 1e-4
 LEAST_CHANGE = 0.1
 
+WRONG_FUSION = 1e-2
+"""MXNet that is this far from itself fuses wrongly, as it does in cifar_resnet20_v2 of gluoncv
+(0.44, and 1e-6 without fusion): what it computes without fusion then counts."""
+
 ZOO: dict[str, int] = {
     "alexnet": 224,
     **{f"densenet{layers}": 224 for layers in (121, 161, 169, 201)},
@@ -135,6 +139,8 @@ class Figures:
 def distance(values: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> list[float]:
     """The largest difference of each output, in deviations of the reference.
 
+    An output without deviation is the same number everywhere: it is hit or missed.
+
     Raises:
         AssertionError: The number of outputs or a shape differs, or a value is not finite.
     """
@@ -142,10 +148,39 @@ def distance(values: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> l
         raise AssertionError("the outputs differ in number or shape")
     if not all(np.isfinite(each).all() for each in (*values, *reference)):
         raise AssertionError("an output is not finite")
-    return [
-        float(np.abs(ours - theirs).max() / theirs.std())
-        for ours, theirs in zip(values, reference, strict=True)
-    ]
+    return [_apart(ours, theirs) for ours, theirs in zip(values, reference, strict=True)]
+
+
+def _apart(ours: np.ndarray, theirs: np.ndarray) -> float:
+    difference = np.abs(ours - theirs).max(initial=0)
+    return float(difference / theirs.std()) if difference else 0.0
+
+
+def _plain_run(
+    plain_mxnet: PlainMxnet, inputs: Mapping[str, np.ndarray], directory: Path
+) -> list[np.ndarray] | None:
+    """What MXNet without MKL-DNN makes of the net; None where it cannot run it.
+
+    It fails on graphs of more than one RNN, by its own check of their operands.
+    """
+    try:
+        return plain_mxnet.run(directory / "net", inputs, directory)
+    except RuntimeError as error:
+        if "rnn-inl.h" not in str(error):
+            raise
+        return None
+
+
+def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
+    """Compare names of outputs; MXNet may use one more than once, where ONNX needs others.
+
+    Raises:
+        AssertionError: A name that MXNet uses once, or uses first, is another.
+    """
+    first = {name: at for at, name in reversed(list(enumerate(expected)))}
+    found = {name: at for at, name in enumerate(names) if name in first}
+    if len(names) != len(expected) or found != first:
+        raise AssertionError(f"outputs are {list(names)}, not {list(expected)}")
 
 
 def measure(
@@ -162,18 +197,24 @@ def measure(
     paths = net.save(mx, directory / "net")
     params = {**net.args, **net.aux}
     expected = run_mxnet(net.symbol, params, image)
-    plain = plain_mxnet.run(directory / "net", image, directory)
+    plain = _plain_run(plain_mxnet, image, directory) or expected
     own = max(distance(expected, plain))
+    if own > WRONG_FUSION:
+        expected = run_mxnet(net.symbol, params, image, fuse=False)
+        own = max(distance(expected, plain))
     changed = run_mxnet(net.symbol, params, other)
-    change = min(float((a - b).std() / b.std()) for a, b in zip(changed, expected, strict=True))
+    changes = zip(changed, expected, strict=True)
+    change = min(float((a - b).std() / b.std()) for a, b in changes if b.std() > 0)
     layers = len(net.symbol.get_internals()) - len(net.symbol.list_inputs())
     for opset in opsets:
         target = serde.export_model(
-            *paths, path=directory / "net.onnx", input_shapes={"data": net.shape}, opset=opset
+            *paths,
+            path=directory / "net.onnx",
+            input_shapes={name: values.shape for name, values in image.items()},
+            opset=opset,
         )
         names, found = run_onnx(target, image)
-        if names != net.symbol.list_outputs():
-            raise AssertionError(f"outputs are {names}, not {net.symbol.list_outputs()}")
+        check_names(names, net.symbol.list_outputs())
         error = max(*distance(found, expected), *distance(found, plain))
         nodes = len(onnx.load(target, load_external_data=False).graph.node)
         yield Figures(opset, error, own, change, nodes, layers)

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,11 @@ SETTINGS = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_STORAGE_FALLBACK_LOG_VERBOSE": "
 
 
 def run_mxnet(
-    symbol: Any, params: Mapping[str, Any], inputs: Mapping[str, np.ndarray]
+    symbol: Any,
+    params: Mapping[str, Any],
+    inputs: Mapping[str, np.ndarray],
+    *,
+    fuse: bool = True,
 ) -> list[np.ndarray]:
     """The outputs of a symbol at inference.
 
@@ -36,14 +41,17 @@ def run_mxnet(
         symbol: An MXNet ``Symbol``; labels among its arguments are left zero.
         params: Arguments and auxiliary states by bare name.
         inputs: Values of the inputs.
+        fuse: Whether MXNet may fuse nodes, as it does by default.
     """
     mx = import_mxnet()
-    executor = symbol.simple_bind(
-        mx.cpu(),
-        grad_req="null",
-        type_dict={name: values.dtype for name, values in inputs.items()},
-        **{name: values.shape for name, values in inputs.items()},
-    )
+    backend = nullcontext() if fuse else mx.test_utils.environment("MXNET_SUBGRAPH_BACKEND", "NONE")
+    with backend:
+        executor = symbol.simple_bind(
+            mx.cpu(),
+            grad_req="null",
+            type_dict={name: values.dtype for name, values in inputs.items()},
+            **{name: values.shape for name, values in inputs.items()},
+        )
     for arrays in (executor.arg_dict, executor.aux_dict):
         for name, array in arrays.items():
             if name in params:

@@ -54,7 +54,8 @@ def tensor(shape: tuple[int, ...], dtype: str, low: float = -2, high: float = 2)
 UNARY_RANGE = {
     "acos": (-0.9, 0.9), "asin": (-0.9, 0.9), "atanh": (-0.9, 0.9), "acosh": (1.1, 4.0),
     "log": (0.1, 4.0), "log2": (0.1, 4.0), "log10": (0.1, 4.0), "rsqrt": (0.1, 4.0),
-    "sqrt": (0.0, 4.0), "tan": (-1.2, 1.2),
+    "sqrt": (0.0, 4.0), "tan": (-1.2, 1.2), "serde.erfinv": (-0.95, 0.95),
+    "serde.lgamma": (0.1, 4.0), "serde.log1p": (-0.9, 4.0), "serde.tgamma": (0.1, 4.0),
 }  # fmt: skip
 DIVISIONS = frozenset(["divide", "floor_divide", "floor_mod", "mod", "trunc_divide", "trunc_mod"])
 
@@ -247,7 +248,7 @@ def strategy_of(definition: OpDef) -> st.SearchStrategy[Sample] | None:
         return OTHERS[definition.name]
     family = definition.kernel.__module__.removeprefix("serde.relay.op.")
     kinds = [operand.variadic for operand in definition.operands]
-    if family in ("elementwise.unary", "elementwise.rounding"):
+    if family in ("elementwise.unary", "elementwise.rounding", "elementwise.special"):
         return unary(definition.name, accepted(definition, 1))
     if family == "elementwise.binary":
         return binary(definition.name, accepted(definition, 2))

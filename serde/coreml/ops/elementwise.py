@@ -12,10 +12,14 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.domains import TRUTH, emit_in
+from serde.coreml.ops.shape.broadcast import spread, spread_as
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.dims import Any
 from serde.relay.expr import Expr
-from serde.relay.shapes import is_float
+from serde.relay.shapes import broadcast, is_float
+from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 DTYPES = {
@@ -154,8 +158,9 @@ for _op, _target in {**BINARY, **COMPARE}.items():
 def _logical(op: str) -> Callable[..., Value]:
     def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
         truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
-        found = ctx.emit(op, truth[0].type, x=truth[0], y=truth[1])
-        return ctx.cast(found, ctx.result_type().dtype)
+        result = ctx.result_type()
+        found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
+        return ctx.cast(found, result.dtype)
 
     return export_logical
 
@@ -281,8 +286,13 @@ def import_select(ctx: Ctx, cond: Expr, a: Expr, b: Expr) -> Expr:
 
 @OPS.exports("where")
 def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
-    """MIL broadcasts no scalars here before iOS16, and takes truth values alone."""
-    return ctx.emit("select", cond=ctx.cast(condition, "bool"), a=x, b=y)
+    """MIL takes truth values alone, and what is chosen among must span the result."""
+    a, b = x, y
+    result = ctx.result_type()
+    if broadcast(ctx.type(x).shape, ctx.type(y).shape) != result.shape:
+        open_ = any(isinstance(dim, Any) for dim in result.shape)
+        b = spread_as(ctx, y, condition) if open_ else spread(ctx, y, result.shape)
+    return emit_in(ctx, TRUTH, "select", {"a": a, "b": b}, cond=ctx.cast(condition, "bool"))
 
 
 @OPS.imports("identity")

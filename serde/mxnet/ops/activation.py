@@ -14,16 +14,21 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.layout import tensor_type
+from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Call, Expr
 from serde.relay.shapes import is_float, normalize_axis
+from serde.weights import numpy_dtype
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_GAMMA = 1.0507009873554804934193349852946
 
 
-@OPS.imports("relu")
+@OPS.imports("relu", "_npx_relu")
 def import_relu(ctx: Ctx, data: Expr) -> Expr:
+    """Of integers a maximum, which ONNX Runtime has for every width."""
+    if not is_float(ctx.type(data).dtype):
+        return relay.maximum(data, scalar_like(ctx, data, 0))
     return relay.nn.relu(data)
 
 
@@ -103,11 +108,26 @@ def import_softmax(
     axis: int = -1,
     temperature: float | None = None,
     dtype: np.dtype[AnyValue] | None = None,
-    use_length: bool = False,
+    use_length: bool | None = False,
 ) -> Expr:
-    if use_length or length is not None:
-        raise Unsupported("softmax over a given length is not covered")
-    return _softmax(ctx, relay.nn.softmax, data, axis, temperature, dtype)
+    """Of a row with a length only the first places take part; the others are 0."""
+    if bool(use_length) != (length is not None):
+        raise Unsupported("use_length and a second input go together")
+    if length is None:
+        return _softmax(ctx, relay.nn.softmax, data, axis, temperature, dtype)
+    along = normalize_axis(axis, ctx.type(data).rank)
+    ends = relay.expand_dims(length, along)
+    numbers = places(ctx, data, along, ctx.type(length).dtype)
+    behind = ctx.type(data).rank - along - 1
+    if behind:
+        numbers = relay.expand_dims(numbers, 1, behind)
+    inside = relay.less(numbers, ends)
+
+    def masked(x: Expr, axis: int) -> Expr:
+        within = relay.where(inside, x, scalar_like(ctx, x, -np.inf))
+        return relay.where(inside, relay.nn.softmax(within, axis), scalar_like(ctx, x, 0))
+
+    return _softmax(ctx, masked, data, axis, temperature, dtype)
 
 
 @OPS.imports("log_softmax", ignored=("use_length",))
@@ -142,11 +162,14 @@ def _softmax(
     temperature: float | None,
     dtype: np.dtype[AnyValue] | None,
 ) -> Expr:
-    if dtype is not None:
-        data = relay.cast(data, dtype)
+    """A wider dtype holds for the computation, too; a narrower one rounds the result."""
+    given = numpy_dtype(ctx.type(data).dtype)
+    wide = given if dtype is None or dtype.itemsize < given.itemsize else dtype
+    data = relay.cast(data, wide)
     if temperature is not None and temperature != 1.0:
         data = relay.divide(data, scalar_like(ctx, data, temperature))
-    return build(data, axis=axis)
+    result = build(data, axis=axis)
+    return result if dtype is None else relay.cast(result, dtype)
 
 
 def _over_all_but_batch(ctx: Ctx, data: Expr) -> Expr:

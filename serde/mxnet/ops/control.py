@@ -28,6 +28,15 @@ from serde.relay.types import TensorType
 
 SCALAR = TensorType((), "int64")
 
+OPS.refuses(
+    "Custom",
+    "_CustomFunction",
+    "_NDArray",
+    "_Native",
+    reason="it runs Python code of the model's author, which no file of a model holds",
+    hint="convert the parts before and behind it apart, with the options inputs and outputs",
+)
+
 
 @dataclass(frozen=True)
 class _Variables:

@@ -71,6 +71,32 @@ def import_batch_norm(
     return [result, moving_mean, deviation]
 
 
+@OPS.imports(
+    "_contrib_BatchNormWithReLU",
+    ignored=("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max_calib_range"),
+)
+def import_batch_norm_with_relu(
+    ctx: Ctx,
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    moving_mean: Expr,
+    moving_var: Expr,
+    *,
+    eps: float = 1e-3,
+    fix_gamma: bool = True,
+    output_mean_var: bool = False,
+    axis: int = 1,
+) -> AnyValue:
+    results = import_batch_norm(
+        ctx, data, gamma, beta, moving_mean, moving_var, eps=eps, fix_gamma=fix_gamma,
+        output_mean_var=output_mean_var, axis=axis,
+    )  # fmt: skip
+    if not output_mean_var:
+        return relay.nn.relu(results)
+    return [relay.nn.relu(results[0]), *results[1:]]
+
+
 @OPS.imports("InstanceNorm")
 def import_instance_norm(
     ctx: Ctx, data: Expr, gamma: Expr, beta: Expr, *, eps: float = 1e-3

@@ -17,6 +17,7 @@ from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
+from serde.relay.op.linalg.product import parse_equation
 from serde.relay.op.linalg.sparse import resolved_shape
 from serde.relay.registry import call
 from serde.relay.shapes import is_float
@@ -155,10 +156,53 @@ def export_bias_add(ctx: Ctx, x: Value, bias: Value, *, axis: int) -> Value:
 def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
     """Before 28 there is none of bfloat16; a product in float32, rounded once, is the same."""
     dtype = ctx.type(data[0]).dtype
+    data, equation = _of_one_length(ctx, data, equation)
     if dtype == "bfloat16" and ctx.version < 28:
         wide = [cast(ctx, each, np.float32) for each in data]
         return cast(ctx, ctx.emit("Einsum", *wide, equation=equation), dtype)
     return ctx.emit("Einsum", *data, equation=equation)
+
+
+def _of_one_length(
+    ctx: Ctx, data: tuple[Value, ...], equation: str
+) -> tuple[tuple[Value, ...], str]:
+    """Return tensors and an equation in which an index has one length.
+
+    What is spread in Relay, ONNX refuses: an axis of length 1 beside a longer one of the same
+    name, which goes, and dots that stand for fewer axes than others, which get more.
+    """
+    terms, result = parse_equation(equation)
+    parts = [term.partition("...") for term in terms]
+    types = [ctx.type(each) for each in data]
+    free = [
+        type_.rank - len(before) - len(after)
+        for type_, (before, _, after) in zip(types, parts, strict=True)
+    ]
+    long = set()
+    for type_, (before, _, after) in zip(types, parts, strict=True):
+        ends = (*type_.shape[: len(before)], *type_.shape[type_.rank - len(after) :])
+        long |= {name for name, dim in zip(before + after, ends, strict=True) if dim != 1}
+    found = []
+    for place, (value, type_) in enumerate(zip(data, types, strict=True)):
+        before, dots, after = parts[place]
+        axes = [*range(len(before)), *range(type_.rank - len(after), type_.rank)]
+        spread = [
+            axis
+            for axis, name in zip(axes, before + after, strict=True)
+            if type_.shape[axis] == 1 and name in long
+        ]
+        kept = "".join(name for axis, name in zip(axes, before, strict=False) if axis not in spread)
+        tail = axes[len(before) :]
+        rest = "".join(name for axis, name in zip(tail, after, strict=True) if axis not in spread)
+        value = squeeze(ctx, value, spread) if spread else value
+        missing = max(free) - free[place] if dots else 0
+        if missing:
+            value = unsqueeze(ctx, value, [len(kept) + i for i in range(missing)])
+        terms[place] = f"{kept}{dots}{rest}"
+        found.append(value)
+    if tuple(found) == data:
+        return data, equation
+    return tuple(found), f"{','.join(terms)}->{result}"
 
 
 @OPS.exports("dft", since=17)

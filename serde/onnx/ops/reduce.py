@@ -83,19 +83,18 @@ for _name, _op in {
     OPS.exports(_name, when=_has_form)(_reduction(_op))
 
 
-def _of_truth(op: str) -> Callable[..., Value]:
-    def export_of_truth(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
-        numbers = cast(ctx, x, np.int32)
-        axes = reduced(ctx.type(x).rank, axis, exclude)
-        return cast(ctx, reduce(ctx, op, numbers, axes, keepdims), np.bool_)
-
-    return export_of_truth
+@OPS.exports("all")
+def export_all(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+    axes = reduced(ctx.type(x).rank, axis, exclude)
+    return cast(ctx, reduce(ctx, "ReduceMin", cast(ctx, x, np.int32), axes, keepdims), np.bool_)
 
 
-OPS.exports("all")(_of_truth("ReduceMin"))
-
-
-OPS.exports("any")(_of_truth("ReduceMax"))
+@OPS.exports("any")
+def export_any(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+    """Of no elements ONNX gives the least integer."""
+    axes = reduced(ctx.type(x).rank, axis, exclude)
+    greatest = reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, keepdims)
+    return ctx.emit("Greater", greatest, ctx.const(0, np.int32))
 
 
 @OPS.exports("variance")

@@ -13,6 +13,7 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.shape import squeeze
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.registry import call
@@ -29,8 +30,11 @@ def _drawn(
     **attrs: float | None,
 ) -> Value:
     kind = None if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
+    if like is None and shape:
+        return ctx.emit(op, shape=list(shape), dtype=kind, **attrs)
     if like is None:
-        return ctx.emit(op, shape=list(shape or ()), dtype=kind, **attrs)
+        # An attribute without elements has no type that the checker knows.
+        return squeeze(ctx, ctx.emit(op, shape=[1], dtype=kind, **attrs), [0])
     return ctx.emit(f"{op}Like", like, dtype=kind, **attrs)
 
 

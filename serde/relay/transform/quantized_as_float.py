@@ -86,6 +86,8 @@ def _block(old: Expr, node: Call, uses: Mapping[Expr, int]) -> Expr | None:
         return _one_operand(node)
     if name == "qnn.concatenate":
         return _concatenated(node)
+    if name == "serde.dequantize_linear":
+        return _real_sums(node)
     if name != "qnn.requantize":
         return None
     data, scale, zero, out_scale, out_zero = node.args
@@ -218,6 +220,39 @@ def _product(node: Expr, scale: Array) -> Expr | None:
         return None
     attrs["out_dtype"] = "float32"
     return call(_PRODUCTS[_name(node)], a, b, span=node.span, **attrs)
+
+
+def _real_sums(node: Call) -> Expr | None:
+    """Return sums of products of levels without zero points on floats; the weight has the scale."""
+    total, scale, zero = node.args
+    bias = None
+    if _name(total) in ("add", "nn.bias_add") and isinstance(total, Call):
+        total, bias = total.args
+    if not isinstance(total, Call) or not _is_absent(zero) or node.attrs["block_size"]:
+        return None
+    if _name(total) not in ("serde.conv_integer", "serde.matmul_integer"):
+        return None
+    data, weight, *points = total.args
+    if not all(map(_is_absent, points)) or (bias is not None and _rank(bias) != 1):
+        return None
+    is_conv = _name(total) == "serde.conv_integer"
+    along = 0 if is_conv else _rank(weight) - 1
+    x = call("serde.dequantize_linear", data, const(np.float32(1)), None, axis=0)
+    w = call("serde.dequantize_linear", weight, scale, None, axis=along)
+    if is_conv:
+        real = call(f"nn.conv{_rank(data) - 2}d", x, w, span=node.span, **total.attrs)
+    elif _rank(weight) == 2:
+        real = call("nn.matmul", x, w, units=None, span=node.span)
+    else:
+        real = call("nn.batch_matmul", x, w, transpose_b=False, span=node.span)
+    if bias is None:
+        return real
+    term = call("serde.dequantize_linear", bias, scale, None, axis=0)
+    return call("nn.bias_add", real, term, axis=1 if is_conv else -1, span=node.span)
+
+
+def _is_absent(x: Expr) -> bool:
+    return isinstance(x, Tuple) and not x.fields
 
 
 def _bias(bias: Expr, scale: Array) -> Expr | None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
 
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
@@ -56,6 +60,115 @@ def export_correlation(
     return ctx.emit(
         "Correlation", data1, data2, kernel_size=kernel_size, max_displacement=max_displacement,
         stride1=stride1, stride2=stride2, pad_size=before[0], is_multiply=is_multiply,
+    )  # fmt: skip
+
+
+def _require_images(layout: str | None, kernel: tuple[int, ...]) -> None:
+    if layout not in (None, "NCHW") or len(kernel) != 2:
+        raise Unsupported(f"layout {layout} and kernel {list(kernel)}; MXNet has NCHW alone")
+
+
+@OPS.imports("_contrib_ModulatedDeformableConvolution", ignored=("workspace", "im2col_step"))
+def import_modulated_deformable_convolution(
+    ctx: Ctx,
+    data: Expr,
+    offset: Expr,
+    mask: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...] = (),
+    dilate: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    num_filter: int,
+    num_group: int = 1,
+    num_deformable_group: int = 1,
+    no_bias: bool = False,
+    layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+) -> Expr:
+    _require_images(layout, kernel)
+    return call(
+        "serde.deform_conv2d", data, weight, offset, bias, mask, strides=stride or (1, 1),
+        padding=(pad or (0, 0)) * 2, dilation=dilate or (1, 1), groups=num_group,
+        offset_groups=num_deformable_group,
+    )  # fmt: skip
+
+
+@OPS.imports("_contrib_DeformableConvolution", ignored=("workspace",))
+def import_deformable_convolution(
+    ctx: Ctx,
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...] = (),
+    dilate: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    num_filter: int,
+    num_group: int = 1,
+    num_deformable_group: int = 1,
+    no_bias: bool = False,
+    layout: Literal["NCW", "NCHW", "NCDHW"] | None = None,
+) -> Expr:
+    """Edges do not fade: up to one pixel past the last it is repeated, before the first is zero."""
+    _require_images(layout, kernel)
+    strides, dilation, padding = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
+    lengths, places = ctx.static_lengths(data, (2, 3)), ctx.static_lengths(offset, (2, 3))
+    taps = num_deformable_group * kernel[0] * kernel[1]
+    dtype = ctx.type(data).dtype
+    shifts = relay.split(relay.reshape(offset, (-1, taps, 2, *places)), 2, axis=2)
+    held, inside = [], []
+    for axis, shift in enumerate(shifts):
+        steps = np.arange(places[axis]) * strides[axis] - padding[axis]
+        tap = np.indices(kernel)[axis].reshape(-1, 1, 1, 1) * dilation[axis]
+        regular = tap + steps.reshape((1, 1, -1, 1) if axis == 0 else (1, 1, 1, -1))
+        regular = np.tile(regular, (num_deformable_group, 1, 1, 1))
+        first, end = (relay.const((n - regular).astype(dtype)) for n in (0, lengths[axis]))
+        last = relay.const((lengths[axis] - 1 - regular).astype(dtype))
+        inside += [relay.greater_equal(shift, first), relay.less(shift, end)]
+        held.append(relay.minimum(shift, last))
+    shown = relay.cast(reduce(relay.logical_and, inside), dtype)
+    return call(
+        "serde.deform_conv2d", data, weight,
+        relay.reshape(relay.concatenate(held, axis=2), (-1, 2 * taps, *places)), bias,
+        relay.squeeze(shown, [2]), strides=strides, padding=padding * 2, dilation=dilation,
+        groups=num_group, offset_groups=num_deformable_group,
+    )  # fmt: skip
+
+
+def _modulated(node: Call) -> bool:
+    (top, left, *rest), data = node.attrs["padding"], tensor_type(node.args[0])
+    return [top, left] == rest and data.dtype in FLOATS
+
+
+@OPS.exports("serde.deform_conv2d", when=_modulated)
+def export_deform_conv2d(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    offset: Value,
+    bias: Value | None,
+    mask: Value | None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    offset_groups: int,
+) -> Value:
+    """Taps that are not weighed are weighed by one."""
+    outputs, *_ = filters = ctx.static_shape(weight)
+    if mask is None:
+        taps = filters[2] * filters[3] * offset_groups
+        mask = ctx.emit("ones_like", ctx.emit("slice_axis", offset, axis=1, begin=0, end=taps))
+    operands = [data, offset, mask, weight] + ([] if bias is None else [bias])
+    return ctx.emit(
+        "_contrib_ModulatedDeformableConvolution", *operands, kernel=filters[2:],
+        num_filter=outputs, stride=strides, dilate=dilation, pad=padding[:2], num_group=groups,
+        num_deformable_group=offset_groups, no_bias=bias is None, im2col_step=1,
     )  # fmt: skip
 
 

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.elementwise import arithmetic, bits, division
+from serde.mxnet.ops.elementwise import (
+    arithmetic,
+    bits,
+    composed,
+    contrib,
+    division,
+    promotion,
+    special,
+)
 from serde.mxnet.ops.elementwise.arithmetic import import_cbrt, scalar_like
 
-__all__ = ["arithmetic", "bits", "division", "import_cbrt", "scalar_like"]
+__all__ = [
+    "arithmetic",
+    "bits",
+    "composed",
+    "contrib",
+    "division",
+    "import_cbrt",
+    "promotion",
+    "scalar_like",
+    "special",
+]

@@ -1,7 +1,8 @@
 """Arithmetic, comparison and mathematical functions, element by element.
 
 Comparisons and logic give 1 and 0 in the dtype of their operands, not bool.
-On integers MXNet first casts a scalar operand to the tensor's dtype.
+On integers MXNet casts a scalar operand to the tensor's dtype if it is marked
+as an integer, and both to float64 if not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.expr import Constant, Expr
 from serde.relay.shapes import is_float
 from serde.weights import numpy_dtype
 
@@ -53,7 +54,19 @@ UNARY = {
 }
 """MXNet's function: Relay's operator."""
 
-ON_INTEGERS = frozenset({"abs", "negative", "sign"})
+ON_INTEGERS = frozenset({"abs", "ceil", "floor", "negative", "round", "sign", "trunc"})
+
+NUMPY_NAMES = {
+    "abs": ["_npi_absolute"],
+    "erf": [],
+    "round": [],
+    "rsqrt": [],
+    "sigmoid": ["_npx_sigmoid"],
+}
+"""MXNet's function: its name in the NumPy interface, where that is not just prefixed."""
+
+SLOW = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "erf"})
+"""Functions whose values of integers are so small that float32 holds them."""
 
 BINARY = {
     "add": "add",
@@ -77,13 +90,50 @@ COMPARE = {
 
 LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
 
+DEGREE = float(np.float32(np.pi) / np.float32(180))
+RADIAN = float(np.float32(180) / np.float32(np.pi))
+"""MXNet's factors between degrees and radians: float32, whatever they multiply."""
+
 
 def scalar_like(ctx: Ctx, x: Expr, value: float) -> Expr:
     """Return `value` as a constant of the dtype of `x`; towards zero where that is an integer."""
     dtype = numpy_dtype(ctx.type(x).dtype)
-    if np.issubdtype(dtype, np.integer):
-        return relay.const(np.array(int(value)).astype(dtype))
-    return relay.const(np.array(value, dtype=dtype))
+    if not np.issubdtype(dtype, np.integer):
+        with np.errstate(over="ignore"):
+            return relay.const(np.array(value).astype(dtype))
+    if not abs(value) < 2.0**63:
+        raise Unsupported(f"{value} as {dtype} is beyond its range")
+    return relay.const(np.array(int(value)).astype(dtype))
+
+
+def with_scalar(ctx: Ctx, data: Expr, scalar: float, is_int: bool) -> tuple[Expr, Expr]:
+    """Return a tensor and a number as MXNet combines them, of one dtype.
+
+    Truth values become int64 beside an integer; beside another number they and integers become
+    float64.
+    """
+    dtype = ctx.type(data).dtype
+    if dtype == "bool" or not (is_float(dtype) or is_int):
+        data = relay.cast(data, "int64" if is_int else "float64")
+    return data, scalar_like(ctx, data, scalar)
+
+
+def in_floats(
+    ctx: Ctx, function: Callable[..., Expr], *operands: Expr, rounded: bool = False
+) -> Expr:
+    """Return what a function of floats gives; of integers, by way of float64.
+
+    Args:
+        ctx: The context.
+        function: What is computed.
+        operands: Tensors of one dtype.
+        rounded: Whether the result for integers is rounded, instead of cut towards zero.
+    """
+    dtype = ctx.type(operands[0]).dtype
+    if is_float(dtype):
+        return function(*operands)
+    result = function(*(relay.cast(x, "float64") for x in operands))
+    return relay.cast(relay.round(result) if rounded else result, dtype)
 
 
 def truth(ctx: Ctx, x: Expr) -> Expr:
@@ -92,13 +142,31 @@ def truth(ctx: Ctx, x: Expr) -> Expr:
 
 
 def _register_unary(name: str, target: str) -> None:
-    @OPS.imports(name)
+    @OPS.imports(name, *NUMPY_NAMES.get(name, [f"_npi_{name}"]))
     def import_unary(ctx: Ctx, data: Expr) -> Expr:
         build = getattr(relay, target)
         dtype = ctx.type(data).dtype
         if is_float(dtype) or target in ON_INTEGERS:
             return build(data)
-        return relay.cast(build(relay.cast(data, "float32")), dtype)
+        if target in SLOW:
+            return relay.cast(build(relay.cast(data, "float32")), dtype)
+        return in_floats(ctx, OF_INTEGERS.get(target, build), data)
+
+
+def _halved_exponentials(sign: float) -> Callable[[Expr], Expr]:
+    def function(x: Expr) -> Expr:
+        other = relay.multiply(relay.exp(relay.negative(x)), relay.const(sign, "float64"))
+        return relay.multiply(relay.add(relay.exp(x), other), relay.const(0.5, "float64"))
+
+    return function
+
+
+OF_INTEGERS = {
+    "cosh": _halved_exponentials(1.0),
+    "sinh": _halved_exponentials(-1.0),
+    "tan": lambda x: relay.divide(relay.sin(x), relay.cos(x)),
+}
+"""Functions that ONNX Runtime does not have in float64, made of such as it has."""
 
 
 def _binary(target: str) -> Callable[..., AnyValue]:
@@ -125,20 +193,37 @@ def _logical(target: str) -> Callable[..., AnyValue]:
 
 def arithmetic(ctx: Ctx, target: str, lhs: Expr, rhs: Expr) -> Expr:
     """Return one arithmetic operation; a power of integers goes through float64."""
-    dtype = ctx.type(lhs).dtype
-    if target == "power" and not is_float(dtype):
-        exact = relay.power(relay.cast(lhs, "float64"), relay.cast(rhs, "float64"))
-        return relay.cast(exact, dtype)
+    if target == "power":
+        return in_floats(ctx, relay.power, lhs, rhs)
+    if target == "floor_mod":
+        return remainder(ctx, lhs, rhs)
     return getattr(relay, target)(lhs, rhs)
+
+
+def remainder(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    """Return the remainder with the sign of the divisor, and 0 where that is 0."""
+    if isinstance(rhs, Constant) and rhs.data.all():
+        return relay.floor_mod(lhs, rhs)
+    zero, one = scalar_like(ctx, rhs, 0), scalar_like(ctx, rhs, 1)
+    by_zero = relay.equal(rhs, zero)
+    divisor = rhs if is_float(ctx.type(rhs).dtype) else relay.where(by_zero, one, rhs)
+    return relay.where(by_zero, zero, relay.floor_mod(lhs, divisor))
 
 
 def _scalar(binary: Callable[..., AnyValue], *, swapped: bool) -> Callable[..., AnyValue]:
     def import_scalar(ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True) -> Expr:
-        other = scalar_like(ctx, data, scalar)
-        return binary(ctx, other, data) if swapped else binary(ctx, data, other)
+        tensor, other = with_scalar(ctx, data, scalar, is_int)
+        return binary(ctx, other, tensor) if swapped else binary(ctx, tensor, other)
 
     return import_scalar
 
+
+SCATTERED = {
+    "elemwise_div": ["_scatter_elemwise_div"],
+    "_plus_scalar": ["_scatter_plus_scalar"],
+    "_minus_scalar": ["_scatter_minus_scalar"],
+}
+"""Operators with a second form that, of sparse tensors, computes the stored elements only."""
 
 for _name, _target in UNARY.items():
     _register_unary(_name, _target)
@@ -146,11 +231,12 @@ for _name, _target in UNARY.items():
 for _name, _target in BINARY.items():
     _function = _binary(_target)
     _same_shape = f"elemwise_{_name}" if _name in ("add", "sub", "mul", "div") else f"_{_name}"
-    OPS.imports(_same_shape, f"broadcast_{_name}")(_function)
-    _scalar_name = {"add": "plus", "sub": "minus"}.get(_name, _name)
-    OPS.imports(f"_{_scalar_name}_scalar")(_scalar(_function, swapped=False))
+    OPS.imports(_same_shape, f"broadcast_{_name}", *SCATTERED.get(_same_shape, []))(_function)
+    _stem = {"add": "plus", "sub": "minus"}.get(_name, _name)
+    _with_scalar = [f"_{_stem}_scalar", *SCATTERED.get(f"_{_stem}_scalar", [])]
+    OPS.imports(*_with_scalar)(_scalar(_function, swapped=False))
     if _name in ("sub", "div", "power", "mod"):
-        OPS.imports(f"_r{_scalar_name}_scalar")(_scalar(_function, swapped=True))
+        OPS.imports(f"_r{_stem}_scalar")(_scalar(_function, swapped=True))
 
 for _name, _target in COMPARE.items():
     _function = _compare(_target)
@@ -163,7 +249,15 @@ for _name, _target in LOGICAL.items():
     OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
 
 
-@OPS.imports("_copy", "BlockGrad", "make_loss", "identity_with_attr_like_rhs", uses=1)
+@OPS.imports(
+    "_copy",
+    "_np_copy",
+    "_CrossDeviceCopy",
+    "BlockGrad",
+    "make_loss",
+    "_identity_with_attr_like_rhs",
+    uses=1,
+)
 def import_identity(ctx: Ctx, data: Expr) -> Expr:
     return data
 
@@ -183,20 +277,23 @@ def import_add_n(ctx: Ctx, *args: Expr, num_args: int = 0) -> Expr:
     return total
 
 
-@OPS.imports("square")
+@OPS.imports("square", "_npi_square")
 def import_square(ctx: Ctx, data: Expr) -> Expr:
     return relay.multiply(data, data)
 
 
-@OPS.imports("reciprocal")
+@OPS.imports("reciprocal", "_npi_reciprocal")
 def import_reciprocal(ctx: Ctx, data: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, data, 1), data)
 
 
-@OPS.imports("cbrt")
+@OPS.imports("cbrt", "_npi_cbrt")
 def import_cbrt(ctx: Ctx, data: Expr) -> Expr:
-    root = relay.power(relay.abs(data), scalar_like(ctx, data, 1 / 3))
-    return relay.multiply(relay.sign(data), root)
+    def root(x: Expr) -> Expr:
+        third = scalar_like(ctx, x, 1 / 3)
+        return relay.multiply(relay.sign(x), relay.power(relay.abs(x), third))
+
+    return in_floats(ctx, root, data)
 
 
 @OPS.imports("rcbrt")
@@ -204,30 +301,24 @@ def import_rcbrt(ctx: Ctx, data: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, data, 1), import_cbrt(ctx, data))
 
 
-@OPS.imports("rint")
+@OPS.imports("rint", "_npi_rint")
 def import_rint(ctx: Ctx, data: Expr) -> Expr:
     """A half goes down, whatever its sign."""
-    return relay.ceil(relay.subtract(data, scalar_like(ctx, data, 0.5)))
+    if not is_float(ctx.type(data).dtype):
+        return data
+    whole = relay.floor(data)
+    below = relay.less_equal(relay.subtract(data, whole), scalar_like(ctx, data, 0.5))
+    return relay.where(below, whole, relay.ceil(data))
 
 
-@OPS.imports("log1p")
-def import_log1p(ctx: Ctx, data: Expr) -> Expr:
-    return relay.log(relay.add(data, scalar_like(ctx, data, 1)))
-
-
-@OPS.imports("expm1")
-def import_expm1(ctx: Ctx, data: Expr) -> Expr:
-    return relay.subtract(relay.exp(data), scalar_like(ctx, data, 1))
-
-
-@OPS.imports("degrees")
+@OPS.imports("degrees", "_npi_degrees")
 def import_degrees(ctx: Ctx, data: Expr) -> Expr:
-    return relay.multiply(data, scalar_like(ctx, data, 180 / np.pi))
+    return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, RADIAN)), data)
 
 
-@OPS.imports("radians")
+@OPS.imports("radians", "_npi_radians")
 def import_radians(ctx: Ctx, data: Expr) -> Expr:
-    return relay.multiply(data, scalar_like(ctx, data, np.pi / 180))
+    return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, DEGREE)), data)
 
 
 @OPS.imports("logical_not")
@@ -236,9 +327,15 @@ def import_logical_not(ctx: Ctx, data: Expr) -> Expr:
     return relay.cast(result, ctx.type(data).dtype)
 
 
-@OPS.imports("_hypot", "broadcast_hypot")
+@OPS.imports("_hypot", "broadcast_hypot", "_npi_hypot")
 def import_hypot(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
-    return relay.sqrt(relay.add(relay.multiply(lhs, lhs), relay.multiply(rhs, rhs)))
+    """In float64, where squares of the others neither overflow nor vanish."""
+    wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
+    squares = relay.add(*(relay.multiply(x, x) for x in wide))
+    return relay.cast(relay.sqrt(squares), ctx.type(lhs).dtype)
+
+
+OPS.imports("_hypot_scalar")(_scalar(import_hypot, swapped=False))
 
 
 @OPS.imports("clip")
@@ -258,17 +355,17 @@ def import_smooth_l1(ctx: Ctx, data: Expr, *, scalar: float = 1.0) -> Expr:
     return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
 
 
-@OPS.imports("Cast", "amp_cast")
+@OPS.imports("Cast")
 def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
 
 
-@OPS.imports("zeros_like")
+@OPS.imports("zeros_like", ignored=("dtype",))
 def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.zeros_like(data)
 
 
-@OPS.imports("ones_like")
+@OPS.imports("ones_like", ignored=("dtype",))
 def import_ones_like(ctx: Ctx, data: Expr) -> Expr:
     return relay.ones_like(data)
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.image import blocks, grid, resize
+from serde.mxnet.ops.image import blocks, colour, grid, opencv, pixels, resize
 
-__all__ = ["blocks", "grid", "resize"]
+__all__ = ["blocks", "colour", "grid", "opencv", "pixels", "resize"]

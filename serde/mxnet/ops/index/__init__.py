@@ -2,6 +2,28 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.index import lookup, selection, sorting, writing
+from serde.mxnet.ops.index import (
+    counting,
+    insertion,
+    lookup,
+    masking,
+    picking,
+    scan,
+    selection,
+    sorting,
+    storage,
+    writing,
+)
 
-__all__ = ["lookup", "selection", "sorting", "writing"]
+__all__ = [
+    "counting",
+    "insertion",
+    "lookup",
+    "masking",
+    "picking",
+    "scan",
+    "selection",
+    "sorting",
+    "storage",
+    "writing",
+]

@@ -7,10 +7,14 @@ from math import prod
 import numpy as np
 
 import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
+from serde.relay.shapes import normalize_axes
 from serde.relay.types import TensorType
 
 
@@ -37,6 +41,40 @@ def export_adv_index(ctx: Out, inputs: tuple[Value, ...]) -> Value:
         return relay.gather_nd(x, relay.stack(rows, 0))
 
     return ctx.spell(spelled, data, *indices)
+
+
+@OPS.imports("_ravel_multi_index")
+def import_ravel_multi_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+    """The length of the first axis does not count, and no index is too large."""
+    steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
+    parts = relay.multiply(converted(data, "int64"), relay.const(steps[:, None].copy()))
+    return converted(relay.sum(parts, axis=(0,)), ctx.type(data).dtype)
+
+
+@OPS.imports("_unravel_index")
+def import_unravel_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+    """The first coordinate grows without end; quotients are rounded towards zero."""
+    if ctx.type(data).rank != 1:
+        raise Unsupported(f"places {ctx.type(data)!r}: MXNet writes those of a vector alone")
+    places = converted(data, "int64")
+    rows = []
+    for axis, length in enumerate(shape):
+        step = prod(shape[axis + 1 :])
+        row = relay.divide(places, relay.const(step, "int64")) if step != 1 else places
+        rows.append(relay.trunc_mod(row, relay.const(length, "int64")) if axis else row)
+    return converted(relay.stack(rows, 0), ctx.type(data).dtype)
+
+
+@OPS.imports("_contrib_index_array")
+def import_index_array(ctx: Ctx, data: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
+    """Ones are summed up along each axis, so that lengths may be open."""
+    shape = ctx.type(data).shape
+    named = (axes,) if isinstance(axes, int) else axes
+    over = range(len(shape)) if named is None else normalize_axes(named, len(shape))
+    if not over:
+        return relay.zeros([*shape, 0], "int64")
+    ones = relay.ones_like(converted(data, "int64"))
+    return relay.stack([relay.cumsum(ones, axis=axis, exclusive=True) for axis in over], -1)
 
 
 @OPS.exports("unravel_index")

@@ -106,7 +106,7 @@ def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
     return relay.slice_like(cut, crop_like, (2, 3))
 
 
-@OPS.imports("Embedding", ignored=("sparse_grad",))
+@OPS.imports("Embedding", "_contrib_SparseEmbedding", ignored=("sparse_grad",))
 def import_embedding(
     ctx: Ctx,
     data: Expr,
@@ -144,6 +144,8 @@ def import_one_hot(
     off_value: float = 0.0,
     dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
+    if depth == 0:
+        return relay.zeros([*ctx.type(indices).shape, 0], dtype)
     on, off = (relay.const(np.array(value, dtype=dtype)) for value in (on_value, off_value))
     return relay.one_hot(as_index(ctx, indices), on, off, depth, -1, dtype)
 
@@ -166,6 +168,26 @@ def import_sequence_mask(
     if not use_sequence_length or sequence_length is None:
         return data
     return relay.sequence_mask(data, as_index(ctx, sequence_length), mask_value=value, axis=axis)
+
+
+@OPS.imports("SequenceLast")
+def import_sequence_last(
+    ctx: Ctx,
+    data: Expr,
+    sequence_length: Expr | None = None,
+    *,
+    use_sequence_length: bool = False,
+    axis: int = 0,
+) -> Expr:
+    """The batch is the other one of the two first axes."""
+    if not use_sequence_length or sequence_length is None:
+        last = relay.strided_slice(data, [-1], [LAST], [1], axes=[axis])
+        return relay.squeeze(last, (axis,))
+    lengths = relay.cast(sequence_length, "int32")
+    if axis == 0:
+        data = relay.transpose(data, (1, 0, *range(2, ctx.type(data).rank)))
+    places = relay.subtract(lengths, relay.const(np.int32(1)))
+    return relay.take(data, places, axis=1, batch_dims=1, mode="clip")
 
 
 @OPS.exports("strided_slice")
@@ -224,7 +246,7 @@ def export_take(
     axis: int | None,
     mode: Literal["clip", "wrap", "fast"],
 ) -> Value:
-    batch = batch_dims % max(1, ctx.type(indices).rank)
+    batch = batch_dims + ctx.type(indices).rank if batch_dims < 0 else batch_dims
     if batch and axis is not None:
         return _taken_by_batch(ctx, data, indices, batch, axis % ctx.type(data).rank, mode)
     if axis is None:

@@ -8,12 +8,15 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.types import TensorType
+
+FLOAT32 = np.dtype("float32")
 
 UNSORTED = {"float16": "float32", "bool": "uint8"}
 """dtypes that MXNet does not sort: those that hold the same values and that it does."""
@@ -66,6 +69,55 @@ def stable_order(ctx: Out, data: Value, axis: int, is_ascend: bool) -> Value:
     )
     base, keys = pair if isinstance(pair, tuple) else (pair, pair)
     return ctx.spell(lambda whole, part: relay.subtract(relay.sort(whole, axis), part), keys, base)
+
+
+def _flat_if(data: Expr, axis: int | None) -> tuple[Expr, int]:
+    """Return the data and the axis; without an axis the flat tensor."""
+    return (relay.reshape(data, (-1,)), 0) if axis is None else (data, axis)
+
+
+@OPS.imports("sort")
+def import_sort(ctx: Ctx, data: Expr, *, axis: int | None = -1, is_ascend: bool = True) -> Expr:
+    given, along = _flat_if(data, axis)
+    return relay.sort(given, along, is_ascend)
+
+
+@OPS.imports("argsort")
+def import_argsort(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    axis: int | None = -1,
+    is_ascend: bool = True,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    given, along = _flat_if(data, axis)
+    return relay.argsort(given, along, is_ascend, dtype)
+
+
+@OPS.imports("topk")
+def import_topk(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    axis: int | None = -1,
+    k: int = 1,
+    ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
+    is_ascend: bool = False,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr | list[Expr]:
+    """A mask has ones, in the data's dtype, at the places that would be returned."""
+    given, along = _flat_if(data, axis)
+    if ret_typ == "indices":
+        return relay.topk(given, k, along, "indices", is_ascend, dtype)
+    if ret_typ == "value":
+        return relay.topk(given, k, along, "values", is_ascend, "int32")
+    if ret_typ == "both":
+        return list(relay.topk(given, k, along, "both", is_ascend, dtype))
+    values, places = relay.topk(given, k, along, "both", is_ascend, "int64")
+    zeros, ones = relay.zeros_like(given), relay.ones_like(values)
+    mask = relay.scatter_elements(zeros, places, ones, along)
+    return relay.reshape_like(mask, data) if axis is None else mask
 
 
 @OPS.exports("argsort")

@@ -14,14 +14,19 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
+from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
-from serde.mxnet.ops.index.selection import slice_bounds
+from serde.mxnet.ops.index.selection import Bounds, as_index, slice_bounds
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
 from serde.relay.types import TensorType
+
+FAR = 2**31 - 1
+"""More than an axis has places."""
 
 Mode = Literal["update", "add", "mul", "mean", "min", "max"]
 
@@ -210,3 +215,74 @@ def export_strided_set(
         return data
     block = ctx.spell(lambda x: relay.broadcast_to(x, region), v)
     return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)
+
+
+def _ranges(ctx: Ctx, data: Expr, begin: Bounds, end: Bounds, step: Bounds) -> list[range | None]:
+    """Return the places along each leading axis, None for all of an axis."""
+    if len(end) != len(begin) or len(step) not in (0, len(begin)):
+        raise Unsupported("begin, end and step differ in length")
+    found: list[range | None] = []
+    for axis, bounds in enumerate(zip(begin, end, step or [None] * len(begin), strict=True)):
+        if bounds[:2] == (None, None) and bounds[2] in (None, 1):
+            found.append(None)
+            continue
+        (length,) = ctx.static_lengths(data, [axis])
+        found.append(range(*slice(*bounds).indices(length)))
+    return found
+
+
+@OPS.imports("_slice_assign")
+def import_slice_assign(
+    ctx: Ctx, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
+) -> Expr:
+    places = _ranges(ctx, lhs, begin, end, step)
+    if any(each is not None and not each for each in places):
+        return lhs
+    whole = range(FAR)
+    cuts = [whole if each is None else each for each in places]
+    # An end in front of the first element is not -1, which would be the last element.
+    stops = [-FAR if each.stop < 0 else each.stop for each in cuts]
+    return relay.strided_set(
+        lhs, rhs, [each.start for each in cuts], stops, [each.step for each in cuts]
+    )
+
+
+@OPS.imports("_slice_assign_scalar")
+def import_slice_assign_scalar(
+    ctx: Ctx,
+    data: Expr,
+    *,
+    scalar: float = 0.0,
+    begin: Bounds,
+    end: Bounds,
+    step: Bounds = (),
+) -> Expr:
+    """A mask over the axes that are cut, which broadcasts over the others."""
+    places = _ranges(ctx, data, begin, end, step)
+    shape = [1] * ctx.type(data).rank
+    for axis, each in enumerate(places):
+        if each is not None:
+            (shape[axis],) = ctx.static_lengths(data, [axis])
+    mask = np.zeros(shape, np.bool_)
+    mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
+    return relay.where(relay.const(mask), scalar_like(ctx, data, scalar), data)
+
+
+@OPS.imports("scatter_nd")
+def import_scatter_nd(ctx: Ctx, data: Expr, indices: Expr, *, shape: tuple[int, ...]) -> Expr:
+    blank = relay.zeros(list(shape), ctx.type(data).dtype)
+    return relay.scatter_nd(blank, as_index(ctx, indices), data)
+
+
+@OPS.imports("_scatter_set_nd")
+def import_scatter_set_nd(
+    ctx: Ctx, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
+) -> Expr:
+    """MXNet writes into the first tensor, whose shape the attribute repeats."""
+    return relay.scatter_nd(lhs, as_index(ctx, indices), rhs)
+
+
+@OPS.imports("_contrib_index_copy")
+def import_index_copy(ctx: Ctx, old_tensor: Expr, index_vector: Expr, new_tensor: Expr) -> Expr:
+    rows = relay.expand_dims(as_index(ctx, index_vector), 0)
+    return relay.scatter_nd(old_tensor, rows, new_tensor)

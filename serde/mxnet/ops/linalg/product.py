@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from string import ascii_letters
 from typing import Any as AnyValue
 
 import serde.relay as relay
@@ -12,7 +13,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.registry import call
+from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 
@@ -42,17 +45,17 @@ def import_fully_connected(
 def import_batch_dot(
     ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> Expr:
-    """Leading axes beyond one batch axis are folded into one and back."""
     left, right = ctx.type(lhs), ctx.type(rhs)
     if left.rank != right.rank or left.rank < 3:
         raise Unsupported(f"expected two tensors of one rank of 3 or more, found {left}, {right}")
-    if left.rank > 3:
-        matrices = [relay.reshape(x, (-1, *ctx.static_shape(x)[-2:])) for x in (lhs, rhs)]
-        product = relay.nn.batch_matmul(*matrices, transpose_a=transpose_a, transpose_b=transpose_b)
-        rows = ctx.static_shape(lhs)[-1 if transpose_a else -2]
-        columns = ctx.static_shape(rhs)[-2 if transpose_b else -1]
-        return relay.reshape(product, (*ctx.static_shape(lhs)[:-2], rows, columns))
-    return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+    if left.rank == 3:
+        return relay.nn.batch_matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+    order = (*range(left.rank - 2), left.rank - 1, left.rank - 2)
+    matrices = [
+        relay.transpose(x, order) if turned else x
+        for x, turned in ((lhs, transpose_a), (rhs, transpose_b))
+    ]
+    return relay.serde.matmul(*matrices)
 
 
 @OPS.imports("dot", ignored=("forward_stype",))
@@ -72,7 +75,88 @@ def import_dot(
 def import_einsum(
     ctx: Ctx, *data: Expr, subscripts: str, num_args: int = 0, optimize: int = 0
 ) -> Expr:
-    return relay.einsum(data, subscripts)
+    """Spaces mean nothing. ONNX Runtime has sums of floats, int32 and int64."""
+    equation = subscripts.replace(" ", "")
+    dtype = ctx.type(data[0]).dtype
+    if dtype not in ("bool", "int8", "uint8"):
+        return relay.einsum(data, equation)
+    wide = relay.einsum([relay.cast(each, "int32") for each in data], equation)
+    return relay.cast(wide, dtype)
+
+
+@OPS.imports("_npi_matmul")
+def import_matmul(ctx: Ctx, a: Expr, b: Expr) -> Expr:
+    """A vector on the left is a row, on the right a column."""
+    left, right = ctx.type(a).rank, ctx.type(b).rank
+    if right == 2 and left > 1:
+        return relay.nn.matmul(a, b)
+    if left == right == 3:
+        return relay.nn.batch_matmul(a, b, transpose_b=False)
+    return call("serde.matmul", a, b)
+
+
+@OPS.imports("_np_dot")
+def import_np_dot(ctx: Ctx, a: Expr, b: Expr) -> Expr:
+    """Contracts the last axis of the left with the last but one of the right."""
+    left, right = ctx.type(a).rank, ctx.type(b).rank
+    if not left or not right:
+        return relay.multiply(a, b)
+    if right <= 2:
+        return import_matmul(ctx, a, b)
+    return _contracted(a, b, [left - 1], [right - 2])
+
+
+def _contracted(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> Expr:
+    """Return the sum of products over pairs of axes; the others stay in their order.
+
+    Raises:
+        Unsupported: There are not as many axes of both sides.
+    """
+    if len(left) != len(right):
+        raise Unsupported(f"{len(left)} axes against {len(right)}")
+    ranks = [each.checked_type.rank for each in (a, b)]  # type: ignore[union-attr]
+    letters = iter(ascii_letters)
+    first = [next(letters) for _ in range(ranks[0])]
+    pairs = {axis % ranks[1]: first[other] for axis, other in zip(right, left, strict=True)}
+    second = [pairs.get(axis) or next(letters) for axis in range(ranks[1])]
+    shared = set(pairs.values())
+    kept = [letter for letter in (*first, *second) if letter not in shared]
+    return relay.einsum([a, b], f"{''.join(first)},{''.join(second)}->{''.join(kept)}")
+
+
+@OPS.imports("_npi_tensordot")
+def import_tensordot(
+    ctx: Ctx, a: Expr, b: Expr, *, a_axes_summed: tuple[int, ...], b_axes_summed: tuple[int, ...]
+) -> Expr:
+    return _contracted(a, b, a_axes_summed, b_axes_summed)
+
+
+@OPS.imports("_npi_tensordot_int_axes")
+def import_tensordot_int_axes(ctx: Ctx, a: Expr, b: Expr, *, axes: int) -> Expr:
+    """The last axes of the left meet the first of the right."""
+    left, right = ctx.type(a).rank, ctx.type(b).rank
+    if not 0 <= axes <= min(left, right):
+        raise Unsupported(f"axes={axes} of tensors of rank {left} and {right}")
+    if axes == 1 and left > 1 and right == 2:
+        return relay.nn.matmul(a, b)
+    return _contracted(a, b, range(left - axes, left), range(axes))
+
+
+@OPS.imports("_npi_polyval")
+def import_polyval(ctx: Ctx, p: Expr, x: Expr) -> Expr:
+    """Horner's rule, one coefficient after the other."""
+    dtype = ctx.type(x).dtype
+    wide = "int32" if dtype in ("int8", "uint8") else dtype
+    given, factors = (relay.cast(each, wide) if wide != dtype else each for each in (x, p))
+    if ctx.type(p).shape[0] == 0:
+        return relay.zeros_like(x)
+    value, factor = Var("value", ctx.type(given)), Var("factor", TensorType((), wide))
+    place = Var("place", ctx.type(given))
+    following = relay.add(relay.multiply(value, place), factor)
+    body = Function([value, factor, place], Tuple([following]))
+    scan = call("serde.scan", [relay.zeros_like(given)], [factors], [given], body=body)
+    found = TupleGetItem(scan, 0)
+    return relay.cast(found, dtype) if wide != dtype else found
 
 
 Product = Callable[[Expr, Expr], Expr]

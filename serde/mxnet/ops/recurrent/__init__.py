@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.recurrent import layers
+from serde.mxnet.ops.recurrent import ctc, hawkes, layers
 from serde.mxnet.ops.recurrent.stack import MergeStacks
 
-__all__ = ["MergeStacks", "layers"]
+__all__ = ["MergeStacks", "ctc", "hawkes", "layers"]

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.shape import arrangement, creation, reshaping
+from serde.mxnet.ops.shape import (
+    arrangement,
+    creation,
+    diagonal,
+    joining,
+    ranges,
+    rearrangement,
+    reshaping,
+)
 
-__all__ = ["arrangement", "creation", "reshaping"]
+__all__ = ["arrangement", "creation", "diagonal", "joining", "ranges", "rearrangement", "reshaping"]

@@ -2,18 +2,229 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
+from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
+from serde.relay.dims import Dim
 from serde.relay.expr import Expr
-from serde.weights import numpy_dtype
+from serde.relay.shapes import is_float
+from serde.weights import Array, numpy_dtype
+
+FLOAT32 = np.dtype("float32")
+
+PI = np.float32(np.pi)
+"""MXNet's windows take their angles in float32."""
+
+
+def _filled(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
+    lengths: list[Dim] = [shape] if isinstance(shape, int) else list(shape)
+    if any(isinstance(length, int) and length < 0 for length in lengths):
+        raise Unsupported(f"a shape of unknown lengths: {shape}")
+    return relay.full(relay.const(np.array(value).astype(dtype)), lengths, dtype)
+
+
+@OPS.imports("_zeros", "_npi_zeros", ignored=("ctx",))
+def import_zeros(
+    ctx: Ctx, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+) -> Expr:
+    return _filled(0, shape, dtype)
+
+
+@OPS.imports("_ones", "_npi_ones", ignored=("ctx",))
+def import_ones(
+    ctx: Ctx, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+) -> Expr:
+    return _filled(1, shape, dtype)
+
+
+@OPS.imports("_full", ignored=("ctx",))
+def import_full(
+    ctx: Ctx,
+    *,
+    shape: int | tuple[int, ...],
+    value: float,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return _filled(value, shape, dtype)
+
+
+@OPS.imports("_zeros_without_dtype", ignored=("ctx",))
+def import_zeros_without_dtype(
+    ctx: Ctx, *, shape: int | tuple[int, ...] | None = None, dtype: int = -1
+) -> Expr:
+    if shape is None or dtype < 0:
+        raise Unsupported("zeros whose shape or dtype follows from what they meet")
+    return _filled(0, shape, numpy_dtype(dtype_of_code(dtype)))
+
+
+@OPS.imports("_arange", "_npi_arange", ignored=("ctx",))
+def import_arange(
+    ctx: Ctx,
+    *,
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    """Counted in float64; of integers and float16, MXNet cuts start and step to whole numbers."""
+    if stop is None and infer_range:
+        raise Unsupported("infer_range=True: the length follows from what the result meets")
+    first, last = (0.0, start) if stop is None else (start, stop)
+    if step == 0 or repeat < 1:
+        raise Unsupported(f"a range of step {step} and repeat {repeat}")
+    count = max(0, math.ceil((last - first) / step))
+    if dtype not in ("float32", "float64"):
+        first, step = math.trunc(first), math.trunc(step)
+    values = _range(first, step, count, dtype)
+    return values if repeat == 1 else relay.repeat(values, repeat, axis=0)
+
+
+def _range(first: float, step: float, count: int, dtype: np.dtype[AnyValue]) -> Expr:
+    """Return `count` values; whole ones by way of int64, which says them with one operator."""
+    if first == int(first) and step == int(step) and step:
+        ends = (int(first), int(first) + int(step) * count, int(step))
+        return _cast(relay.arange(*ends, dtype="int64"), dtype)
+    places = relay.cast(relay.arange(0, count, 1, dtype="int64"), "float64")
+    steps = relay.multiply(places, relay.const(step, "float64"))
+    return _cast(relay.add(steps, relay.const(first, "float64")), dtype)
+
+
+def _cast(x: Expr, dtype: np.dtype[AnyValue]) -> Expr:
+    known = x.checked_type
+    return x if getattr(known, "dtype", None) == dtype.name else relay.cast(x, dtype)
+
+
+@OPS.imports("_linspace", ignored=("ctx",))
+def import_linspace(
+    ctx: Ctx,
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return relay.const(_spaced(start, stop, num, endpoint).astype(dtype))
+
+
+def _spaced(start: float, stop: float, num: int, endpoint: bool) -> Array:
+    if num < 0:
+        raise Unsupported(f"num={num} is below 0")
+    return np.linspace(start, stop, num, endpoint=endpoint)
+
+
+@OPS.imports("_npi_logspace", ignored=("ctx",))
+def import_logspace(
+    ctx: Ctx,
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return relay.const(np.power(base, _spaced(start, stop, num, endpoint)).astype(dtype))
+
+
+def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
+    """Where the numbers of row and column differ by `k`: no constant that grows with both."""
+    if min(rows, columns) < 0:
+        raise Unsupported(f"a matrix of {rows} rows and {columns} columns")
+    row = relay.expand_dims(relay.arange(k, rows + k, 1, dtype="int64"), 1)
+    return relay.cast(relay.equal(row, relay.arange(0, columns, 1, dtype="int64")), dtype)
+
+
+@OPS.imports("_eye", ignored=("ctx",))
+def import_eye(
+    ctx: Ctx,
+    *,
+    N: int,  # noqa: N803
+    M: int = 0,  # noqa: N803
+    k: int = 0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    """No columns given, or 0, means as many as rows."""
+    return _eye(N, M or N, k, dtype)
+
+
+@OPS.imports("_npi_eye", ignored=("ctx",))
+def import_np_eye(
+    ctx: Ctx,
+    *,
+    N: int,  # noqa: N803
+    M: int | None = None,  # noqa: N803
+    k: int = 0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return _eye(N, N if M is None else M, k, dtype)
+
+
+@OPS.imports("_npi_identity", ignored=("ctx",))
+def import_np_identity(
+    ctx: Ctx, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+) -> Expr:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise Unsupported(f"expected the shape of a square matrix, found {shape}")
+    return _eye(shape[0], shape[1], 0, dtype)
+
+
+@OPS.imports("_npi_indices", ignored=("ctx",))
+def import_indices(
+    ctx: Ctx, *, dimensions: int | tuple[int, ...], dtype: np.dtype[AnyValue] = np.dtype("int32")
+) -> Expr:
+    lengths = (dimensions,) if isinstance(dimensions, int) else dimensions
+    if not lengths:
+        return _filled(0, (0,), dtype)
+    grids = []
+    for axis, length in enumerate(lengths):
+        line = relay.arange(0, length, 1, dtype="int64")
+        column = relay.expand_dims(line, 1, len(lengths) - axis - 1)
+        grids.append(relay.broadcast_to(column, lengths))
+    return _cast(relay.stack(grids, 0), dtype)
+
+
+WINDOWS: dict[str, Callable[[Array], Array]] = {
+    "hanning": lambda turn: 0.5 - 0.5 * np.cos(turn),
+    "hamming": lambda turn: 0.54 - 0.46 * np.cos(turn),
+    "blackman": lambda turn: 0.42 - 0.5 * np.cos(turn) + 0.08 * np.cos(2 * turn),
+}
+
+
+def _register_window(name: str, window: Callable[[Array], Array]) -> None:
+    @OPS.imports(f"_npi_{name}", ignored=("ctx",))
+    def import_window(
+        ctx: Ctx,
+        *,
+        M: int | None = None,  # noqa: N803
+        dtype: np.dtype[AnyValue] = FLOAT32,
+    ) -> Expr:
+        """Of integers every factor is cut to 0 or 1, and with it the window to 0."""
+        if M is None:
+            raise Unsupported("a window without its length M")
+        if M <= 1:
+            return relay.const(np.ones(max(M, 0)).astype(dtype))
+        if not is_float(dtype.name):
+            return relay.const(np.zeros(M, dtype))
+        turn = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
+        return relay.const(window(turn.astype(np.float64)).astype(dtype))
+
+
+for _name, _window in WINDOWS.items():
+    _register_window(_name, _window)
 
 
 @OPS.exports("full_like")

@@ -140,6 +140,9 @@ def import_tile(ctx: Ctx, data: Expr, *, reps: tuple[int, ...]) -> Expr:
 
 @OPS.imports("repeat")
 def import_repeat(ctx: Ctx, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+    """What is repeated no times is an empty vector, of whatever rank it was."""
+    if repeats == 0:
+        return relay.zeros([0], ctx.type(data).dtype)
     if axis is None:
         return relay.repeat(relay.reshape(data, (-1,)), repeats, 0)
     return relay.repeat(data, repeats, axis)
@@ -166,10 +169,14 @@ def import_broadcast_to(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr
 def import_broadcast_axis(
     ctx: Ctx, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
 ) -> Expr:
+    """An axis that is not named may have any length, even one that is not known."""
     target = list(ctx.type(data).shape)
+    repeats = [1] * len(target)
     for each, length in zip(normalize_axes(axis, len(target)), size, strict=True):
-        target[each] = length
-    return relay.broadcast_to(data, target)
+        target[each] = repeats[each] = length
+    if all(isinstance(length, int) for length in target):
+        return relay.broadcast_to(data, target)
+    return relay.tile(data, repeats)
 
 
 @OPS.imports("broadcast_like")
@@ -205,32 +212,6 @@ def import_pad(
         raise Unsupported(f"pad_width: expected {2 * rank} values, found {len(pad_width)}")
     widths = list(zip(pad_width[::2], pad_width[1::2], strict=True))
     return relay.nn.pad(data, widths, scalar_like(ctx, data, constant_value), pad_mode=mode)
-
-
-def _filled(value: float, shape: tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
-    lengths: list[Dim] = list(shape)
-    return relay.full(relay.const(np.array(value, dtype=dtype)), lengths, dtype)
-
-
-@OPS.imports("_zeros", ignored=("ctx",))
-def import_zeros(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
-    return _filled(0, shape, dtype)
-
-
-@OPS.imports("_ones", ignored=("ctx",))
-def import_ones(ctx: Ctx, *, shape: tuple[int, ...], dtype: np.dtype[AnyValue] = FLOAT32) -> Expr:
-    return _filled(1, shape, dtype)
-
-
-@OPS.imports("_full", ignored=("ctx",))
-def import_full(
-    ctx: Ctx,
-    *,
-    shape: tuple[int, ...],
-    value: float,
-    dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Expr:
-    return _filled(value, shape, dtype)
 
 
 @OPS.imports("shape_array")
@@ -353,8 +334,10 @@ def export_split(
 
 @OPS.exports("broadcast_to")
 def export_broadcast_to(ctx: Out, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue) -> Value:
-    """A 0 keeps the length there is."""
+    """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
+    if ctx.result_type().size == 0:
+        return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
     have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
     data = ctx.reshape(data, have)
     lengths = [0 if dim == own else dim for dim, own in zip(wanted, have, strict=True)]

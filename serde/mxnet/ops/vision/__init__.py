@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.vision import boxes, regions
+from serde.mxnet.ops.vision import boxes, geometry, regions, sensitive, suppression
 
-__all__ = ["boxes", "regions"]
+__all__ = ["boxes", "geometry", "regions", "sensitive", "suppression"]

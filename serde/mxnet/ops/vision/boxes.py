@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -15,18 +14,9 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.mxnet.ops.vision.whole import (
-    BOX_NMS,
-    DETECTION,
-    box_nms,
-    constant_of,
-    detection,
-    field_of,
-)
-from serde.relay.expr import Call, Expr
-
-ABOVE_ALL = 2.0
-"""An overlap that no two boxes have."""
+from serde.mxnet.ops.vision.suppression import NO_CLASS
+from serde.relay.expr import Call, Constant, Expr, TupleGetItem
+from serde.relay.registry import OpDef, call
 
 
 @OPS.imports("_contrib_MultiBoxPrior")
@@ -40,7 +30,19 @@ def import_multibox_prior(
     steps: tuple[float, ...] = (-1.0, -1.0),
     offsets: tuple[float, ...] = (0.5, 0.5),
 ) -> Expr:
-    return relay.vision.multibox_prior(data, sizes, ratios, steps, offsets, clip)
+    """Boxes of all sizes have the first ratio, in Relay they are square."""
+    rest = (steps, offsets, clip)
+    if ratios[0] == 1:
+        return relay.vision.multibox_prior(data, sizes, ratios, *rest)
+    first = relay.vision.multibox_prior(data, sizes[:1], (1.0, *ratios), *rest)
+    first = relay.reshape(first, (1, -1, 1 + len(ratios), 4))
+    parts = [relay.strided_slice(first, [1], [2], [1], axes=[2])]
+    for size in sizes[1:]:
+        both = relay.vision.multibox_prior(data, (size,), (1.0, ratios[0]), *rest)
+        both = relay.reshape(both, (1, -1, 2, 4))
+        parts.append(relay.strided_slice(both, [1], [2], [1], axes=[2]))
+    parts.append(relay.strided_slice(first, [2], [1 + len(ratios)], [1], axes=[2]))
+    return relay.reshape(relay.concatenate(parts[: None if ratios[1:] else -1], 2), (1, -1, 4))
 
 
 @OPS.exports("vision.multibox_prior")
@@ -75,32 +77,16 @@ def import_multibox_detection(
     variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
     nms_topk: int = -1,
 ) -> Expr:
-    """Of a box that goes the class alone becomes -1; of those behind `nms_topk` none is moved."""
-    if background_id:
-        raise Unsupported(f"background_id={background_id}")
-    if threshold < 0:
-        raise Unsupported(f"threshold={threshold} lets boxes without a score in")
-    rows, counts = relay.vision.multibox_transform_loc(
-        cls_prob, loc_pred, anchor, clip, threshold, variances
-    )
+    """The background is class 0 whatever `background_id` says, which MXNet does not read."""
     if not 0 < nms_threshold <= 1:
-        return rows
-    batch, number = ctx.static_shape(rows)[:2]
-    places = relay.const(np.tile(np.arange(number, dtype=np.int32), (batch, 1)))
-    limit = float(np.nextafter(np.float32(nms_threshold), np.float32(2)))
-    kept, ordered = (
-        relay.vision.non_max_suppression(
-            rows, counts, places, -1, bound, force, nms_topk, 2, 1, 0, False, False
-        )
-        for bound, force in ((limit, force_suppress), (ABOVE_ALL, False))
-    )
-    if 0 < nms_topk < number:
-        first = relay.strided_slice(ordered, [0], [nms_topk], [1], axes=[1])
-        rest = relay.strided_slice(rows, [nms_topk], [number], [1], axes=[1])
-        ordered = relay.concatenate([first, rest], axis=1)
-    classes = relay.strided_slice(kept, [0], [1], [1], axes=[2])
-    others = relay.strided_slice(ordered, [1], [6], [1], axes=[2])
-    return relay.concatenate([classes, others], axis=2)
+        return relay.vision.multibox_transform_loc(
+            cls_prob, loc_pred, anchor, clip, threshold, variances
+        )[0]
+    return call(
+        "serde.multibox_detection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
+        variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
+        nms_topk=nms_topk,
+    )  # fmt: skip
 
 
 @OPS.exports("vision.multibox_transform_loc", when=lambda call: not call.attrs["keep_background"])
@@ -176,42 +162,52 @@ def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str
     return relay.concatenate([relay.subtract(middle, half), relay.add(middle, half)], axis=2)
 
 
-@OPS.imports("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
-def import_box_nms(
+@OPS.imports("_contrib_MultiBoxTarget")
+def import_multibox_target(
     ctx: Ctx,
-    data: Expr,
+    anchor: Expr,
+    label: Expr,
+    cls_pred: Expr,
     *,
-    overlap_thresh: float = 0.5,
-    valid_thresh: float = 0.0,
-    topk: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = -1,
-    background_id: int = -1,
-    force_suppress: bool = False,
-    in_format: Literal["corner", "center"] = "corner",
-    out_format: Literal["corner", "center"] = "corner",
-) -> Expr:
-    """A box goes above the threshold, in Relay from it on; Relay tells what stays by column 0."""
-    if (in_format, out_format) != ("corner", "corner"):
-        raise Unsupported(f"boxes as {in_format} to {out_format}")
-    if background_id >= 0 and id_index >= 0:
-        raise Unsupported(f"background_id={background_id}")
-    if valid_thresh < 0:
-        raise Unsupported(f"valid_thresh={valid_thresh} lets boxes without a score in")
-    if not overlap_thresh > 0:
-        raise Unsupported(f"overlap_thresh={overlap_thresh}")
-    if 0 not in (score_index, id_index):
-        raise Unsupported("column 0 is neither the class nor the score")
-    type_ = ctx.type(data)
-    rows = data if type_.rank == 3 else relay.reshape(data, (-1, *ctx.static_shape(data)[-2:]))
-    counts, kept, places = relay.vision.get_valid_counts(rows, valid_thresh, -1, score_index)
-    bound = float(np.nextafter(np.float32(overlap_thresh), np.float32(np.inf)))
-    result = relay.vision.non_max_suppression(
-        kept, counts, places, -1, bound, force_suppress or id_index < 0, topk, coord_start,
-        score_index, id_index, False, True,
+    overlap_threshold: float = 0.5,
+    ignore_label: float = -1.0,
+    negative_mining_ratio: float = -1.0,
+    negative_mining_thresh: float = 0.5,
+    minimum_negative_samples: int = 0,
+    variances: tuple[float, ...] = (0.1, 0.1, 0.2, 0.2),
+) -> list[Expr]:
+    """MXNet does not read `minimum_negative_samples`, and fails if mining finds too few."""
+    found = call(
+        "serde.multibox_target", anchor, label, cls_pred, overlap_threshold=overlap_threshold,
+        ignore_label=ignore_label, negative_mining_ratio=negative_mining_ratio,
+        negative_mining_thresh=negative_mining_thresh, variances=variances,
     )  # fmt: skip
-    return result if type_.rank == 3 else relay.reshape(result, ctx.static_shape(data))
+    return [TupleGetItem(found, index) for index in range(3)]
+
+
+def _in_single_precision(call: Call) -> bool:
+    return tensor_type(call.args[1]).dtype == "float32"
+
+
+@OPS.exports("serde.multibox_target", when=_in_single_precision)
+def export_multibox_target(
+    ctx: Out,
+    anchor: Value,
+    label: Value,
+    cls_pred: Value,
+    *,
+    overlap_threshold: float,
+    ignore_label: float,
+    negative_mining_ratio: float,
+    negative_mining_thresh: float,
+    variances: tuple[float, ...],
+) -> tuple[Value, ...]:
+    return ctx.emit_tuple(
+        "_contrib_MultiBoxTarget", anchor, label, cls_pred, outputs=3,
+        overlap_threshold=overlap_threshold, ignore_label=ignore_label,
+        negative_mining_ratio=negative_mining_ratio,
+        negative_mining_thresh=negative_mining_thresh, variances=variances,
+    )  # fmt: skip
 
 
 @OPS.exports("vision.get_valid_counts")
@@ -263,37 +259,51 @@ def expand_non_max_suppression(
     invalid_to_bottom: bool,
 ) -> Expr:
     """MXNet has it where all rows in question are counted and have scores."""
-    bound = constant_of(iou_threshold)
-    if bound is None or not bound > 0 or constant_of(max_output_size) not in (-1.0, None):
+    bound = _constant_of(iou_threshold)
+    if bound is None or not bound > 0 or _constant_of(max_output_size) not in (-1.0, None):
         raise Unsupported("a threshold of overlap, or a limit, that MXNet has not")
-    if constant_of(max_output_size) is None or return_indices:
+    if _constant_of(max_output_size) is None or return_indices:
         raise Unsupported("places of the boxes that stay, or a limit that is computed")
     below = float(np.nextafter(np.float32(bound), np.float32(0)))
-    boxes = field_of(data, "vision.multibox_transform_loc", 0)
-    if boxes is not None and field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
+    boxes = _field_of(data, "vision.multibox_transform_loc", 0)
+    if boxes is not None and _field_of(valid_count, "vision.multibox_transform_loc", 1) is boxes:
         usual = (coord_start, score_index, id_index, invalid_to_bottom) == (2, 1, 0, False)
         if usual and boxes.attrs["threshold"] > 0 and not boxes.attrs["keep_background"]:
             return _detected(boxes, min(below, 1.0), force_suppress, top_k)
-    rows = field_of(data, "vision.get_valid_counts", 1)
-    if rows is None or field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
+    rows = _field_of(data, "vision.get_valid_counts", 1)
+    if rows is None or _field_of(valid_count, "vision.get_valid_counts", 0) is not rows:
         raise Unsupported("boxes that were not counted by get_valid_counts")
-    least = constant_of(rows.args[1])
+    least = _constant_of(rows.args[1])
     counted = (rows.attrs["score_index"], rows.attrs["id_index"])
     if least is None or least < 0 or counted != (score_index, -1) or not invalid_to_bottom:
         raise Unsupported("boxes that have no score, or no class, or keep their places")
-    return box_nms(
-        rows.args[0], overlap_thresh=below, valid_thresh=least, topk=top_k,
+    return call(
+        "serde.box_nms", rows.args[0], iou_threshold=below, score_threshold=least, top_k=top_k,
         coord_start=coord_start, score_index=score_index, id_index=id_index,
-        force_suppress=force_suppress,
+        background_id=NO_CLASS, force_suppress=force_suppress,
     )  # fmt: skip
+
+
+def _field_of(x: Expr, name: str, index: int) -> Call | None:
+    """Return the call of an operator that `x` is a result of; None if it is not that one."""
+    if not isinstance(x, TupleGetItem) or x.index != index:
+        return None
+    node = x.tuple_value
+    named = isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
+    return node if named and isinstance(node, Call) else None
+
+
+def _constant_of(x: Expr) -> float | None:
+    """Return the number that a constant is, None for what is computed."""
+    return float(x.data) if isinstance(x, Constant) and x.data.size == 1 else None
 
 
 def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Expr:
     """Return MXNet's detection with -1 in all columns of a box that goes."""
     names = ("clip", "threshold", "variances")
-    found = detection(
-        *boxes.args, **{name: boxes.attrs[name] for name in names}, nms_threshold=bound,
-        force_suppress=force_suppress, nms_topk=top_k,
+    found = call(
+        "serde.multibox_detection", *boxes.args, **{name: boxes.attrs[name] for name in names},
+        nms_threshold=bound, force_suppress=force_suppress, nms_topk=top_k,
     )  # fmt: skip
     dtype = tensor_type(found).dtype
     classes = relay.strided_slice(found, [0], [1], [1], axes=[2])
@@ -302,8 +312,8 @@ def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Ex
     return relay.subtract(relay.multiply(relay.add(found, one), stays), one)
 
 
-@OPS.exports(DETECTION)
-def export_detection(
+@OPS.exports("serde.multibox_detection")
+def export_multibox_detection(
     ctx: Out,
     cls_prob: Value,
     loc_pred: Value,
@@ -320,24 +330,4 @@ def export_detection(
         "_contrib_MultiBoxDetection", cls_prob, loc_pred, anchor, clip=clip, threshold=threshold,
         variances=variances, nms_threshold=nms_threshold, force_suppress=force_suppress,
         nms_topk=nms_topk,
-    )  # fmt: skip
-
-
-@OPS.exports(BOX_NMS)
-def export_box_nms(
-    ctx: Out,
-    data: Value,
-    *,
-    overlap_thresh: float,
-    valid_thresh: float,
-    topk: int,
-    coord_start: int,
-    score_index: int,
-    id_index: int,
-    force_suppress: bool,
-) -> Value:
-    return ctx.emit(
-        "_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh,
-        topk=topk, coord_start=coord_start, score_index=score_index, id_index=id_index,
-        force_suppress=force_suppress,
     )  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
+import numpy as np
+
 import serde.relay as relay
 from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
@@ -12,7 +14,7 @@ from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Call, Expr, TupleGetItem
 from serde.relay.registry import call
 from serde.relay.types import TensorType
 
@@ -29,16 +31,113 @@ def import_roi_align(
     position_sensitive: bool = False,
     aligned: bool = False,
 ) -> Expr:
-    if position_sensitive or aligned:
-        raise Unsupported(f"position_sensitive={position_sensitive}, aligned={aligned}")
-    return relay.vision.roi_align(data, rois, pooled_size, spatial_scale, sample_ratio)
+    """Aligned, the centre of a pixel is at one half, and a region may be narrower than one."""
+    shown = _within(ctx, rois)
+    if aligned:
+        image, corners = relay.split(shown, [1], axis=1)
+        images = relay.cast(relay.squeeze(image, [1]), "int32")
+        result: Expr = call(
+            "serde.roi_align", data, corners, images, pooled_size=pooled_size,
+            spatial_scale=spatial_scale, sample_ratio=max(sample_ratio, 0), half_pixel=True,
+        )  # fmt: skip
+    else:
+        result = relay.vision.roi_align(data, shown, pooled_size, spatial_scale, sample_ratio)
+    if position_sensitive:
+        result = _of_its_bin(ctx, data, result, pooled_size)
+    return _known(ctx, rois, result)
+
+
+def _between_pixels(call: Call) -> bool:
+    floats = tensor_type(call.args[0]).dtype in FLOATS
+    return bool(floats and call.attrs["half_pixel"] and call.attrs["mode"] == "avg")
+
+
+@OPS.exports("serde.roi_align", when=_between_pixels)
+def export_roi_align_aligned(
+    ctx: Out,
+    data: Value,
+    rois: Value,
+    images: Value,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    mode: str,
+    half_pixel: bool,
+) -> Value:
+    if mode != "avg":
+        raise Unsupported("the greatest parts of samples; MXNet takes their mean")
+    numbers = ctx.emit("Cast", images, dtype=ctx.type(rois).dtype)
+    rows = ctx.emit("Concat", ctx.emit("expand_dims", numbers, axis=1), rois, dim=1, num_args=2)
+    return ctx.emit(
+        "_contrib_ROIAlign", data, rows, pooled_size=pooled_size, spatial_scale=spatial_scale,
+        sample_ratio=sample_ratio, aligned=True,
+    )  # fmt: skip
 
 
 @OPS.imports("ROIPooling")
 def import_roi_pooling(
     ctx: Ctx, data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float
 ) -> Expr:
-    return relay.vision.roi_pool(data, rois, pooled_size, spatial_scale)
+    pooled = relay.vision.roi_pool(data, _within(ctx, rois), pooled_size, spatial_scale)
+    return _known(ctx, rois, pooled)
+
+
+@OPS.imports("_contrib_RROIAlign")
+def import_rroi_align(
+    ctx: Ctx,
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sampling_ratio: int = -1,
+) -> Expr:
+    return call(
+        "serde.roi_align_rotated", data, rois, pooled_size=pooled_size,
+        spatial_scale=spatial_scale, sample_ratio=sampling_ratio,
+    )  # fmt: skip
+
+
+@OPS.exports("serde.roi_align_rotated")
+def export_roi_align_rotated(
+    ctx: Out,
+    data: Value,
+    rois: Value,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+) -> Value:
+    return ctx.emit(
+        "_contrib_RROIAlign", data, rois, pooled_size=pooled_size, spatial_scale=spatial_scale,
+        sampling_ratio=sample_ratio,
+    )  # fmt: skip
+
+
+def _within(ctx: Ctx, rois: Expr) -> Expr:
+    """Return regions, those of no image (a negative number) as of the first."""
+    least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
+    return relay.maximum(rois, relay.const(least))
+
+
+def _known(ctx: Ctx, rois: Expr, pooled: Expr) -> Expr:
+    """Return what was pooled, zero for regions of no image."""
+    dtype = ctx.type(rois).dtype
+    image = relay.strided_slice(rois, [0], [1], [1], axes=[1])
+    nowhere = relay.less(relay.expand_dims(image, 2, 2), relay.const(0, dtype))
+    return relay.where(nowhere, relay.const(0, dtype), pooled)
+
+
+def _of_its_bin(ctx: Ctx, data: Expr, pooled: Expr, size: tuple[int, ...]) -> Expr:
+    """Return for each bin the channels that are its own: those of a number are all bins' once."""
+    bins = size[0] * size[1]
+    (channels,) = ctx.static_lengths(data, [1])
+    if channels % bins:
+        raise Unsupported(f"{channels} channels for {bins} bins")
+    apart = relay.reshape(pooled, (-1, channels // bins, bins * bins))
+    own = relay.strided_slice(apart, [0], [bins * bins], [bins + 1], axes=[2])
+    return relay.reshape(own, (-1, channels // bins, *size))
 
 
 def _channels_first(call: Call) -> bool:
@@ -116,13 +215,39 @@ def import_proposal(
     feature_stride: int = 16,
     output_score: bool = False,
     iou_loss: bool = False,
-) -> Expr:
-    if output_score:
-        raise Unsupported("output_score=True")
-    return relay.vision.proposal(
-        cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold,
-        rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss,
+) -> Expr | list[Expr]:
+    name = "serde.scored_proposal" if output_score else "vision.proposal"
+    result = call(
+        name, cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios,
+        feature_stride=feature_stride, threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
+        rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
     )  # fmt: skip
+    return [TupleGetItem(result, 0), TupleGetItem(result, 1)] if output_score else result
+
+
+@OPS.exports("serde.scored_proposal")
+def export_scored_proposal(
+    ctx: Out,
+    cls_prob: Value,
+    bbox_pred: Value,
+    im_info: Value,
+    *,
+    scales: tuple[float, ...],
+    ratios: tuple[float, ...],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> list[Value]:
+    rows, scores = ctx.emit_tuple(
+        "_contrib_MultiProposal", cls_prob, bbox_pred, im_info, outputs=2, scales=scales,
+        ratios=ratios, feature_stride=feature_stride, threshold=threshold,
+        rpn_pre_nms_top_n=rpn_pre_nms_top_n, rpn_post_nms_top_n=rpn_post_nms_top_n,
+        rpn_min_size=rpn_min_size, iou_loss=iou_loss, output_score=True,
+    )  # fmt: skip
+    return [rows, scores]
 
 
 @OPS.exports("vision.proposal")

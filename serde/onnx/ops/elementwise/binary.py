@@ -155,10 +155,15 @@ def export_mod(ctx: Ctx, x: Value, y: Value) -> Value:
 
 @OPS.exports("floor_mod")
 def export_floor_mod(ctx: Ctx, x: Value, y: Value) -> Value:
+    """Of floats, the exact remainder with the dividend's sign, moved to the divisor's side.
+
+    A rounded quotient could be a whole number that the exact one is below.
+    """
     if not is_float(ctx.type(x).dtype):
         return ctx.emit("Mod", x, y, fmod=0)
-    whole = ctx.emit("Floor", ctx.emit("Div", x, y))
-    return ctx.emit("Sub", x, ctx.emit("Mul", whole, y))
+    rest = ctx.emit("Mod", x, y, fmod=1)
+    beside = ctx.emit("Less", ctx.emit("Mul", rest, y), ctx.scalar_like(x, 0))
+    return ctx.emit("Where", beside, ctx.emit("Add", rest, y), rest)
 
 
 def _widely(ctx: Ctx, export: Callable[[Ctx, Value, Value], Value], x: Value, y: Value) -> Value:

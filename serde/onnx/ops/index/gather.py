@@ -36,7 +36,7 @@ def export_take(
     rank = 1 if axis is None else ctx.type(x).rank
     if mode != "fast" and not _within(indices, length):
         indices = _bounded(ctx, indices, length, mode)
-    batched = batch_dims % max(1, index_rank)
+    batched = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if not batched:
         return ctx.emit("Gather", x, indices, axis=place)
     return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
@@ -84,6 +84,8 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
         last = ctx.emit("Sub", count, ctx.const(1, dtype))
     if mode == "wrap":
         return ctx.emit("Mod", indices, count)
+    if ctx.version >= 12 and isinstance(length, int):
+        return ctx.emit("Clip", indices, ctx.const(0, dtype), last)
     if ctx.version >= 12:
         return ctx.emit("Min", ctx.emit("Max", indices, ctx.const(0, dtype)), last)
     zero = ctx.const(0, dtype)

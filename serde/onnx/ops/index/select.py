@@ -13,6 +13,7 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled, truth, widened
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any
 from serde.relay.shapes import is_float
 
 
@@ -48,8 +49,11 @@ def export_sequence_mask(
 ) -> Value:
     """Positions run along `axis` (0 or 1), sequences along the other of the two."""
     rank = ctx.type(x).rank
-    count = ctx.shape([ctx.type(x).shape[axis]])
-    end = ctx.emit("Reshape", count, ctx.ints([]))
+    length = ctx.type(x).shape[axis]
+    if isinstance(length, Any):
+        end = ctx.emit("Gather", ctx.emit("Shape", x), ctx.const(axis, np.int64), axis=0)
+    else:
+        end = ctx.emit("Reshape", ctx.shape([length]), ctx.ints([]))
     steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
     real = is_float(ctx.type(lengths).dtype)
     bounds = lengths if real else cast(ctx, lengths, np.int64)

@@ -27,18 +27,29 @@ def import_compress(ctx: ImportCtx, x: Expr, condition: Expr, *, axis: int | Non
     return call("serde.compress", x, condition, axis=axis)
 
 
+SORTED = {
+    **dict.fromkeys(("float32", "float64", "int64", "int8")),
+    **dict.fromkeys(("float16", "bfloat16"), "float32"),
+    **dict.fromkeys(("int16", "int32", "uint8", "uint16", "uint32"), "int64"),
+    "bool": "int8",
+}
+"""Dtypes of Unique in ONNX Runtime, None, and those that hold what other dtypes do."""
+
+
 def _is_sorted_by_runtimes(node: Call) -> bool:
-    """ONNX Runtime has kernels for few dtypes."""
     data = node.args[0].type
-    kinds = ("float32", "float64", "int64", "int8")
-    return isinstance(data, TensorType) and data.dtype in kinds
+    return isinstance(data, TensorType) and data.dtype in SORTED
 
 
 @OPS.exports("serde.unique", when=_is_sorted_by_runtimes)
 def export_unique_of_axis(
     ctx: Ctx, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
-    return ctx.emit_tuple("Unique", x, outputs=4, axis=axis, sorted=int(sorted))
+    dtype = ctx.type(x).dtype
+    wide = SORTED[dtype]
+    given = x if wide is None else cast(ctx, x, wide)
+    values, *rest = ctx.emit_tuple("Unique", given, outputs=4, axis=axis, sorted=int(sorted))
+    return (values if wide is None else cast(ctx, values, dtype), *rest)
 
 
 @OPS.imports("Unique", since=(11, 28))

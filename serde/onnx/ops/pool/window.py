@@ -246,18 +246,21 @@ for _ndim in SPATIAL:
     OPS.exports(f"nn.avg_pool{_ndim}d")(_avg_pool(_ndim))
 
 
-def _global(op: str) -> Callable[..., Value]:
+def _global(op: str, reduction: str) -> Callable[..., Value]:
     def export_global(ctx: Ctx, x: Value, *, layout: str, out_layout: str) -> Value:
-        result = ctx.emit(op, arranged(ctx, x, layout, "NCHW"))
+        """Of integers ONNX has the reduction only."""
+        image = arranged(ctx, x, layout, "NCHW")
+        if ctx.takes(op, ctx.type(x).dtype):
+            result = ctx.emit(op, image)
+        else:
+            result = reduce(ctx, reduction, image, [2, 3], keepdims=True)
         return arranged(ctx, result, "NCHW", out_layout or layout)
 
     return export_global
 
 
-OPS.exports("nn.global_max_pool2d")(_global("GlobalMaxPool"))
-
-
-OPS.exports("nn.global_avg_pool2d")(_global("GlobalAveragePool"))
+OPS.exports("nn.global_max_pool2d")(_global("GlobalMaxPool", "ReduceMax"))
+OPS.exports("nn.global_avg_pool2d")(_global("GlobalAveragePool", "ReduceMean"))
 
 
 def _is_plain(node: Call) -> bool:

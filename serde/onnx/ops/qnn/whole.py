@@ -6,11 +6,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+import serde.relay as relay
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call
+from serde.relay.expr import Call, Constant, Expr
+from serde.relay.registry import call
+from serde.relay.shapes import split_padding
 from serde.relay.types import TensorType
 
 
@@ -58,6 +61,37 @@ def export_qlinear_conv2d(
         dilations=list(dilation),
         group=groups,
     )
+
+
+def _is_zero(x: Expr) -> bool:
+    return isinstance(x, Constant) and not x.data.any()
+
+
+@OPS.expands("serde.qlinear_conv2d")
+def expand_qlinear_conv2d(
+    data: Expr,
+    weight: Expr,
+    bias: Expr | None,
+    data_scale: Expr,
+    data_zero: Expr,
+    weight_scale: Expr,
+    weight_zero: Expr,
+    out_scale: Expr,
+    out_zero: Expr,
+    *,
+    out_dtype: np.dtype[AnyValue],
+    **window: AnyValue,
+) -> Expr:
+    """The sums stay integers where ONNX Runtime has no operator for the whole."""
+    padding = split_padding(window["padding"], 2)
+    window["padding"] = (*padding[0], *padding[1])
+    zeros = (None if _is_zero(each) else each for each in (data_zero, weight_zero))
+    total = call("serde.conv_integer", data, weight, *zeros, **window)
+    if bias is not None:
+        total = relay.nn.bias_add(total, bias, axis=1)
+    joint = relay.multiply(data_scale, weight_scale)
+    real = call("serde.dequantize_linear", total, joint, None, axis=1)
+    return call("serde.quantize_linear", real, out_scale, out_zero, axis=1, out_dtype=out_dtype)
 
 
 @OPS.exports("serde.qlinear_matmul", when=_runs)

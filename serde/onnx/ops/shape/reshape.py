@@ -80,7 +80,20 @@ def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
     codes = _codes(ctx.type(x).shape, dims)
     if codes is not None:
         return ctx.emit("Reshape", x, ctx.ints(codes))
-    return ctx.emit("Reshape", x, ctx.shape(dims))
+    return ctx.emit("Reshape", x, ctx.shape(_inferred(ctx.type(x).shape, dims)))
+
+
+def _inferred(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
+    """Return `dims` with -1 for one that would have to be computed, where ONNX can infer it."""
+    found = list(dims)
+    whole = product(source)
+    for place, dim in enumerate(dims):
+        computed = not isinstance(dim, (int, Any)) and dim.name is None
+        others = [each for other, each in enumerate(dims) if other != place]
+        if computed and not isinstance(whole, Any) and product(others) * dim == whole:
+            found[place] = -1
+            break
+    return found
 
 
 @OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
@@ -175,8 +188,19 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
     return codes
 
 
+def _needs_codes(ctx: Ctx, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
+    """Whether a length without a name must be said by the codes, which both formats share."""
+    dims = ctx.result_type().shape
+    codes = [code for code in newshape if isinstance(code, int) and code >= -1]
+    plain = not allowzero and len(codes) == len(newshape) and codes.count(-1) <= 1
+    nameless = any(isinstance(dim, Any) for dim in dims)
+    return plain and nameless and _codes(ctx.type(x).shape, dims) is None
+
+
 @OPS.exports("reshape")
 def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool) -> Value:
+    if _needs_codes(ctx, x, newshape, allowzero):
+        return ctx.emit("Reshape", x, ctx.ints(newshape))
     return reshaped(ctx, x, ctx.result_type().shape)
 
 
@@ -184,7 +208,16 @@ def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: 
 def export_reverse_reshape(
     ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool
 ) -> Value:
-    return reshaped(ctx, x, ctx.result_type().shape)
+    """A 0 stands for the length as far from the end, which ONNX has no code for."""
+    if not _needs_codes(ctx, x, newshape, allowzero):
+        return reshaped(ctx, x, ctx.result_type().shape)
+    lengths = ctx.emit("Shape", x)
+    shift = ctx.type(x).rank - len(newshape)
+    parts = [
+        ctx.ints([code]) if code else ctx.emit("Gather", lengths, ctx.ints([place + shift]), axis=0)
+        for place, code in enumerate(newshape)
+    ]
+    return ctx.emit("Reshape", x, ctx.emit("Concat", *parts, axis=0))
 
 
 @OPS.exports("reshape_like")

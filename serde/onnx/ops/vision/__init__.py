@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from serde.onnx.ops.vision import anchors, per_class, proposal, regions, suppression
+from serde.onnx.ops.vision import anchors, boxes, per_class, proposal, regions, suppression
 
-__all__ = ["anchors", "per_class", "proposal", "regions", "suppression"]
+__all__ = ["anchors", "boxes", "per_class", "proposal", "regions", "suppression"]

@@ -63,6 +63,15 @@ def _regular(
     return taps.reshape(-1, 1, 1) + steps.reshape(shape).astype(np.float64)
 
 
+def _fixed(x: Expr, first: int) -> tuple[int, ...]:
+    """Return the lengths of the axes from `first` on."""
+    shape = x.type.shape[first:] if isinstance(x.type, TensorType) else ()
+    fixed = tuple(length for length in shape if isinstance(length, int))
+    if len(fixed) < 4 - first:
+        raise TypeInferenceError(f"needs a fixed shape to read between pixels, found {x.type!r}")
+    return fixed
+
+
 def _decompose_deformed(
     data: Expr,
     weight: Expr,
@@ -77,16 +86,12 @@ def _decompose_deformed(
     offset_groups: int,
 ) -> Expr:
     """What the taps read is one channel each, which a convolution of one place adds up."""
-    types = [each.type for each in (data, weight, offset)]
-    shapes = [each.concrete_shape for each in types if isinstance(each, TensorType)]
-    if len(shapes) < 3 or any(shape is None for shape in shapes):
-        raise TypeInferenceError(f"needs a fixed shape to read between pixels, found {types}")
-    (batch, channels, *space), (outputs, inputs, *kernel), (*_, rows, columns) = (
-        shape for shape in shapes if shape is not None
+    (channels, *space), (outputs, inputs, *kernel), (*_, rows, columns) = (
+        _fixed(each, first) for each, first in ((data, 1), (weight, 0), (offset, 1))
     )
-    dtype = types[0].dtype if isinstance(types[0], TensorType) else "float32"
-    parts, taps = batch * offset_groups, kernel[0] * kernel[1]
-    shifts = call("reshape", offset, newshape=(parts, taps, 2, rows, columns))
+    dtype = data.type.dtype if isinstance(data.type, TensorType) else "float32"
+    taps = kernel[0] * kernel[1]
+    shifts = call("reshape", offset, newshape=(-1, taps, 2, rows, columns))
     places = []
     for axis, count in enumerate((rows, columns)):
         window = (kernel[axis], kernel[1 - axis], strides[axis], padding[axis], dilation[axis])
@@ -98,16 +103,16 @@ def _decompose_deformed(
     grid = call("stack", places[::-1], axis=1)
     read = call(
         "image.grid_sample",
-        call("reshape", data, newshape=(parts, channels // offset_groups, *space)),
-        call("reshape", grid, newshape=(parts, 2, taps * rows, columns)),
+        call("reshape", data, newshape=(-1, channels // offset_groups, *space)),
+        call("reshape", grid, newshape=(-1, 2, taps * rows, columns)),
         align_corners=False,
     )
     if mask is not None:
-        factors = call("reshape", mask, newshape=(parts, 1, taps * rows, columns))
+        factors = call("reshape", mask, newshape=(-1, 1, taps * rows, columns))
         read = call("multiply", read, factors)
     result = call(
         "nn.conv2d",
-        call("reshape", read, newshape=(batch, channels * taps, rows, columns)),
+        call("reshape", read, newshape=(-1, channels * taps, rows, columns)),
         call("reshape", weight, newshape=(outputs, inputs * taps, 1, 1)),
         groups=groups,
         channels=outputs,

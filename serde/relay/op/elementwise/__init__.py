@@ -1,7 +1,7 @@
-"""Operators that work element by element: unary, binary, conversion, rounding, fixed point."""
+"""Operators that work element by element: unary, binary, special, conversion, rounding."""
 
 from __future__ import annotations
 
-from serde.relay.op.elementwise import binary, convert, erf, fixed_point, rounding, unary
+from serde.relay.op.elementwise import binary, convert, erf, fixed_point, rounding, special, unary
 
-__all__ = ["binary", "convert", "erf", "fixed_point", "rounding", "unary"]
+__all__ = ["binary", "convert", "erf", "fixed_point", "rounding", "special", "unary"]

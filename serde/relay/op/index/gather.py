@@ -61,6 +61,7 @@ def _take_type(
         sample((5, 6), tensor((), "int32", low=0, high=5), axis=-1, mode="fast"),
         sample((2, 3, 4), tensor((2, 5), "int32", low=0, high=3), batch_dims=1, axis=2),
         sample((2, 3, 4), tensor((2, 3, 2), "int32", low=0, high=3), batch_dims=-1, axis=2),
+        sample((2, 3), tensor((2,), "int32", low=-1, high=3), batch_dims=1, axis=1),
     ],
 )
 def take(

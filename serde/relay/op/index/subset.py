@@ -124,6 +124,7 @@ def _decompose_unique(data: Expr, *, axis: int | None, sorted: bool) -> Expr:
         sample(np.array([[1, 0, 0], [1, 0, 0], [0, 2, 4]], np.float32), axis=0),
         sample(tensor((2, 3, 2), "int64", low=0, high=1), axis=-2),
         sample(tensor((4, 3), "int64", low=0, high=3)),
+        sample(tensor((4, 3), "uint8", low=0, high=3), axis=0),
     ],
 )
 def unique(

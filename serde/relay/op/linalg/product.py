@@ -23,7 +23,7 @@ from serde.relay.shapes import (
 from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
-__all__ = ["exact_operand", "product_dtype", "to_product_dtype"]
+__all__ = ["exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]
 
 Types = tuple[TensorType | None, ...]
 
@@ -273,7 +273,7 @@ def bias_add(data: Array, bias: Array, *, axis: int = 1) -> Array:
 
 def _einsum_type(data: tuple[TensorType, ...], *, equation: str) -> TensorType:
     dtype = require_same_dtype(*data)
-    inputs, output = _parse_equation(equation)
+    inputs, output = parse_equation(equation)
     if len(inputs) != len(data):
         raise TypeInferenceError(f"{equation!r} names {len(inputs)} tensors, found {len(data)}")
     lengths: dict[str, Dim] = {}
@@ -294,7 +294,7 @@ def _einsum_type(data: tuple[TensorType, ...], *, equation: str) -> TensorType:
     return TensorType([*head, *(spread if dots else ()), *tail], dtype)
 
 
-def _parse_equation(equation: str) -> tuple[list[str], str]:
+def parse_equation(equation: str) -> tuple[list[str], str]:
     """Return the indices of each tensor and of the result, which may be implied."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     inputs = left.split(",")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.relay.op.random import seeded, threefry
+from serde.relay.op.random import rejection, seeded, threefry
 from serde.relay.op.random.threefry import (
     ONES,
     PARITY,
@@ -17,6 +17,7 @@ __all__ = [
     "PARITY",
     "ROTATIONS",
     "TOP",
+    "rejection",
     "seeded",
     "threefry",
     "threefry_key",

@@ -7,6 +7,6 @@ reset, hidden for a GRU.
 
 from __future__ import annotations
 
-from serde.relay.op.recurrent import gru, lstm, rnn
+from serde.relay.op.recurrent import ctc, gru, lstm, rnn
 
-__all__ = ["gru", "lstm", "rnn"]
+__all__ = ["ctc", "gru", "lstm", "rnn"]

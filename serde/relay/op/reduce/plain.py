@@ -180,7 +180,8 @@ def _declare_arg(name: str, choose: Reduction, doc: str) -> None:
     ) -> Array:
         axes = reduced(data.ndim, axis, exclude)
         kept = [i for i in range(data.ndim) if i not in axes]
-        rows = data.transpose([*kept, *axes]).reshape([data.shape[i] for i in kept] + [-1])
+        length = int(np.prod([data.shape[i] for i in axes], dtype=np.int64))
+        rows = data.transpose([*kept, *axes]).reshape([*(data.shape[i] for i in kept), length])
         if select_last_index:
             index = rows.shape[-1] - 1 - choose(rows[..., ::-1], axis=-1)
         else:

@@ -5,11 +5,33 @@ from __future__ import annotations
 from serde.relay.op.vision import (
     aligned,
     anchors,
+    boxes,
+    detection,
     per_class,
     proposal,
     regions,
+    rotated,
+    sampling,
+    scored,
     selection,
+    sensitive,
     suppression,
+    targets,
 )
 
-__all__ = ["aligned", "anchors", "per_class", "proposal", "regions", "selection", "suppression"]
+__all__ = [
+    "aligned",
+    "anchors",
+    "boxes",
+    "detection",
+    "per_class",
+    "proposal",
+    "regions",
+    "rotated",
+    "sampling",
+    "scored",
+    "selection",
+    "sensitive",
+    "suppression",
+    "targets",
+]

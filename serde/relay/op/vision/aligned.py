@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.expr import Expr, const
+from serde.relay.op.vision.sampling import Samples, mean_of
 from serde.relay.registry import Array, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
@@ -50,10 +51,8 @@ def _decompose_aligned(
     half_pixel: bool,
 ) -> Expr:
     """Relay's regions begin with the number of their image, and are never narrower than one."""
-    if mode == "max" or (half_pixel and sample_ratio < 1):
-        raise TypeInferenceError(
-            "parts of samples, and samples as many as a region is wide, have no decomposition"
-        )
+    if mode == "max":
+        raise TypeInferenceError("the greatest part of a sample has no decomposition")
     dtype = rois.type.dtype if isinstance(rois.type, TensorType) else "float32"
     if half_pixel:
         return _decompose_mean(data, rois, images, pooled_size, spatial_scale, sample_ratio, dtype)
@@ -83,15 +82,16 @@ def _decompose_mean(
     if len(fixed) < 2:
         raise TypeInferenceError(f"needs a fixed shape to read, found {data.type!r}")
     half, zero, one = (const(value, dtype) for value in (0.5, 0.0, 1.0))
-    coordinates, near = [], []
+    coordinates, near, samples = [], [], []
     for axis, (bins, length) in enumerate(zip(pooled_size, fixed, strict=True)):
         ends = [const(np.array([column]), "int64") for column in (1 - axis, 3 - axis)]
         start, end = (
             call("multiply", call("take", rois, each, axis=1, mode="fast"), const(scale, dtype))
             for each in ends
         )
-        steps = const(((np.arange(bins * ratio) + 0.5) / (ratio * bins))[None], dtype)
-        within = call("multiply", call("subtract", end, start), steps)
+        span = call("subtract", end, start)
+        samples.append(Samples.of(span, bins, ratio, axis, dtype))
+        within = call("multiply", span, samples[-1].parts)
         place = call("add", call("subtract", start, half), within)
         place = call("expand_dims", place, axis=2 - axis)
         inside = call("greater_equal", place, const(-1.0, dtype))
@@ -110,11 +110,7 @@ def _decompose_mean(
         call("stack", places, axis=1),
         align_corners=False,
     )
-    near_both = call("expand_dims", call("logical_and", *near), axis=1)
-    kept = call("where", near_both, read, const(0.0, dtype))
-    rows, columns = pooled_size
-    bins_of = call("reshape", kept, newshape=(0, 0, rows, ratio, columns, ratio))
-    return call("mean", bins_of, axis=(3, 5))
+    return mean_of(read, near, samples, pooled_size, dtype)
 
 
 def _samples(start: float, span: float, bins: int, count: int, length: int) -> tuple[Array, ...]:
@@ -135,6 +131,7 @@ def _samples(start: float, span: float, bins: int, count: int, length: int) -> t
         sample((2, 3, 12, 10), _ROIS, _IMAGES, pooled_size=(3, 2), half_pixel=False),
         sample((2, 3, 12, 10), _ROIS, _IMAGES, pooled_size=(3, 2), sample_ratio=2,
                spatial_scale=0.5),
+        sample((2, 2, 12, 10), _ROIS, _IMAGES, pooled_size=(2, 4), spatial_scale=0.75),
     ],
 )  # fmt: skip
 def roi_align(

@@ -13,7 +13,7 @@ from serde.relay.registry import Array, builder, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
 
-__all__ = ["prior_boxes"]
+__all__ = ["multibox_transform_loc", "prior_boxes"]
 
 
 def _multibox_prior_type(

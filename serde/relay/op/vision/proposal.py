@@ -15,10 +15,10 @@ from serde.relay.registry import Array, builder, call, relay_op, sample
 from serde.relay.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.types import TensorType
 
-__all__ = ["base_anchors"]
+__all__ = ["PROPOSALS", "base_anchors", "proposal_type", "proposed"]
 
 
-def _proposal_type(
+def proposal_type(
     cls_prob: TensorType,
     bbox_pred: TensorType,
     im_info: TensorType,
@@ -78,17 +78,20 @@ def _predicted(anchors: Array, offsets: Array, iou_loss: bool) -> Array:
 _NET = {"scales": [8.0], "feature_stride": 16, "rpn_post_nms_top_n": 4, "rpn_min_size": 4}
 
 
+PROPOSALS = [
+    sample((1, 6, 3, 4), (1, 12, 3, 4), np.array([[48, 64, 1]], np.float32), **_NET,
+           rpn_pre_nms_top_n=9),
+    sample((2, 2, 4, 4), (2, 4, 4, 4), np.array([[60, 40, 0.5], [64, 64, 1]], np.float32),
+           scales=[1.0], ratios=[1.0], rpn_post_nms_top_n=40, threshold=0.3, iou_loss=True),
+]  # fmt: skip
+
+
 @relay_op(
     "vision.proposal",
-    infer=_proposal_type,
+    infer=proposal_type,
     meta_class="relay.attrs.ProposalAttrs",
-    samples=[
-        sample((1, 6, 3, 4), (1, 12, 3, 4), np.array([[48, 64, 1]], np.float32), **_NET,
-               rpn_pre_nms_top_n=9),
-        sample((2, 2, 4, 4), (2, 4, 4, 4), np.array([[60, 40, 0.5], [64, 64, 1]], np.float32),
-               scales=[1.0], ratios=[1.0], rpn_post_nms_top_n=40, threshold=0.3, iou_loss=True),
-    ],
-)  # fmt: skip
+    samples=PROPOSALS,
+)
 def proposal(
     cls_prob: Array,
     bbox_pred: Array,
@@ -109,11 +112,33 @@ def proposal(
     scale is enlarged by it and scores -1, as one outside the image does. If there are too few,
     they are repeated in turn.
     """
+    return proposed(
+        cls_prob, bbox_pred, im_info, scales=scales, ratios=ratios, feature_stride=feature_stride,
+        threshold=threshold, rpn_pre_nms_top_n=rpn_pre_nms_top_n,
+        rpn_post_nms_top_n=rpn_post_nms_top_n, rpn_min_size=rpn_min_size, iou_loss=iou_loss,
+    )[0]  # fmt: skip
+
+
+def proposed(
+    cls_prob: Array,
+    bbox_pred: Array,
+    im_info: Array,
+    *,
+    scales: Sequence[float],
+    ratios: Sequence[float],
+    feature_stride: int,
+    threshold: float,
+    rpn_pre_nms_top_n: int,
+    rpn_post_nms_top_n: int,
+    rpn_min_size: int,
+    iou_loss: bool,
+) -> tuple[Array, Array]:
+    """Return the rows of :func:`proposal` and the score of each, ``(rows, 1)``."""
     base = base_anchors(ratios, scales, feature_stride)
     count, (height, width) = len(base), cls_prob.shape[2:]
     grid = np.stack(np.meshgrid(np.arange(width), np.arange(height)), -1) * feature_stride
     anchors = np.concatenate([grid, grid], -1)[:, :, None] + base
-    out = []
+    out, found = [], []
     for image, (scores, offsets, info) in enumerate(
         zip(cls_prob, bbox_pred, im_info.astype(np.float64), strict=True)
     ):
@@ -131,9 +156,11 @@ def proposal(
         order = order[:rpn_pre_nms_top_n] if rpn_pre_nms_top_n > 0 else order
         best = boxes.reshape(-1, 4)[order]
         kept = suppress(Boxes(best, extra=1), threshold, strict=True)
-        chosen = best[np.resize(kept, rpn_post_nms_top_n)]
-        out.append(np.insert(chosen, 0, image, 1))
-    return np.concatenate(out).astype(cls_prob.dtype)
+        chosen = np.resize(kept, rpn_post_nms_top_n)
+        out.append(np.insert(best[chosen], 0, image, 1))
+        found.append(marks.reshape(-1, 1)[order[chosen]])
+    dtype = cls_prob.dtype
+    return np.concatenate(out).astype(dtype), np.concatenate(found).astype(dtype)
 
 
 @builder("vision.proposal")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 from typing import Any as AnyValue
-from typing import Literal
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axes
+from serde.relay.shapes import is_float, normalize_axes
 from serde.relay.types import TensorType
 
 FLOAT32 = np.dtype("float32")
@@ -55,18 +54,41 @@ for _target in ("sum", "mean", "max", "min", "prod"):
     OPS.imports(_target)(_reduction(_target))
 
 
-@OPS.imports("norm", ignored=("out_dtype",))
-def import_norm(
-    ctx: Ctx, data: Expr, *, ord: int = 2, axis: Axes = None, keepdims: bool = False
+def _reduction_of_numbers(target: str, identity: float) -> Callable[..., AnyValue]:
+    def import_reduction(
+        ctx: Ctx, data: Expr, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False
+    ) -> Expr:
+        dtype = ctx.type(data).dtype
+        if is_float(dtype):
+            data = relay.where(relay.isnan(data), relay.const(identity, dtype), data)
+        reduction = _reduction(target)
+        return reduction(ctx, data, axis=axis, keepdims=keepdims, exclude=exclude)
+
+    return import_reduction
+
+
+OPS.imports("nansum")(_reduction_of_numbers("sum", 0.0))
+OPS.imports("nanprod")(_reduction_of_numbers("prod", 1.0))
+
+
+@OPS.imports("_square_sum")
+def import_square_sum(
+    ctx: Ctx, data: Expr, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False
 ) -> Expr:
-    axes = reduced_axes(ctx.type(data).rank, axis)
-    if ord == 1:
-        result = relay.sum(relay.abs(data), axis=axes, keepdims=keepdims)
-    elif ord == 2:
-        result = relay.sqrt(relay.sum(relay.multiply(data, data), axis=axes, keepdims=keepdims))
-    else:
-        raise Unsupported(f"ord={ord}; MXNet has 1 and 2")
-    return with_axis(ctx, data, result, axes, keepdims)
+    """MXNet has it of row-sparse matrices alone, which are dense here."""
+    squares = relay.multiply(data, data)
+    return _reduction("sum")(ctx, squares, axis=axis, keepdims=keepdims, exclude=exclude)
+
+
+@OPS.imports("moments")
+def import_moments(
+    ctx: Ctx, data: Expr, *, axes: Axes = None, keepdims: bool = False
+) -> list[Expr]:
+    if axes is None or axes == ():
+        raise Unsupported("no axes, of which MXNet has no moments", hint="name all of them")
+    chosen = reduced_axes(ctx.type(data).rank, axes)
+    found = relay.mean_variance(data, chosen, keepdims)
+    return [with_axis(ctx, data, each, chosen, keepdims) for each in found]
 
 
 def _arg_reduction(target: str) -> Callable[..., AnyValue]:
@@ -313,6 +335,9 @@ def import_cumsum(
     axis: int | None = None,
     dtype: np.dtype[AnyValue] | None = None,
 ) -> Expr:
+    """Booleans become int64."""
+    if dtype is None and ctx.type(a).dtype == "bool":
+        dtype = np.dtype(np.int64)
     return relay.cumsum(a, axis=axis, dtype=dtype)
 
 
@@ -326,34 +351,3 @@ def _declare_arg_import(name: str) -> None:
 
 for _name in ("argmax", "argmin"):
     _declare_arg_import(_name)
-
-
-@OPS.exports("nn.nll_loss")
-def export_nll_loss(
-    ctx: Out,
-    predictions: Value,
-    targets: Value,
-    weights: Value,
-    *,
-    reduction: Literal["mean", "sum", "none"],
-    ignore_index: int,
-) -> Value:
-    """Sums run in float64."""
-    kind, dtype = ctx.type(targets).dtype, ctx.type(predictions).dtype
-    axis = min(1, ctx.type(targets).rank)
-
-    def spelled(scores: Expr, labels: Expr, factors: Expr) -> Expr:
-        kept = relay.not_equal(labels, relay.const(ignore_index, kind))
-        classes = relay.where(kept, labels, relay.const(0, kind))
-        found = relay.gather(scores, axis, relay.expand_dims(classes, axis))
-        found = relay.cast(relay.squeeze(found, (axis,)), "float64")
-        chosen = relay.cast(relay.take(factors, classes, axis=0, mode="clip"), "float64")
-        chosen = relay.where(kept, chosen, relay.const(0.0, "float64"))
-        losses = relay.multiply(relay.negative(found), chosen)
-        if reduction != "none":
-            losses = relay.sum(losses)
-        if reduction == "mean":
-            losses = relay.divide(losses, relay.sum(chosen))
-        return relay.cast(losses, dtype)
-
-    return ctx.spell(spelled, predictions, targets, weights)

@@ -83,6 +83,35 @@ def export_multinomial(
     return ctx.cast(ctx.typed(drawn, replace_dtype(ctx.result_type())), ctx.result_type().dtype)
 
 
+def _sampled(ctx: Out, name: str, parameter: str, rate: Value, **further: float) -> Value:
+    """Draw one number for each element of a rate that is spread over the result."""
+    result = ctx.result_type()
+    number = ctx.scalar(rate)
+    if number is not None and result.concrete_shape is not None:
+        return _drawn(ctx, f"_random_{name}", None, result, **{parameter: number}, **further)
+    shape = result.shape or (1,)
+    spread = rate
+    if ctx.type(rate).shape != shape:
+        spread = ctx.spell(lambda x: relay.broadcast_to(x, shape), rate)
+    others = [ctx.spell(relay.ones_like, spread) for _ in further]
+    drawn = ctx.emit(f"_sample_{name}", spread, *others, dtype=result.dtype)
+    return ctx.reshape(ctx.typed(drawn, TensorType(shape, result.dtype)), result.shape)
+
+
+@OPS.exports("serde.random_gamma")
+def export_random_gamma(
+    ctx: Out, alpha: Value, *, shape: tuple[int, ...] | None, seed: float | None
+) -> Value:
+    return _sampled(ctx, "gamma", "alpha", alpha, beta=1.0)
+
+
+@OPS.exports("serde.random_poisson")
+def export_random_poisson(
+    ctx: Out, lam: Value, *, shape: tuple[int, ...] | None, seed: float | None
+) -> Value:
+    return _sampled(ctx, "poisson", "lam", lam)
+
+
 def replace_dtype(type_: TensorType) -> TensorType:
     """Return a type in int32, in which MXNet counts classes."""
     return TensorType(type_.shape, "int32")

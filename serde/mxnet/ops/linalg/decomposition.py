@@ -1,0 +1,252 @@
+"""Factors, systems, inverses, determinants, eigenvalues and singular values of matrices."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Literal
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.bodies import NodeContext
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.linalg.blocks import product_of, scaled, turned
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr, TupleGetItem
+from serde.relay.op.linalg.columns import identity_like
+from serde.relay.registry import call
+
+
+def _declare(names: tuple[str, ...], target: str) -> None:
+    @OPS.imports(*names)
+    def import_factor(ctx: Ctx, a: Expr) -> Expr:
+        return call(target, a)
+
+    @OPS.exports(target)
+    def export_factor(ctx: Out, data: Value) -> Value:
+        return ctx.emit(names[0], data)
+
+
+_declare(("_linalg_potrf", "_npi_cholesky"), "serde.cholesky")
+_declare(("_linalg_inverse",), "serde.inverse")
+
+
+@OPS.imports("_linalg_potri")
+def import_potri(ctx: Ctx, a: Expr) -> Expr:
+    """The inverse of L L^T, of which the lower triangle of `a` is the factor L."""
+    inverse = call("serde.triangular_solve", a, identity_like(a))
+    return product_of(ctx, inverse, inverse, transpose_a=True)
+
+
+@OPS.imports("_linalg_trsm")
+def import_trsm(
+    ctx: Ctx,
+    a: Expr,
+    b: Expr,
+    *,
+    transpose: bool = False,
+    rightside: bool = False,
+    lower: bool = True,
+    alpha: float = 1.0,
+) -> Expr:
+    """X op(A) = B is op(A)^T X^T = B^T."""
+    given = turned(ctx, scaled(ctx, b, alpha), rightside)
+    found = call("serde.triangular_solve", a, given, lower=lower, transpose=transpose != rightside)
+    return turned(ctx, found, rightside)
+
+
+@OPS.exports("serde.triangular_solve")
+def export_triangular_solve(ctx: Out, a: Value, b: Value, *, lower: bool, transpose: bool) -> Value:
+    return ctx.emit("_linalg_trsm", a, b, lower=lower, transpose=transpose)
+
+
+@OPS.imports("_linalg_gelqf")
+def import_gelqf(ctx: Ctx, a: Expr) -> list[Expr]:
+    found = call("serde.lq", a)
+    return [TupleGetItem(found, 1), TupleGetItem(found, 0)]
+
+
+@OPS.exports("serde.lq")
+def export_lq(ctx: Out, data: Value) -> tuple[Value, ...]:
+    orthogonal, lower = ctx.emit_tuple("_linalg_gelqf", data, outputs=2)
+    return lower, orthogonal
+
+
+def _of_matrix(ctx: NodeContext, result: Expr, matrix: Expr) -> Expr:
+    """Return what one matrix yields as MXNet shapes it: a scalar under NumPy's shapes alone."""
+    if ctx.type(matrix).rank > 2 or ctx.np_shape:
+        return result
+    return relay.expand_dims(result, 0)
+
+
+@OPS.imports("_linalg_det")
+def import_det(ctx: NodeContext, a: Expr) -> Expr:
+    return _of_matrix(ctx, call("serde.det", a), a)
+
+
+@OPS.imports("_linalg_slogdet")
+def import_slogdet(ctx: NodeContext, a: Expr) -> list[Expr]:
+    found = call("serde.slogdet", a)
+    return [_of_matrix(ctx, TupleGetItem(found, index), a) for index in (0, 1)]
+
+
+@OPS.exports("serde.det")
+def export_det(ctx: Out, data: Value) -> Value:
+    return ctx.emit("_linalg_det", data)
+
+
+@OPS.exports("serde.slogdet")
+def export_slogdet(ctx: Out, data: Value) -> tuple[Value, ...]:
+    return ctx.emit_tuple("_linalg_slogdet", data, outputs=2)
+
+
+def _as_floats(ctx: Ctx, *data: Expr) -> list[Expr]:
+    """Return tensors in the dtype that MXNet computes in: float64 unless all are float32."""
+    dtypes = {ctx.type(each).dtype for each in data}
+    if dtypes & {"float16", "bool"}:
+        raise Unsupported(f"MXNet solves no equations of {', '.join(sorted(dtypes))}")
+    wide = "float32" if dtypes == {"float32"} else "float64"
+    return [relay.cast(each, wide) if ctx.type(each).dtype != wide else each for each in data]
+
+
+@OPS.imports("_npi_solve")
+def import_solve(ctx: Ctx, a: Expr, b: Expr) -> Expr:
+    """One axis less than the matrices have makes one right side of each."""
+    left, right = _as_floats(ctx, a, b)
+    if ctx.type(left).rank == ctx.type(right).rank:
+        return call("serde.solve", left, right)
+    last = ctx.type(right).rank
+    found = call("serde.solve", left, relay.expand_dims(right, last))
+    return relay.squeeze(found, [last])
+
+
+@OPS.exports("serde.solve")
+def export_solve(ctx: Out, a: Value, b: Value) -> Value:
+    return ctx.emit("_npi_solve", a, b)
+
+
+@OPS.imports("_npi_tensorinv")
+def import_tensorinv(ctx: Ctx, a: Expr, *, ind: int = 2) -> Expr:
+    shape = ctx.static_shape(a)
+    if not 0 < ind <= len(shape) or 0 in shape:
+        raise Unsupported(f"ind={ind}: no matrix is made of {ctx.type(a)!r}")
+    matrix = relay.reshape(a, (prod(shape[:ind]), prod(shape[ind:])))
+    return relay.reshape(call("serde.inverse", matrix), (*shape[ind:], *shape[:ind]))
+
+
+@OPS.imports("_npi_tensorsolve")
+def import_tensorsolve(ctx: Ctx, a: Expr, b: Expr, *, a_axes: tuple[int, ...] | None = ()) -> Expr:
+    """The axes named go behind the others; those behind as many as `b` has are the unknowns'."""
+    left, right = _as_floats(ctx, a, b)
+    rank, given = ctx.type(left).rank, ctx.type(right).rank
+    order = list(range(rank))
+    for axis in a_axes or ():
+        order.remove(axis % rank)
+        order.append(axis % rank)
+    if order != sorted(order):
+        left = relay.transpose(left, order)
+    unknown = ctx.static_shape(left)[given:]
+    matrix = relay.reshape(left, (-1, prod(unknown)))
+    found = call("serde.solve", matrix, relay.reshape(right, (-1, 1)))
+    return relay.reshape(found, unknown)
+
+
+@OPS.imports("_linalg_syevd")
+def import_syevd(ctx: Ctx, a: Expr) -> list[Expr]:
+    """MXNet gives the eigenvectors as rows, before the eigenvalues."""
+    found = call("serde.eigh", a)
+    return [turned(ctx, TupleGetItem(found, 1)), TupleGetItem(found, 0)]
+
+
+@OPS.imports("_npi_eigh")
+def import_eigh(ctx: Ctx, a: Expr, *, UPLO: str = "L") -> list[Expr]:  # noqa: N803
+    (data,) = _as_floats(ctx, a)
+    found = call("serde.eigh", data, triangle=_triangle(UPLO))
+    return [TupleGetItem(found, index) for index in (0, 1)]
+
+
+@OPS.imports("_npi_eigvalsh")
+def import_eigvalsh(ctx: Ctx, a: Expr, *, UPLO: str = "L") -> Expr:  # noqa: N803
+    return import_eigh(ctx, a, UPLO=UPLO)[0]
+
+
+def _triangle(letter: str) -> Literal["lower", "upper"]:
+    if letter not in ("L", "U", "76", "85"):
+        raise Unsupported(f"UPLO={letter}: expected L or U")
+    return "lower" if letter in ("L", "76") else "upper"
+
+
+@OPS.exports("serde.eigh")
+def export_eigh(ctx: Out, data: Value, *, triangle: str) -> tuple[Value, ...]:
+    return ctx.emit_tuple("_npi_eigh", data, outputs=2, UPLO="L" if triangle == "lower" else "U")
+
+
+@OPS.imports("_npi_eig")
+def import_eig(ctx: Ctx, a: Expr) -> list[Expr]:
+    (data,) = _as_floats(ctx, a)
+    found = call("serde.eig", data)
+    return [TupleGetItem(found, index) for index in (0, 1)]
+
+
+@OPS.imports("_npi_eigvals")
+def import_eigvals(ctx: Ctx, a: Expr) -> Expr:
+    return import_eig(ctx, a)[0]
+
+
+@OPS.imports("_npi_svd")
+def import_svd(ctx: Ctx, a: Expr) -> list[Expr]:
+    found = call("serde.svd", a)
+    return [TupleGetItem(found, index) for index in (0, 1, 2)]
+
+
+@OPS.exports("serde.eig")
+def export_eig(ctx: Out, data: Value) -> tuple[Value, ...]:
+    return ctx.emit_tuple("_npi_eig", data, outputs=2)
+
+
+@OPS.exports("serde.svd")
+def export_svd(ctx: Out, data: Value) -> tuple[Value, ...]:
+    """MXNet takes no more rows than columns, so that others are turned before and after."""
+    rows, columns = ctx.static_lengths(data, [-2, -1])
+    if rows <= columns:
+        return ctx.emit_tuple("_npi_svd", data, outputs=3)
+    rank = ctx.type(data).rank
+    order = [*range(rank - 2), rank - 1, rank - 2]
+    turned_data = ctx.emit("transpose", data, axes=order)
+    left, values, right = ctx.emit_tuple("_npi_svd", turned_data, outputs=3)
+    return ctx.emit("transpose", right, axes=order), values, ctx.emit("transpose", left, axes=order)
+
+
+def pseudo_inverse(ctx: Ctx, a: Expr, rcond: Expr) -> Expr:
+    """Return V diag(1 / s) U^T, without the singular values below a share of the greatest."""
+    type_ = ctx.type(a)
+    if 0 in type_.shape[-2:]:
+        return turned(ctx, a)
+    left, values, right = (TupleGetItem(call("serde.svd", a), index) for index in (0, 1, 2))
+    greatest = relay.max(values, axis=-1, keepdims=True)
+    kept = relay.greater(values, relay.multiply(rcond, greatest))
+    zero, one = (relay.const(number, type_.dtype) for number in (0.0, 1.0))
+    inverted = relay.where(kept, relay.divide(one, relay.where(kept, values, one)), zero)
+    weighted = relay.multiply(left, relay.expand_dims(inverted, type_.rank - 2))
+    return product_of(ctx, right, weighted, transpose_a=True, transpose_b=True)
+
+
+@OPS.imports("_npi_pinv_scalar_rcond")
+def import_pinv_scalar_rcond(
+    ctx: Ctx, a: Expr, *, rcond: float = 1e-15, hermitian: bool = False
+) -> Expr:
+    _require_general(hermitian)
+    return pseudo_inverse(ctx, a, relay.const(rcond, ctx.type(a).dtype))
+
+
+@OPS.imports("_npi_pinv")
+def import_pinv(ctx: Ctx, a: Expr, rcond: Expr, *, hermitian: bool = False) -> Expr:
+    _require_general(hermitian)
+    share = relay.cast(rcond, ctx.type(a).dtype)
+    return pseudo_inverse(ctx, a, relay.expand_dims(share, ctx.type(rcond).rank))
+
+
+def _require_general(hermitian: bool) -> None:
+    if hermitian:
+        raise Unsupported("hermitian=True, which MXNet ignores")

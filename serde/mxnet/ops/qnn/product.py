@@ -1,0 +1,226 @@
+"""Products of quantised matrices, spelled out in float64, which holds the sums exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.bodies import NodeContext as Inside
+from serde.mxnet.builder import Value
+from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.ops.qnn.fused import (
+    Step,
+    Weights,
+    activations,
+    ending_of,
+    levels_of,
+    quantized_weights,
+    real_result,
+    scale_of,
+    split_inputs,
+)
+from serde.mxnet.ops.qnn.parameters import (
+    LEVELS,
+    known,
+    levels_in,
+    magnitude,
+    product_range,
+    scalar,
+    step,
+    whole,
+)
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.relay.registry import call
+
+__all__ = ["exact_product"]
+
+MANTISSA = 2**53
+"""Up to here float64 counts every integer."""
+
+POSITIVE = ("relu", "leaky", "clip", "abs")
+"""Functions after which MXNet takes the result of a fused layer for uint8."""
+
+
+def _sums(ctx: Ctx, data: Expr, weight: Expr, bias: Expr | None, flatten: bool) -> Expr:
+    """Return a product of levels in int32."""
+    rows = relay.nn.batch_flatten(data) if flatten and ctx.type(data).rank != 2 else data
+    total = call("serde.matmul_integer", rows, relay.transpose(weight, axes=[1, 0]), None, None)
+    return total if bias is None else relay.add(total, bias)
+
+
+def _bias_levels(bias: Expr, end: Expr, data_scale: Expr, weight_scale: Expr) -> Expr:
+    """Return a bias of int8 in steps of data times weight, not rounded yet."""
+    joint = known(relay.multiply(data_scale, weight_scale))
+    one = known(relay.squeeze(end, axis=[0]))
+    ratio = known(relay.divide(known(relay.multiply(joint, one)), scalar(LEVELS["int8"])))
+    return relay.multiply(relay.cast(bias, "float32"), ratio)
+
+
+@OPS.imports("_contrib_quantized_fully_connected")
+def import_quantized_fully_connected(
+    ctx: Ctx, *inputs: Expr, num_hidden: int, no_bias: bool = False, flatten: bool = True
+) -> Sequence[Expr]:
+    """MXNet cuts the levels of the bias towards zero."""
+    count = 2 if no_bias else 3
+    (data, weight, *biases), ranges = split_inputs(inputs, [count, 2 * count])
+    ends = [magnitude(*ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
+    bias = None
+    if biases:
+        scales = scale_of(ends[0], levels_of(ctx, data)), scale_of(ends[1], LEVELS["int8"])
+        bias = relay.cast(_bias_levels(biases[0], ends[2], *scales), "int32")
+    total = _sums(ctx, data, weight, bias, flatten)
+    return [total, *product_range(ends[0], ends[1], (ctx.type(data).dtype, "int8"))]
+
+
+@OPS.imports("_sg_mkldnn_fully_connected")
+def import_sg_mkldnn_fully_connected(
+    ctx: Inside,
+    *inputs: Expr,
+    quantized: bool = False,
+    enable_float_output: bool = False,
+    with_eltwise: bool = False,
+    min_calib_range: float | None = None,
+    max_calib_range: float | None = None,
+    channel_wise_quantize: bool | None = None,
+) -> Sequence[Expr]:
+    """The float form is the graph inside. Channel by channel, weights are float still."""
+    if not quantized:
+        return ctx.subgraph(0, inputs)
+    layers, functions = activations(ctx, ("FullyConnected",), (*POSITIVE, "gelu"))
+    attrs = layers["FullyConnected"]
+    count = 2 if attrs["no_bias"] else 3
+    pairs = 1 if channel_wise_quantize else count
+    (data, weight, *biases), ranges = split_inputs(inputs, [count, 2 * pairs])
+    ends = [magnitude(*ranges[i : i + 2]) for i in range(0, len(ranges), 2)]
+    positive = any(name in POSITIVE for name, _ in functions)
+    ending = ending_of(min_calib_range, max_calib_range, "uint8" if positive else "int8")
+    data_scale = scale_of(ends[0], levels_of(ctx, data))
+    bias = biases[0] if biases else None
+    if channel_wise_quantize:
+        if ending is None and not enable_float_output:
+            raise Unsupported("channel_wise_quantize with sums as the result: MXNet fails")
+        weights = quantized_weights(ctx, weight, bias, data_scale, channels=True)
+    else:
+        weights = _stored_weights(weight, bias, data_scale, ends[1:])
+    total = _sums(ctx, data, weights.weight, weights.bias, attrs["flatten"])
+    if ending is None and not enable_float_output:
+        sums = _function_of_sums(total, functions)
+        return [sums, *product_range(ends[0], ends[1], (ctx.type(data).dtype, "int8"))]
+    data_step = step(ends[0], levels_of(ctx, data))
+    real = real_result(total, data_step, weights, ctx.type(total).rank - 1)
+    for _, function in functions:
+        real = function(real)
+    if ending is None or enable_float_output:
+        return [real]
+    return [levels_in(real, ending.step, ending.dtype), *ending.ends]
+
+
+def _stored_weights(
+    weight: Expr, bias: Expr | None, data_scale: Expr, ends: Sequence[Expr]
+) -> Weights:
+    """Return weights of int8 with their ranges."""
+    scale = scale_of(ends[0], LEVELS["int8"])
+    if bias is None:
+        return Weights(weight, None, scale)
+    return Weights(weight, whole(_bias_levels(bias, ends[1], data_scale, scale)), scale)
+
+
+def _function_of_sums(total: Expr, functions: Sequence[tuple[str, Step]]) -> Expr:
+    """Return functions of sums, which oneDNN takes for the numbers themselves."""
+    if not functions:
+        return total
+    real = relay.cast(total, "float32")
+    for _, function in functions:
+        real = function(real)
+    return whole(real)
+
+
+def _reach(ctx: Out, data: Value, zero_point: Value) -> int:
+    """Return the greatest magnitude of a level."""
+    dtype = ctx.type(data).dtype
+    if dtype not in ("int8", "uint8"):
+        raise Unsupported(f"levels of {dtype}: MXNet computes no 16 bits, and wider ones round")
+    info, zero = np.iinfo(dtype), ctx.constant(zero_point).astype(np.int64)
+    return int(max(info.max - zero.min(), zero.max() - info.min))
+
+
+def exact_product(
+    ctx: Out,
+    operands: tuple[Value, Value],
+    zeros: tuple[Value, Value],
+    depth: int,
+    multiply: Callable[[Expr, Expr], Expr],
+) -> Value:
+    """Return a product of levels; `zeros` broadcast against the operands.
+
+    Raises:
+        Unsupported: A sum could be rounded.
+    """
+    reach = _reach(ctx, operands[0], zeros[0]) * _reach(ctx, operands[1], zeros[1]) * depth
+    if reach >= MANTISSA:
+        raise Unsupported(f"sums up to {reach}, which float64 rounds")
+    result = ctx.result_type().dtype
+
+    def spelled(x: Expr, y: Expr, x_zero: Expr, y_zero: Expr) -> Expr:
+        left, right = (
+            relay.subtract(relay.cast(a, "float64"), relay.cast(zero, "float64"))
+            for a, zero in ((x, x_zero), (y, y_zero))
+        )
+        total = multiply(left, right)
+        return relay.cast(relay.cast(total, "int64"), result)
+
+    return ctx.spell(spelled, *operands, *zeros)
+
+
+@OPS.exports("qnn.dense")
+def export_dense(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    input_zero_point: Value,
+    weight_zero_point: Value,
+    input_scale: Value,
+    weight_scale: Value,
+    *,
+    units: AnyValue,
+    out_dtype: AnyValue,
+) -> Value:
+    zero = ctx.const(ctx.constant(weight_zero_point).reshape(-1, 1))
+    depth = ctx.static_lengths(weight, [1])[0]
+    return exact_product(
+        ctx,
+        (data, weight),
+        (ctx.const(ctx.constant(input_zero_point).reshape(())), zero),
+        depth,
+        lambda a, b: relay.nn.dense(a, b, None),
+    )
+
+
+@OPS.exports("qnn.batch_matmul")
+def export_batch_matmul(
+    ctx: Out,
+    x: Value,
+    y: Value,
+    x_zero_point: Value,
+    y_zero_point: Value,
+    x_scale: Value,
+    y_scale: Value,
+    *,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    depth = ctx.static_lengths(y, [2 if transpose_b else 1])[0]
+    return exact_product(
+        ctx,
+        (x, y),
+        (x_zero_point, y_zero_point),
+        depth,
+        lambda a, b: relay.nn.batch_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b),
+    )

@@ -1,0 +1,103 @@
+"""Operators whose results have the range of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.errors import Unsupported
+from serde.mxnet.ops.index.selection import import_embedding
+from serde.mxnet.ops.pool import import_pooling
+from serde.mxnet.ops.qnn.parameters import ONE, levels_in, scalar
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr
+
+FLOAT32 = np.dtype(np.float32)
+
+
+@OPS.imports("_contrib_quantized_flatten")
+def import_quantized_flatten(
+    ctx: Ctx, data: Expr, min_data: Expr, max_data: Expr
+) -> Sequence[Expr]:
+    return [relay.nn.batch_flatten(data), min_data, max_data]
+
+
+@OPS.imports("_contrib_quantized_act")
+def import_quantized_act(
+    ctx: Ctx,
+    data: Expr,
+    min_data: Expr,
+    max_data: Expr,
+    *,
+    act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
+) -> Sequence[Expr]:
+    if act_type != "relu":
+        raise Unsupported(f"act_type={act_type!r}: MXNet has relu of quantised numbers only")
+    if ctx.type(data).dtype != "int8":
+        raise Unsupported("relu of uint8, whose result MXNet takes for int8")
+    return [relay.maximum(data, relay.const(np.int8(0))), min_data, max_data]
+
+
+@OPS.imports("_contrib_quantized_embedding", ignored=("sparse_grad",))
+def import_quantized_embedding(
+    ctx: Ctx,
+    data: Expr,
+    weight: Expr,
+    min_weight: Expr,
+    max_weight: Expr,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Sequence[Expr]:
+    rows = import_embedding(ctx, data, weight, input_dim=input_dim, output_dim=output_dim)
+    return [rows, min_weight, max_weight]
+
+
+@OPS.imports("_contrib_quantized_pooling", ignored=("cudnn_off", "p_value"))
+def import_quantized_pooling(
+    ctx: Ctx,
+    data: Expr,
+    min_data: Expr,
+    max_data: Expr,
+    *,
+    kernel: tuple[int, ...] = (),
+    pool_type: Literal["avg", "lp", "max", "sum"] = "max",
+    global_pool: bool = False,
+    pooling_convention: Literal["full", "same", "valid"] = "valid",
+    stride: tuple[int, ...] = (),
+    pad: tuple[int, ...] = (),
+    count_include_pad: bool | None = None,
+    layout: Literal["NCDHW", "NCHW"] | None = None,
+) -> Sequence[Expr]:
+    """Means of levels are rounded half to even; of a window past the padding, over all of it."""
+    if pool_type not in ("max", "avg"):
+        raise Unsupported(f"pool_type={pool_type!r}: MXNet has max and avg of quantised numbers")
+    if ctx.type(data).rank not in (4, 5):
+        raise Unsupported(f"pooling of {ctx.type(data)!r}: MXNet wants two or three spatial axes")
+    past = pooling_convention == "full" and not global_pool
+    summed = pool_type == "avg" and past and count_include_pad is not False
+    dtype = ctx.type(data).dtype
+    result = import_pooling(
+        ctx,
+        relay.cast(data, "float32") if pool_type == "avg" else data,
+        kernel=kernel,
+        pool_type="sum" if summed else pool_type,
+        global_pool=global_pool,
+        pooling_convention=pooling_convention,
+        stride=stride,
+        pad=pad,
+        count_include_pad=count_include_pad,
+        layout=layout,
+    )
+    if summed:
+        result = relay.divide(result, scalar(prod(kernel)))
+    if pool_type == "avg":
+        result = levels_in(result, ONE, dtype)
+    return [result, min_data, max_data]

@@ -1,0 +1,71 @@
+"""The log likelihood of a Hawkes process: events of several kinds that bring about each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.converters import ImportContext as Ctx
+from serde.mxnet.ops.shape.ranges import places
+from serde.mxnet.ops.table import OPS
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.registry import call
+
+
+@OPS.imports("_contrib_hawkesll")
+def import_hawkesll(
+    ctx: Ctx,
+    lda: Expr,
+    alpha: Expr,
+    beta: Expr,
+    state: Expr,
+    lags: Expr,
+    marks: Expr,
+    valid_length: Expr,
+    max_time: Expr,
+) -> tuple[Expr, Expr]:
+    """One event after another, of all samples at once; those behind a sample's end do nothing."""
+    none = relay.zeros_like(max_time)
+    carried = [state, relay.zeros_like(state), none, none, relay.const(np.int32(0))]
+    until = relay.expand_dims(valid_length, 1)
+    captured = [lda, alpha, beta, places(ctx, lda, 1), until]
+    body = _event(ctx, carried, [none, relay.cast(none, "int32")], captured)
+    walked = call("serde.scan", carried, [lags, marks], captured, body=body, axes=(1, 1))
+    final, last, likelihood = (TupleGetItem(walked, index) for index in (0, 1, 3))
+    since = relay.subtract(relay.expand_dims(max_time, 1), last)
+    kept = relay.exp(relay.negative(relay.multiply(beta, since)))
+    rest = _expected(ctx, lda, alpha, final, since, kept)
+    return relay.subtract(likelihood, relay.sum(rest, axis=1)), relay.multiply(kept, final)
+
+
+def _expected(ctx: Ctx, lda: Expr, alpha: Expr, state: Expr, since: Expr, kept: Expr) -> Expr:
+    """Return how many events of each kind are expected since its last one."""
+    one = relay.const(1, ctx.type(state).dtype)
+    excited = relay.multiply(relay.multiply(alpha, state), relay.subtract(one, kept))
+    return relay.add(relay.multiply(lda, since), excited)
+
+
+def _event(ctx: Ctx, carried: list[Expr], slices: list[Expr], captured: list[Expr]) -> Function:
+    """Return what an event does to states, last times of kinds, time, likelihood and number."""
+    dtype = ctx.type(carried[0]).dtype
+    given = [Var(f"x{i}", ctx.type(x)) for i, x in enumerate((*carried, *slices, *captured))]
+    state, last, time, likelihood, number, lag, mark, lda, alpha, beta, kinds, until = given
+    one, zero = relay.const(1, dtype), relay.const(0, dtype)
+    before = relay.less(relay.cast(number, dtype), until)
+    happens = relay.logical_and(relay.equal(kinds, relay.expand_dims(mark, 1)), before)
+    now = relay.add(time, lag)
+    since = relay.subtract(relay.expand_dims(now, 1), last)
+    kept = relay.exp(relay.negative(relay.multiply(beta, since)))
+    excited = relay.multiply(relay.multiply(relay.multiply(alpha, beta), state), kept)
+    gain = relay.subtract(
+        relay.log(relay.add(lda, excited)), _expected(ctx, lda, alpha, state, since, kept)
+    )
+    added = relay.sum(relay.where(happens, gain, zero), axis=1)
+    results = [
+        relay.where(happens, relay.add(one, relay.multiply(state, kept)), state),
+        relay.where(happens, relay.expand_dims(now, 1), last),
+        now,
+        relay.add(likelihood, added),
+        relay.add(number, relay.const(np.int32(1))),
+    ]
+    return Function(given, Tuple(results))

@@ -1,0 +1,143 @@
+"""Suppression of boxes whose rows may be laid out in any way."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.graph import ExportContext as Ctx
+from serde.onnx.graph import Value
+from serde.onnx.ops.elementwise import filled
+from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.dims import Dim
+
+__all__ = ["gathered"]
+
+
+@OPS.exports("serde.box_nms")
+def export_box_nms(
+    ctx: Ctx,
+    data: Value,
+    *,
+    iou_threshold: float,
+    score_threshold: float,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    background_id: int,
+    force_suppress: bool,
+    in_format: str,
+    out_format: str,
+) -> Value:
+    """The scores of boxes that stay are scattered over nothing, then the rows sorted by them."""
+    _, number, width = ctx.type(data).shape
+    if ctx.type(data).dtype != "float32":
+        raise Unsupported(f"boxes of {ctx.type(data).dtype}; ONNX suppresses those of float32")
+    if iou_threshold < 0:
+        raise Unsupported(f"iou_threshold {iou_threshold}; ONNX has those from 0 to 1")
+    score = _column(ctx, data, score_index)
+    if id_index >= 0:
+        named = ctx.emit("Equal", _column(ctx, data, id_index), ctx.const(background_id, "float32"))
+        score = ctx.emit("Where", named, ctx.const(-np.inf, np.float32), score)
+    rows, most = data, ctx.shape([number])
+    if top_k > 0 and not (isinstance(number, int) and number <= top_k):
+        rows, score, most = _best(ctx, data, score, number, top_k)
+    one_class = id_index < 0 or force_suppress
+    found = ctx.emit(
+        "NonMaxSuppression",
+        _corners(ctx, _columns(ctx, rows, coord_start, coord_start + 4), in_format),
+        unsqueeze(ctx, score, [1]) if one_class
+        else _by_class(ctx, score, _column(ctx, rows, id_index)),
+        most,
+        ctx.const([min(iou_threshold, 1.0)], np.float32),
+        ctx.const([score_threshold], np.float32),
+    )  # fmt: skip
+    place = ctx.emit("Gather", found, ctx.ints([0, 2]), axis=1)
+    nothing = filled(ctx, ctx.emit("Shape", score), -np.inf, "float32")
+    marks = ctx.emit("ScatterND", nothing, place, ctx.emit("GatherND", score, place))
+    marks, order = ctx.emit_tuple("TopK", marks, most, outputs=2, axis=1)
+    stays = unsqueeze(ctx, ctx.emit("Greater", marks, ctx.const(score_threshold, "float32")), [2])
+    minus = ctx.const(-1, np.float32)
+    result = ctx.emit("Where", stays, gathered(ctx, rows, order, width), minus)
+    if rows is not data:
+        result = _padded(ctx, result, ctx.emit("Sub", ctx.shape([number]), most), minus)
+    if in_format != out_format:
+        result = _reformed(ctx, result, coord_start, out_format)
+    return result
+
+
+def gathered(ctx: Ctx, rows: Value, order: Value, width: Dim) -> Value:
+    """Return rows ``(n, boxes, width)`` of each image at places ``(n, k)``."""
+    places = unsqueeze(ctx, order, [2])
+    if ctx.version >= 12:
+        return ctx.emit("GatherND", rows, places, batch_dims=1)
+    spread = ctx.emit("Expand", places, ctx.shape([1, 1, width]))
+    return ctx.emit("GatherElements", rows, spread, axis=1)
+
+
+def _padded(ctx: Ctx, rows: Value, count: Value, value: Value) -> Value:
+    """Return rows with some more behind them, all of one value."""
+    sides = ctx.emit("Concat", ctx.ints([0] * 4), count, ctx.ints([0]), axis=0)
+    return ctx.emit("Pad", rows, sides, value)
+
+
+def _column(ctx: Ctx, rows: Value, index: int) -> Value:
+    return ctx.emit("Gather", rows, ctx.const(index, np.int64), axis=2)
+
+
+def _columns(ctx: Ctx, rows: Value, begin: int, end: int) -> Value:
+    return ctx.emit("Slice", rows, ctx.ints([begin]), ctx.ints([end]), ctx.ints([2]))
+
+
+def _best(
+    ctx: Ctx, data: Value, score: Value, number: Dim, top_k: int
+) -> tuple[Value, Value, Value]:
+    """Return the rows with the best scores, these scores, and how many they are."""
+    most = ctx.ints([min(number, top_k)]) if isinstance(number, int) else ctx.shape([number])
+    score, order = ctx.emit_tuple("TopK", score, most, outputs=2, axis=1)
+    if not isinstance(number, int):
+        bounds = (ctx.ints([0]), ctx.ints([top_k]), ctx.ints([1]))
+        score, order = ctx.emit("Slice", score, *bounds), ctx.emit("Slice", order, *bounds)
+        most = ctx.emit("Gather", ctx.emit("Shape", score), ctx.ints([1]), axis=0)
+    return gathered(ctx, data, order, ctx.type(data).shape[2]), score, most
+
+
+def _halves(ctx: Ctx, boxes: Value) -> tuple[Value, Value]:
+    return _columns(ctx, boxes, 0, 2), _columns(ctx, boxes, 2, 4)
+
+
+def _corners(ctx: Ctx, boxes: Value, form: str) -> Value:
+    """Return two corners each; ONNX puts ends that are swapped in order, here they are empty."""
+    low, high = _halves(ctx, boxes)
+    if form == "center":
+        reach = ctx.emit("Mul", high, ctx.const(0.5, np.float32))
+        low, high = ctx.emit("Sub", low, reach), ctx.emit("Add", low, reach)
+    return ctx.emit("Concat", low, ctx.emit("Max", low, high), axis=2)
+
+
+def _by_class(ctx: Ctx, score: Value, class_: Value) -> Value:
+    """Return scores of each class that occurs, none for boxes of others."""
+    names = ctx.emit("Unique", ctx.emit("Reshape", class_, ctx.ints([-1])))
+    same = ctx.emit("Equal", unsqueeze(ctx, class_, [1]), unsqueeze(ctx, names, [1]))
+    nothing = ctx.const(-np.inf, np.float32)
+    return ctx.emit("Where", same, unsqueeze(ctx, score, [1]), nothing)
+
+
+def _reformed(ctx: Ctx, rows: Value, start: int, form: str) -> Value:
+    """Return rows whose boxes are in another form, those with a negative first number as is."""
+    low, high = _halves(ctx, _columns(ctx, rows, start, start + 4))
+    half = ctx.const(0.5, np.float32)
+    if form == "center":
+        middle = ctx.emit("Mul", ctx.emit("Add", low, high), half)
+        parts = [middle, ctx.emit("Sub", high, low)]
+    else:
+        reach = ctx.emit("Mul", high, half)
+        parts = [ctx.emit("Sub", low, reach), ctx.emit("Add", low, reach)]
+    before = [_columns(ctx, rows, 0, start)] if start else []
+    after = _columns(ctx, rows, start + 4, np.iinfo(np.int64).max)
+    made = ctx.emit("Concat", *before, *parts, after, axis=2)
+    first = _columns(ctx, rows, start, start + 1)
+    negative = ctx.emit("Less", first, ctx.const(0, np.float32))
+    return ctx.emit("Where", negative, rows, made)

@@ -1,0 +1,154 @@
+"""Walks over the rows or columns of matrices: what factorisations are decomposed into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.registry import call
+from serde.relay.shapes import join_dim, require_float
+from serde.relay.types import TensorType
+
+__all__ = [
+    "column",
+    "identity_like",
+    "marked",
+    "narrowed",
+    "places",
+    "row",
+    "square",
+    "typed",
+    "walk",
+    "widened",
+]
+
+Step = Callable[..., tuple[Sequence[Expr], Sequence[Expr]]]
+
+
+def typed(data: Expr) -> TensorType:
+    """Return the type of a tensor.
+
+    Raises:
+        TypeInferenceError: It has none.
+    """
+    if not isinstance(data.type, TensorType):
+        raise TypeInferenceError(f"{data!r} has no type, so its decomposition has no axes")
+    return data.type
+
+
+def square(data: TensorType) -> TensorType:
+    """Return the type of floating-point matrices of as many rows as columns.
+
+    Raises:
+        TypeInferenceError: They are not such.
+    """
+    require_float(data)
+    if data.rank < 2:
+        raise TypeInferenceError(f"expected matrices, found {data!r}")
+    size = join_dim(data.shape[-2], data.shape[-1])
+    return TensorType((*data.shape[:-2], size, size), data.dtype)
+
+
+def widened(data: Expr) -> Expr:
+    """Return `data` in the dtype to compute in: float32 for what is narrower."""
+    narrow = typed(data).dtype in ("float16", "bfloat16")
+    return call("cast", data, dtype="float32") if narrow else data
+
+
+def narrowed(result: Expr, like: Expr) -> Expr:
+    """Return what was computed of :func:`widened` data in the dtype of that data."""
+    dtype = typed(like).dtype
+    return result if typed(result).dtype == dtype else call("cast", result, dtype=dtype)
+
+
+def places(data: Expr, axis: int) -> Expr:
+    """Return 0, 1, 2... of int64, as many as an axis is long.
+
+    Where that is a symbol, they are counted on the matrices themselves, so that it keeps its name.
+    """
+    type_ = typed(data)
+    length = type_.shape[axis]
+    if isinstance(length, int):
+        return const(np.arange(length), "int64")
+    others = tuple(each for each in range(type_.rank) if each != axis % type_.rank)
+    nothing = call("sum", call("zeros_like", data), axis=others)
+    ones = call("ones_like", call("cast", nothing, dtype="int64"))
+    return call("cumsum", ones, axis=0, exclusive=True)
+
+
+def row(data: Expr, place: Expr) -> Expr:
+    """Return one row of each matrix, without its axis."""
+    return call("take", data, place, axis=typed(data).rank - 2, mode="fast")
+
+
+def column(data: Expr, place: Expr) -> Expr:
+    """Return one column of each matrix, without its axis."""
+    return call("take", data, place, axis=typed(data).rank - 1, mode="fast")
+
+
+def marked(mask: Expr, data: Expr, other: float = 0.0) -> Expr:
+    """Return `data` where `mask` holds, and elsewhere one number."""
+    return call("where", mask, data, const(other, typed(data).dtype))
+
+
+def identity_like(data: Expr) -> Expr:
+    """Return ones on the diagonal, zeros elsewhere, in the shape and dtype of `data`."""
+    down = call("expand_dims", places(data, -2), axis=1)
+    mask = call("equal", down, places(data, -1))
+    return call("where", mask, const(1.0, typed(data).dtype), call("zeros_like", data))
+
+
+def walk(
+    along: Expr,
+    states: Sequence[Expr],
+    captures: Sequence[Expr],
+    step: Step,
+    *,
+    slices: Sequence[Expr] = (),
+    axes: Sequence[int] = (),
+    out_axes: Sequence[int] = (),
+    reverse: bool = False,
+) -> list[Expr]:
+    """Return the last states and what is stacked of a ``serde.scan``.
+
+    Args:
+        along: A vector to walk along, see :func:`places`.
+        states: What goes into the first step.
+        captures: What every step gets alike.
+        step: Gets an element of `along`, the states, slices and captures; returns the next
+            states and what is stacked.
+        slices: What is walked along besides.
+        axes: The axis of each of `slices`.
+        out_axes: The axis of each stack.
+        reverse: Whether to walk from the end.
+    """
+    state = [Var(f"state{i}", typed(each)) for i, each in enumerate(states)]
+    place = Var("place", TensorType((), typed(along).dtype))
+    parts = [
+        Var(f"part{i}", _without(typed(each), axis))
+        for i, (each, axis) in enumerate(zip(slices, axes, strict=True))
+    ]
+    kept = [Var(f"capture{i}", typed(each)) for i, each in enumerate(captures)]
+    following, stacked = step(place, *state, *parts, *kept)
+    body = Function([*state, place, *parts, *kept], Tuple([*following, *stacked]))
+    found = call(
+        "serde.scan",
+        tuple(states),
+        (along, *slices),
+        tuple(captures),
+        body=body,
+        axes=(0, *axes),
+        reverse=(reverse,) * (1 + len(slices)),
+        out_axes=tuple(out_axes),
+        out_reverse=(reverse,) * len(out_axes),
+    )
+    return [TupleGetItem(found, index) for index in range(len(states) + len(out_axes))]
+
+
+def _without(type_: TensorType, axis: int) -> TensorType:
+    shape = list(type_.shape)
+    del shape[axis]
+    return TensorType(shape, type_.dtype)

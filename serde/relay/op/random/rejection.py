@@ -1,0 +1,273 @@
+"""Gamma and Poisson numbers: many candidates are drawn at once, the first that is accepted counts.
+
+Acceptance is so likely that all candidates of a number are rejected less often than a float64
+can tell from never. Seeds are as those of ``serde.random_uniform``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Constant, Expr, const
+from serde.relay.op.random.seeded import random_normal, random_uniform
+from serde.relay.op.random.threefry import sizes
+from serde.relay.registry import Array, call, relay_op, sample, tensor
+from serde.relay.shapes import broadcast, join_dim, require_float
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+GAMMA_CANDIDATES: Final = 12
+"""At least 95 of 100 candidates are accepted."""
+
+POISSON_CANDIDATES: Final = 24
+"""At least 75 of 100 candidates are accepted."""
+
+TABLE_END: Final = 10.0
+"""Rate below which the distribution function is looked up; from it on Hörmann's method holds."""
+
+_DOUBLE = np.dtype(np.float64)
+
+
+def _rate_type(
+    rate: TensorType, *, shape: tuple[int, ...] | None, seed: float | None
+) -> TensorType:
+    require_float(rate)
+    if shape is None:
+        return rate
+    spread: tuple[Dim, ...] = broadcast(rate.shape, sizes(shape))
+    if len(spread) != len(shape):
+        raise TypeInferenceError(f"{rate!r} does not fit the shape {list(shape)}")
+    for found, given in zip(spread, shape, strict=True):
+        join_dim(found, given)
+    return TensorType(shape, rate.dtype)
+
+
+def part_of_seed(seed: float | None, part: int) -> float | None:
+    """Return the seed of one of several draws, whose numbers have nothing to do with each other."""
+    if seed is None:
+        return None
+    bits = int(np.array(seed, np.float32).view(np.uint32))
+    return float(np.random.SeedSequence([bits, part]).generate_state(1)[0] >> 8)
+
+
+def _candidates(kind: str, rate: Expr, shape: tuple[int, ...] | None, count: int,
+                seed: float | None) -> Expr:  # fmt: skip
+    """Return draws of float64, `count` for each number on an axis in front, or one without it."""
+    found = rate.type.concrete_shape if isinstance(rate.type, TensorType) else None
+    whole = found if shape is None else shape
+    lead = (count,) if count else ()
+    if whole is not None:
+        return call(kind, shape=(*lead, *whole), dtype=_DOUBLE, seed=seed)
+    if count:
+        rank = len(rate.type.shape) if isinstance(rate.type, TensorType) else 0
+        rows = const(np.zeros((count, *[1] * rank)))
+        rate = call("expand_dims", rate, axis=0) + rows
+    return call(kind, rate, dtype=_DOUBLE, seed=seed)
+
+
+def _wide(value: float) -> Expr:
+    return const(value, "float64")
+
+
+def _first(accepted: Expr, values: Expr) -> Expr:
+    """Return of the values along the first axis the first that is accepted."""
+    place = call("argmax", call("cast", accepted, dtype="int32"), axis=[0], keepdims=True)
+    return call("squeeze", call("gather", values, place, axis=0), axis=[0])
+
+
+def _first_of(accepted: Array, values: Array) -> Array:
+    place = accepted.argmax(0)
+    return np.asarray(np.take_along_axis(values, place[None], 0)[0])
+
+
+def _is_above(rate: Expr, least: float) -> bool:
+    """Whether a rate is known to be nowhere below a number."""
+    return isinstance(rate, Constant) and bool((rate.data >= least).all())
+
+
+def _typed(rate: Expr) -> TensorType:
+    if not isinstance(rate.type, TensorType):
+        raise TypeInferenceError(f"{rate!r} has no type, so its decomposition has no dtype")
+    return rate.type
+
+
+def _decompose_gamma(alpha: Expr, *, shape: tuple[int, ...] | None, seed: float | None) -> Expr:
+    a = call("cast", alpha, dtype="float64")
+    small = a < _wide(1.0)
+    raised = not _is_above(alpha, 1.0)
+    d = (call("where", small, a + _wide(1.0), a) if raised else a) - _wide(1 / 3)
+    parts = [part_of_seed(seed, part) for part in range(3)]
+    x = _candidates("serde.random_normal", a, shape, GAMMA_CANDIDATES, parts[0])
+    u = _candidates("serde.random_uniform", a, shape, GAMMA_CANDIDATES, parts[1])
+    root = x / call("sqrt", _wide(9.0) * d) + _wide(1.0)
+    v = root * root * root
+    bound = x * x * _wide(0.5) + d * (call("log", v) - v + _wide(1.0))
+    drawn = _first(call("log", u) < bound, d * v)
+    if raised:
+        unit = _candidates("serde.random_uniform", a, shape, 0, parts[2])
+        power = call("where", small, _wide(1.0) / a, _wide(0.0))
+        drawn = drawn * call("power", unit, power)
+    return call("cast", drawn, dtype=_typed(alpha).dtype)
+
+
+@relay_op(
+    "serde.random_gamma",
+    infer=_rate_type,
+    decompose=_decompose_gamma,
+    samples=[
+        sample(tensor((3, 4), low=0.2, high=9.0), seed=1.0),
+        sample(tensor((), "float64", low=2.0, high=3.0), shape=[2, 3], seed=2.0),
+        sample(tensor((), "float16", low=1.0, high=3.0), shape=[2, 4], seed=3.0),
+    ],
+)
+def random_gamma(
+    alpha: Array, *, shape: tuple[int, ...] | None = None, seed: float | None = None
+) -> Array:
+    """Gamma numbers of shape `alpha` and scale 1, of the dtype of `alpha`.
+
+    The method of Marsaglia and Tsang ("A simple method for generating gamma variables", 2000);
+    below 1 a number for `alpha` + 1 is multiplied by a power of a uniform one.
+    """
+    whole = alpha.shape if shape is None else shape
+    a = alpha.astype(np.float64)
+    d = np.where(a < 1, a + 1, a) - 1 / 3
+    many = (GAMMA_CANDIDATES, *whole)
+    x = random_normal(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, 0))
+    u = random_uniform(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, 1))
+    unit = random_uniform(None, shape=whole, dtype=_DOUBLE, seed=part_of_seed(seed, 2))
+    with np.errstate(all="ignore"):
+        v = (1 + x / np.sqrt(9 * d)) ** 3
+        accepted = np.log(u) < 0.5 * x * x + d * (np.log(v) - v + 1)
+        power = np.where(a < 1, 1 / a, 0)
+        return np.asarray(_first_of(accepted, d * v) * unit**power).astype(alpha.dtype)
+
+
+def _terms(rate: Expr) -> int:
+    """Return how many values are looked up: the rest is rarer than a float64 can tell."""
+    most = TABLE_END
+    if isinstance(rate, Constant) and rate.data.size:
+        most = min(most, float(rate.data.max()))
+    count, odds = 1, math.exp(-most)
+    while odds > 1e-18 or count < most:
+        odds *= most / count
+        count += 1
+    return count
+
+
+def _looked_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, count: int) -> Expr:
+    """Return how many values of the distribution function a uniform number is not below."""
+    unit = _candidates("serde.random_uniform", rate, shape, 0, seed)
+    scale = np.array([1 / math.factorial(place) for place in range(count)])
+    above = call("expand_dims", rate, axis=-1)
+    odds = call("power", above, const(np.arange(float(count)))) * const(scale)
+    reach = call("cumsum", odds * call("exp", -above), axis=-1)
+    passed = call("greater_equal", call("expand_dims", unit, axis=-1), reach)
+    return call("sum", call("cast", passed, dtype="float64"), axis=[-1])
+
+
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188)
+
+
+def _log_factorial(
+    k: AnyValue, number: Callable[[float], AnyValue], log: Callable[[AnyValue], AnyValue]
+) -> AnyValue:
+    """Return log(k!) of numbers from 0 on, of arrays or of expressions, to 1e-10.
+
+    Stirling's series four numbers further on, less the logarithm of the four that lie between.
+    """
+    outer = k * (k + number(5.0)) + number(4.0)
+    between = outer * (outer + number(2.0))
+    z = k + number(5.0)
+    small = number(1.0) / (z * z)
+    series = number(_STIRLING[-1])
+    for term in reversed(_STIRLING[:-1]):
+        series = series * small + number(term)
+    whole = (z - number(0.5)) * log(z) - z + number(0.5 * math.log(2 * math.pi))
+    return whole + series / z - log(between)
+
+
+def _transformed(rate: Expr, shape: tuple[int, ...] | None, seeds: list[float | None]) -> Expr:
+    u, v = (_candidates("serde.random_uniform", rate, shape, POISSON_CANDIDATES, seed)
+            for seed in seeds)  # fmt: skip
+    width = call("sqrt", rate) * _wide(2.53) + _wide(0.931)
+    slope = width * _wide(0.02483) - _wide(0.059)
+    share = _wide(1.1328) / (width - _wide(3.4)) + _wide(1.1239)
+    u = u - _wide(0.5)
+    rest = _wide(0.5) - call("abs", u)
+    k = call("floor", (slope * _wide(2.0) / rest + width) * u + rate + _wide(0.43))
+    left = call("log", v * share / (slope / (rest * rest) + width))
+    kept = call("maximum", k, _wide(0.0))
+    odds = kept * call("log", rate) - rate - _log_factorial(kept, _wide, partial(call, "log"))
+    accepted = call("logical_and", call("less_equal", left, odds),
+                    call("greater_equal", k, _wide(0.0)))  # fmt: skip
+    return _first(accepted, kept)
+
+
+def _decompose_poisson(lam: Expr, *, shape: tuple[int, ...] | None, seed: float | None) -> Expr:
+    rate = call("cast", lam, dtype="float64")
+    parts = [part_of_seed(seed, part) for part in range(3)]
+    if _is_above(lam, TABLE_END):
+        drawn = _transformed(rate, shape, parts[1:])
+    elif isinstance(lam, Constant) and bool((lam.data < TABLE_END).all()):
+        drawn = _looked_up(rate, shape, parts[0], _terms(lam))
+    else:
+        low = call("minimum", rate, _wide(TABLE_END))
+        high = call("maximum", rate, _wide(TABLE_END))
+        drawn = call("where", rate < _wide(TABLE_END),
+                     _looked_up(low, shape, parts[0], _terms(lam)),
+                     _transformed(high, shape, parts[1:]))  # fmt: skip
+    return call("cast", drawn, dtype=_typed(lam).dtype)
+
+
+@relay_op(
+    "serde.random_poisson",
+    infer=_rate_type,
+    decompose=_decompose_poisson,
+    samples=[
+        sample(tensor((3, 4), low=0.0, high=40.0), seed=1.0),
+        sample(tensor((), "float64", low=2.0, high=3.0), shape=[2, 3], seed=2.0),
+        sample(tensor((), "float16", low=20.0, high=30.0), shape=[2, 4], seed=3.0),
+    ],
+)
+def random_poisson(
+    lam: Array, *, shape: tuple[int, ...] | None = None, seed: float | None = None
+) -> Array:
+    """Poisson numbers of rate `lam`, of its dtype.
+
+    By the distribution function below a rate of 10; from it on by transformed rejection
+    (Hörmann, "The transformed rejection method for generating Poisson random variables", 1993).
+    """
+    whole = lam.shape if shape is None else shape
+    rate = lam.astype(np.float64)
+    many = (POISSON_CANDIDATES, *whole)
+    unit = random_uniform(None, shape=whole, dtype=_DOUBLE, seed=part_of_seed(seed, 0))
+    u, v = (
+        random_uniform(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, part))
+        for part in (1, 2)
+    )
+    places = np.arange(_terms(const(TABLE_END)))
+    scale = np.array([1 / math.factorial(place) for place in places])
+    low, high = np.minimum(rate, TABLE_END)[..., None], np.maximum(rate, TABLE_END)
+    with np.errstate(all="ignore"):
+        reach = np.cumsum(low**places * scale * np.exp(-low), -1)
+        looked_up = (unit[..., None] >= reach).sum(-1)
+        width = 0.931 + 2.53 * np.sqrt(high)
+        slope = 0.02483 * width - 0.059
+        share = 1.1239 + 1.1328 / (width - 3.4)
+        rest = 0.5 - np.abs(u - 0.5)
+        k = np.floor((2 * slope / rest + width) * (u - 0.5) + high + 0.43)
+        left = np.log(v * share / (slope / (rest * rest) + width))
+        kept = np.maximum(k, 0)
+        odds = kept * np.log(high) - high - _log_factorial(kept, float, np.log)
+        accepted = (left <= odds) & (k >= 0)
+        drawn = np.where(rate < TABLE_END, looked_up, _first_of(accepted, kept))
+    return np.asarray(drawn).astype(lam.dtype)

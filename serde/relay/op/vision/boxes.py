@@ -1,0 +1,223 @@
+"""Suppression of boxes whose rows may be laid out in any way, as MXNet has it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.expr import Expr, TupleGetItem, const
+from serde.relay.registry import Array, call, relay_op, sample
+from serde.relay.shapes import require_float
+from serde.relay.types import TensorType
+
+__all__: list[str] = []
+
+Form = Literal["corner", "center"]
+
+
+def _nms_type(
+    data: TensorType,
+    *,
+    iou_threshold: float,
+    score_threshold: float,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    background_id: int,
+    force_suppress: bool,
+    in_format: str,
+    out_format: str,
+) -> TensorType:
+    require_float(data)
+    if data.rank != 3:
+        raise TypeInferenceError(f"expected rows of boxes of each image, found {data!r}")
+    width = data.shape[2]
+    last = max(coord_start + 3, score_index, id_index)
+    if min(coord_start, score_index) < 0 or (isinstance(width, int) and last >= width):
+        raise TypeInferenceError(
+            f"coord_start {coord_start}, score_index {score_index} or id_index {id_index} is "
+            f"outside rows of {width}"
+        )
+    if top_k == 0:
+        raise TypeInferenceError("top_k 0 leaves no boxes; -1 takes all")
+    return data
+
+
+def _columns(data: Expr, begin: int, end: int) -> Expr:
+    return call("strided_slice", data, begin=[begin], end=[end], strides=[1], axes=[2])
+
+
+def _half(x: Expr, dtype: str) -> Expr:
+    return call("multiply", x, const(0.5, dtype))
+
+
+def _corners(boxes: Expr, form: str, dtype: str) -> list[Expr]:
+    """Return the low and the high corners; a box whose ends are swapped becomes empty."""
+    low, high = _columns(boxes, 0, 2), _columns(boxes, 2, 4)
+    if form == "center":
+        reach = _half(high, dtype)
+        low, high = call("subtract", low, reach), call("add", low, reach)
+    return [low, call("maximum", low, high)]
+
+
+def _reformed(rows: Expr, start: int, form: str, dtype: str, width: int) -> Expr:
+    """Return rows whose boxes are in another form, those with a negative first number as is."""
+    low, high = _columns(rows, start, start + 2), _columns(rows, start + 2, start + 4)
+    if form == "center":
+        parts = [_half(call("add", low, high), dtype), call("subtract", high, low)]
+    else:
+        reach = _half(high, dtype)
+        parts = [call("subtract", low, reach), call("add", low, reach)]
+    before = [_columns(rows, 0, start)] if start else []
+    after = [_columns(rows, start + 4, width)] if start + 4 < width else []
+    made = call("concatenate", [*before, *parts, *after], axis=2)
+    stays = call("less", _columns(rows, start, start + 1), const(0, dtype))
+    return call("where", stays, rows, made)
+
+
+def _found(data: Expr, places: Expr, dtype: str) -> Expr:
+    """Return the rows at places, -1 where a place is negative."""
+    nowhere = const(0, "int32")
+    found = call("take", data, call("maximum", places, nowhere), axis=1, batch_dims=1)
+    gone = call("expand_dims", call("less", places, nowhere), axis=2)
+    return call("where", gone, const(-1, dtype), found)
+
+
+def _decompose_nms(
+    data: Expr,
+    *,
+    iou_threshold: float,
+    score_threshold: float,
+    top_k: int,
+    coord_start: int,
+    score_index: int,
+    id_index: int,
+    background_id: int,
+    force_suppress: bool,
+    in_format: str,
+    out_format: str,
+) -> Expr:
+    """Relay's suppression tells where the boxes are that stay; it needs positive scores."""
+    type_ = data.type
+    if not isinstance(type_, TensorType) or not isinstance(type_.shape[2], int):
+        raise TypeInferenceError(f"needs rows of fixed width, found {type_!r}")
+    if iou_threshold < 0 or score_threshold < 0:
+        raise TypeInferenceError("a negative threshold has no decomposition")
+    dtype, width = type_.dtype, type_.shape[2]
+    score = _columns(data, score_index, score_index + 1)
+    class_ = score
+    if id_index >= 0:
+        class_ = _columns(data, id_index, id_index + 1)
+        hidden = call("equal", class_, const(background_id, dtype))
+        score = call("where", hidden, const(-1, dtype), score)
+    corners = _corners(_columns(data, coord_start, coord_start + 4), in_format, dtype)
+    rows = call("concatenate", [class_, score, *corners], axis=2)
+    counted = call(
+        "vision.get_valid_counts", rows, const(score_threshold, "float32"), id_index=-1,
+        score_index=1,
+    )  # fmt: skip
+    kept = call(
+        "vision.non_max_suppression",
+        TupleGetItem(counted, 1),
+        TupleGetItem(counted, 0),
+        TupleGetItem(counted, 2),
+        const(-1, "int32"),
+        const(np.nextafter(np.float32(iou_threshold), np.float32(np.inf)), "float32"),
+        force_suppress=force_suppress or id_index < 0,
+        top_k=top_k,
+    )
+    result = _found(data, TupleGetItem(kept, 0), dtype)
+    if in_format == out_format:
+        return result
+    return _reformed(result, coord_start, out_format, dtype, width)
+
+
+_ROWS = np.array(
+    [[[0, 0.8, 1, 20, 25, 45], [1, 0.7, 30, 60, 50, 80], [0, 0.4, 4, 21, 19, 40],
+      [2, 0.9, 35, 61, 52, 79], [1, 0.5, 100, 60, 70, 110], [0, 0.1, 2, 20, 25, 45]],
+     [[1, 0.2, 1, 1, 5, 5], [-1, 0.9, 1, 1, 5, 5], [1, 0.3, 1, 1, 4, 5], [2, 0.3, 1, 1, 4, 5],
+      [1, 0.2, 3, 1, 6, 4], [1, 0.6, -3, 1, 6, 4]]], np.float32)  # fmt: skip
+
+
+@relay_op(
+    "serde.box_nms",
+    infer=_nms_type,
+    decompose=_decompose_nms,
+    samples=[
+        sample(_ROWS, id_index=0, top_k=4),
+        sample(_ROWS, score_threshold=0.25, iou_threshold=0.2, id_index=0, background_id=1,
+               out_format="center"),
+        sample(_ROWS, id_index=0, force_suppress=True, in_format="center", out_format="corner"),
+        sample(_ROWS[..., 1:], coord_start=1, score_index=0, iou_threshold=0.3),
+    ],
+)  # fmt: skip
+def box_nms(
+    data: Array,
+    *,
+    iou_threshold: float = 0.5,
+    score_threshold: float = 0.0,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = -1,
+    background_id: int = -1,
+    force_suppress: bool = False,
+    in_format: Form = "corner",
+    out_format: Form = "corner",
+) -> Array:
+    """The rows of the boxes that stay, the best of each image first, -1 behind them.
+
+    A box takes part that scores above `score_threshold`, is not of the class `background_id` and
+    among the best `top_k`, if that is positive. It goes if it overlaps with a better one that
+    stays by more than `iou_threshold`, and both are of one class or `force_suppress` is set. A box
+    is (left, top, right, bottom) or (x, y, width, height) around its centre; where the form
+    changes, a box stays as it is whose first number is negative.
+    """
+    boxes = data[..., coord_start : coord_start + 4]
+    result = np.full_like(data, -1)
+    for image, rows in enumerate(data):
+        marks = rows[:, score_index]
+        takes_part = marks > np.float32(score_threshold)
+        if id_index >= 0:
+            takes_part &= rows[:, id_index] != background_id
+        order = np.flatnonzero(takes_part)
+        order = order[np.argsort(-marks[order], kind="stable")]
+        kept: list[int] = []
+        for place in order[:top_k] if top_k > 0 else order:
+            rivals = np.array(kept, np.int64)
+            if id_index >= 0 and not force_suppress:
+                rivals = rivals[rows[rivals, id_index] == rows[place, id_index]]
+            found = _overlaps(boxes[image, place], boxes[image, rivals], in_format)
+            if not (found > np.float32(iou_threshold)).any():
+                kept.append(int(place))
+        result[image, : len(kept)] = rows[kept]
+    if in_format != out_format:
+        _reform(result[..., coord_start : coord_start + 4], out_format)
+    return result
+
+
+def _overlaps(box: Array, others: Array, form: str) -> Array:
+    """Return the common part of a box and each of others, in parts of their union."""
+    ends = []
+    for each in (box, others):
+        low, high = each[..., :2], each[..., 2:]
+        size = high - low if form == "corner" else high
+        if form == "center":
+            low, high = low - size / each.dtype.type(2), low + size / each.dtype.type(2)
+        ends.append((low, high, np.where((size < 0).any(-1), 0, size.prod(-1))))
+    (low, high, area), (lows, highs, areas) = ends
+    common = np.maximum(np.minimum(high, highs) - np.maximum(low, lows), 0).prod(-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return common / (area + areas - common)
+
+
+def _reform(boxes: Array, form: str) -> None:
+    """Change the form of boxes in place."""
+    low, high, two = boxes[..., :2], boxes[..., 2:], boxes.dtype.type(2)
+    parts = [(low + high) / two, high - low]
+    if form == "corner":
+        parts = [low - high / two, low + high / two]
+    boxes[...] = np.where(boxes[..., :1] < 0, boxes, np.concatenate(parts, -1))
