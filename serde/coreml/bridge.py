@@ -65,11 +65,10 @@ class CoremlBridge(Bridge):
     def accepts(self, source: object) -> bool:
         """Whether `source` is an ``MLModel`` of coremltools, or a message of one."""
         kind = type(source)
-        package = kind.__module__.partition(".")[0]
-        return kind.__name__ in ("MLModel", "Model") and package in (
-            "coremltools",
-            "_serde_coremltools_proto",
-        )
+        descriptor = getattr(kind, "DESCRIPTOR", None)
+        if getattr(descriptor, "full_name", None) == "CoreML.Specification.Model":
+            return True
+        return kind.__name__ == "MLModel" and kind.__module__.partition(".")[0] == "coremltools"
 
     def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
         """Return the model of a path, bytes or a live object; weights stay where they are."""
@@ -85,9 +84,14 @@ class CoremlBridge(Bridge):
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""
+        from serde.coreml.network import network_to_relay
         from serde.coreml.program import program_to_relay
 
         own = options if isinstance(options, CoremlImportOptions) else CoremlImportOptions()
+        if model.kind != "mlProgram":
+            if own.function is not None:
+                raise OptionError("function: a NeuralNetwork has no functions")
+            return network_to_relay(model, own, report)
         return program_to_relay(model, own, report)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
@@ -118,7 +122,8 @@ class CoremlBridge(Bridge):
         return complete(model)
 
     def coverage(self) -> list[tuple[str, str]]:
-        """Return the operators of MIL that are read, with the versions of iOS."""
+        """Return MIL's operators with the versions of iOS, and the layers of NeuralNetworks."""
+        from serde.coreml.layers import LAYERS
         from serde.coreml.ops import TABLE
 
         read: dict[str, list[str]] = {}
@@ -126,6 +131,7 @@ class CoremlBridge(Bridge):
             read.setdefault(op, []).append(f"iOS{max(version, 15)}")
         rows = [(op, f"read, since {', '.join(known)}") for op, known in sorted(read.items())]
         written = TABLE.exported().items()
+        rows += [(f"{layer} (layer)", "read") for layer, _ in LAYERS.imported()]
         return rows + [(op, f"written, from iOS{max(version, 15)}") for op, version in written]
 
     def operators(self, model: AnyValue) -> list[str]:

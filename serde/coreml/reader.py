@@ -31,7 +31,7 @@ MANIFEST = "Manifest.json"
 ROOT = "@model_path/"
 """What the names of files begin with in a program: the directory of its message."""
 
-_DTYPES = {"floatValue": "float32", "float16Value": "float16"}
+_DTYPES = {"floatValue": "float32", "float16Value": "float16", "int8RawValue": "int8"}
 
 
 def detect(path: str | os.PathLike[str]) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from serde.weights import Array, FileRange, Weight, numpy_dtype
 
-__all__ = ["PackedWeight", "stored_chunks", "stored_source"]
+__all__ = ["HighFirstWeight", "PackedWeight", "stored_chunks", "stored_source"]
 
 _BLOCK = 2**20
 """Elements that are packed at a time; a multiple of every group."""
@@ -48,6 +48,42 @@ class PackedWeight(Weight):
         value = _unpack(data, last - skipped * per_group, self._bits)
         value = value[first - skipped * per_group :]
         return value.view(numpy_dtype(self.dtype)).reshape(shape)
+
+
+class HighFirstWeight(Weight):
+    """Values of 1 to 7 bits, packed from the highest bit of each byte down, a byte a value here.
+
+    Args:
+        packed: The bytes, a weight of one axis and dtype ``uint8``.
+        bits: Bits of a value.
+        size: Number of values.
+
+    Raises:
+        ValueError: The number of bytes is not what the values need.
+    """
+
+    def __init__(self, packed: Weight, bits: int, size: int) -> None:
+        self.shape = (size,)
+        self.dtype = "uint8"
+        self.packed = packed
+        self._bits = bits
+        if packed.size != -(-size * bits // 8):
+            raise ValueError(f"{packed.size} bytes cannot hold {size} values of {bits} bits")
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return values `start` to `stop`."""
+        per_group, group_bytes = _group(self._bits)
+        skipped = start // per_group
+        end = min(self.packed.size, -(-stop // per_group) * group_bytes)
+        data = self.packed.rows(skipped * group_bytes, end)
+        count = stop - skipped * per_group
+        result = np.empty(count, np.uint8)
+        for first in range(0, count, _BLOCK):
+            last = min(count, first + _BLOCK)
+            part = np.unpackbits(data[first * self._bits // 8 : -(-last * self._bits // 8)])
+            places = part[: (last - first) * self._bits].reshape(-1, self._bits)
+            result[first:last] = places @ (1 << np.arange(self._bits - 1, -1, -1))
+        return result[start - skipped * per_group :]
 
 
 def stored_source(weight: Weight) -> FileRange | None:
