@@ -54,16 +54,23 @@ class Value:
         type: Its Relay type.
         data: Its value, where it is a constant.
         weight: Where its values lie, if it is a weight.
+        compressed: Whether it is a weight that an operation makes when the program is loaded.
     """
 
     name: str
     type: TensorType
     data: Array | None = field(default=None, compare=False)
     weight: Weight | None = field(default=None, compare=False)
+    compressed: bool = False
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is a constant or a weight."""
+        """Whether a program takes it where it wants constants."""
+        return self.is_known or self.compressed
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a constant or a weight, whose values are at hand."""
         return self.data is not None or self.weight is not None
 
 
@@ -194,9 +201,62 @@ class ProgramBuilder:
         set_text(operation.attributes["name"], values[0].name if values else source)
         return tuple(values)
 
-    def inner_block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
-        """Return a block of the operations that `write` appends; it gives what `write` returns."""
+    def compress(
+        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+    ) -> Value:
+        """Append an operation that makes a weight of constants, which lie in it, and return that.
+
+        Args:
+            op: The operator.
+            given: Its inputs by name, constants or weights.
+            type_: Type of the weight.
+            source: What it comes from, which names it.
+        """
+        operation = self._main.operations.add(type=op)
+        for name, value in given.items():
+            if self.version >= 18:
+                target = operation.inputs[name].arguments.add().value
+            else:
+                target = operation.attributes[name]
+            self._write(target, value, f"{source}_{name}")
+        output = operation.outputs.add(name=self.reserve(source))
+        set_type(output.type, type_, self.version)
+        set_text(operation.attributes["name"], output.name)
+        return Value(output.name, type_, compressed=True)
+
+    def _write(self, target: AnyValue, value: Value, name: str) -> None:
+        """Write a constant or a weight into a message of a value, or into ``weight.bin``."""
+        weight = value.weight
+        if weight is None:
+            weight = ArrayWeight(np.zeros(()) if value.data is None else value.data)
+        set_type(target.type, TensorType(weight.shape, weight.dtype), self.version)
+        element = BY_DTYPE[weight.dtype]
+        large = weight.size >= INLINE_ELEMENTS or element.bits < 8
+        if large and (weight.dtype in self._in_blobs or element.bits < 8):
+            target.blobFileValue.fileName = WEIGHTS
+            target.blobFileValue.offset = self.layout.add(weight, element, name)
+        else:
+            fill(target.immediateValue.tensor, weight.array())
+
+    def own(self, value: Value, source: str) -> Value:
+        """Return a value that the present block makes itself, as MIL wants what a block gives."""
+        made = {each.name for op in self.block.operations for each in op.outputs}
+        if value.name in made and not value.is_constant:
+            return value
+        return self.add("identity", {"x": value}, [value.type], source)[0]
+
+    def inner_block(
+        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
+    ) -> AnyValue:
+        """Return a block of the operations that `write` appends; it gives what `write` returns.
+
+        Args:
+            write: Appends the operations.
+            inputs: What the block takes.
+        """
         outer, self.block = self.block, message_class("MIL.Block")()
+        for value in inputs:
+            set_type(self.block.inputs.add(name=value.name).type, value.type, self.version)
         self._around.append(self.block)
         try:
             self.block.outputs.extend(self.name_of(value) for value in write())
@@ -301,15 +361,7 @@ class ProgramBuilder:
             return self._known[key]
         dtype = dtype_name(data.dtype)
         target = self._const(name, TensorType(data.shape, dtype))
-        tensor = target.attributes["val"].immediateValue.tensor
-        if dtype == "float32":
-            tensor.floats.values.extend(data.reshape(-1).tolist())
-        elif dtype == "int32":
-            tensor.ints.values.extend(data.reshape(-1).tolist())
-        elif dtype == "bool":
-            tensor.bools.values.extend(data.reshape(-1).tolist())
-        else:
-            tensor.bytes.values = np.ascontiguousarray(data).tobytes()
+        fill(target.attributes["val"].immediateValue.tensor, data)
         self._known[key] = target.outputs[0].name
         return self._known[key]
 
@@ -332,6 +384,19 @@ class ProgramBuilder:
         set_type(operation.attributes["val"].type, type_, self.version)
         set_text(operation.attributes["name"], output.name)
         return operation
+
+
+def fill(tensor: AnyValue, data: Array) -> None:
+    """Write an array into a message of a tensor's values."""
+    dtype = dtype_name(data.dtype)
+    if dtype == "float32":
+        tensor.floats.values.extend(data.reshape(-1).tolist())
+    elif dtype == "int32":
+        tensor.ints.values.extend(data.reshape(-1).tolist())
+    elif dtype == "bool":
+        tensor.bools.values.extend(data.reshape(-1).tolist())
+    else:
+        tensor.bytes.values = np.ascontiguousarray(data).tobytes()
 
 
 def set_text(value: AnyValue, text: str) -> None:

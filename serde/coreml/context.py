@@ -20,6 +20,12 @@ class Surroundings(Tracker, Protocol):
     def closure(self, index: int, params: Sequence[Var], label: str) -> tuple[Function, list[Expr]]:
         """Return a block as a function, and the values of its last parameters."""
 
+    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
+        """Return what stands for the elements that a weight of bytes holds."""
+
+    def note_labels(self, labels: Sequence[str]) -> None:
+        """Keep the class labels of a classifier."""
+
     def read_state(self, name: str) -> Expr:
         """Return the present value of a state."""
 
@@ -39,6 +45,18 @@ class ImportContext(FoldingContext):
     def __init__(self, version: int, node: str, outputs: int, around: Surroundings) -> None:
         super().__init__(version, node, outputs, around)
         self._around = around
+
+    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int) -> Expr:
+        """Return what stands for the elements that a weight of bytes holds, `bits` each.
+
+        Raises:
+            Unsupported: It is no weight, or holds another number of elements.
+        """
+        return self._around.unpacked(x, shape, bits, f"{self.node}_elements")
+
+    def note_labels(self, labels: Sequence[str | int]) -> None:
+        """Keep the class labels of a classifier, in order of its scores."""
+        self._around.note_labels([str(label) for label in labels])
 
     def read_state(self, name: str) -> Expr:
         """Return the present value of a state.

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ConverterTable, TypedContext
+from serde.converters import Converter, ConverterTable, TypedContext
 from serde.coreml.builder import Argument, ProgramBuilder, Value
 from serde.errors import ConverterBug, Unsupported
+from serde.relay.computed import ComputedWeight
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.legalize import Legalize
 from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order
+from serde.relay.visit import free_vars, post_order
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["ExportContext", "Values", "Written", "as_typed", "structural"]
+__all__ = ["ExportContext", "Values", "Written", "as_typed", "bind", "present", "structural"]
 
 Written = Value | tuple[Value, ...]
 Values = dict[Expr, Written | None]
@@ -46,6 +48,7 @@ class ExportContext(TypedContext[Value]):
         self._table = table
         self._write_body = write_body
         self._source = ""
+        self._derived = 0
 
     @property
     def source(self) -> str:
@@ -73,6 +76,16 @@ class ExportContext(TypedContext[Value]):
     ) -> tuple[Value, ...]:
         """Append an operation with several outputs; those of the node's result if left out."""
         return self._builder.add(op, inputs, types or self.result_types(), self._source)
+
+    def compressed(self, op: str, /, **inputs: Value | None) -> Value:
+        """Append an operation that makes a weight of constants; None is left out.
+
+        Args:
+            op: The operator.
+            inputs: Its inputs, constants and weights, which come to lie in it.
+        """
+        given = {name: each for name, each in inputs.items() if each is not None}
+        return self._builder.compress(op, given, self.result_type(), self._source)
 
     def const(self, value: AnyValue, dtype: str | None = None) -> Value:
         """Return a constant, written where an operation reads it."""
@@ -177,8 +190,38 @@ class ExportContext(TypedContext[Value]):
         self.enter(source, result)
         return found
 
+    def loop(
+        self,
+        carried: Sequence[Value],
+        types: Sequence[TensorType],
+        ask: Callable[[Sequence[Value]], Sequence[Value]],
+        turn: Callable[[Sequence[Value]], Sequence[Value]],
+    ) -> tuple[Value, ...]:
+        """Append a loop and return its last variables.
+
+        Args:
+            carried: The first values of its variables.
+            types: Types of the variables in the loop.
+            ask: Emits what tells of variables whether to go on, a scalar of bool.
+            turn: Emits the next variables.
+        """
+        source, blocks = self._source, []
+        for write in (ask, turn):
+            inputs = [Value(self._builder.reserve(f"{source}_var"), type_) for type_ in types]
+
+            def owned(
+                write: Callable[[Sequence[Value]], Sequence[Value]] = write,
+                inputs: Sequence[Value] = inputs,
+            ) -> Sequence[Value]:
+                return [self._builder.own(each, f"{source}_next") for each in write(inputs)]
+
+            blocks.append(self._builder.inner_block(owned, inputs))
+        return self._builder.add("while_loop", {"loop_vars": carried}, types, source, blocks)
+
     def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
         """Write the Relay expression that `build` makes of the operands.
+
+        Of constants and weights alone it is one itself, evaluated when it is written.
 
         Raises:
             Unsupported: The target lacks an operator of it.
@@ -189,24 +232,79 @@ class ExportContext(TypedContext[Value]):
         ]
         values: Values = dict(zip(given, operands, strict=True))
         root = FoldConstant().fold(build(*given))
+        if all(each.is_known for each in operands):
+            return self._evaluated(root, dict(zip(given, operands, strict=True)))
         source, result = self._source, self.result
+        root = self._legal(root)
         for node in post_order(root):
             if node in values or isinstance(node, OpDef):
                 continue
             if isinstance(node, (Constant, Tuple, TupleGetItem)):
                 values[node] = structural(node, values, self)
                 continue
-            if not isinstance(node, Call) or node.type is None:
-                raise ConverterBug(f"{source}: {node!r} cannot be spelled")
-            converter, attrs = self._table.bind_export(node, self.version)
-            self.enter(source, node.type)
-            operand = [values[each] for each in node.args]
-            values[node] = as_typed(converter.function(self, *operand, **attrs), node.type)
+            values[node] = self._spelled(node, values, source)
         self.enter(source, result)
         found = values[root]
         if not isinstance(found, Value):
             raise ConverterBug(f"{source}: expected one tensor")
         return found
+
+    def _legal(self, root: Expr) -> Expr:
+        """Return an expression in operators that the target has."""
+
+        def supported(node: Call) -> bool:
+            return self._table.can_export(node, self.version)
+
+        legal = Legalize(supported, self._table.expansion)
+        return legal.transform(Function(free_vars(root), root)).body
+
+    def _spelled(self, node: Expr, values: Values, source: str) -> Written:
+        """Return the values of a call inside an expression that is spelled out."""
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
+            raise ConverterBug(f"{source}: {node!r} cannot be spelled")
+        try:
+            converter, attrs = bind(self._table, node, self.version)
+            self.enter(source, node.type)
+            operands = present(node.op, [values[each] for each in node.args])
+            return as_typed(converter.function(self, *operands, **attrs), node.type)
+        except Unsupported as error:
+            raise Unsupported(f"{node.op.name}: {error.reason}", hint=error.hint) from None
+
+    def _evaluated(self, root: Expr, values: Mapping[Expr, Value]) -> Value:
+        """Return the constant that an expression of constants and weights is."""
+        if isinstance(root, Constant):
+            return self.const(root.data)
+        if root in values:
+            return values[root]
+        sources = {
+            variable: value.weight
+            for variable, value in values.items()
+            if isinstance(variable, Var) and value.weight is not None
+        }
+        self._derived += 1
+        return self._builder.weight(
+            f"{self._source}_{self._derived}", ComputedWeight(root, sources)
+        )
+
+
+def bind(table: ConverterTable, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
+    """Find the exporter of a call and its keyword arguments.
+
+    Raises:
+        Unsupported: There is none, or it cannot say this call.
+    """
+    converter, attrs = table.bind_export(node, version)
+    if converter.when is not None and not converter.when(node):
+        raise Unsupported("MIL has no operator for these types and attributes")
+    return converter, attrs
+
+
+def present(definition: OpDef, operands: Sequence[Written | None]) -> list[Written | None]:
+    """Return the operands, those that a call leaves out as None."""
+    optional = [operand.optional for operand in definition.operands]
+    optional += [False] * (len(operands) - len(optional))
+    pairs = zip(operands, optional, strict=True)
+    return [None if may and operand == () else operand for operand, may in pairs]
 
 
 def structural(node: Expr, values: Values, context: ExportContext) -> Written | None:

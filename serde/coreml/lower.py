@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,13 +13,14 @@ from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type, stor
 from serde.coreml.interface import ARRAY_DTYPES
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
+from serde.coreml.ops.table import constants_hold
 from serde.coreml.protos import message_class
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
 from serde.relay import transform
 from serde.relay.collection import without_collection
-from serde.relay.expr import Call, Expr, Function, Tuple, Var
+from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
@@ -34,6 +36,18 @@ __all__ = ["from_relay"]
 SOURCE = "com.github.serde.source"
 NAMES = "com.github.serde.names"
 """Keys of the user's metadata: what was converted, and the names that had to be changed."""
+
+AS_FLOATS = "quantised-as-floats"
+"""Name of the step that computes quantised operators on floats."""
+
+_WIDE = frozenset(
+    f"qnn.{name}"
+    for name in (
+        "add", "avg_pool2d", "batch_matmul", "concatenate", "conv2d", "conv2d_transpose", "dense",
+        "leaky_relu", "mul", "requantize", "softmax", "subtract",
+    )
+)  # fmt: skip
+"""Quantised operators that rescale integers by products of 64 bits."""
 
 _CONSENT = {"float64": "float64-as-float32", "int64": "int64-as-int32"}
 """Names of the steps that hold a dtype in a narrower one."""
@@ -62,6 +76,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
+    model = _as_floats(model, options.allow, report)
     if options.compute_precision == "float16":
         model = _narrowed(model, target, report)
     model = _lowered(model, target, report)
@@ -71,10 +86,31 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     names = [builder.reserve(name) for name in model.meta.outputs]
     inputs, outputs = export_program(model, TABLE, builder, report)
     report.raise_if_refused()
+    _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _named(outputs, names, builder)
     report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
     spec = _spec(model, target, builder, inputs, named)
     return CoremlModel(spec, layout=builder.layout)
+
+
+def _as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> RelayModel:
+    """Return the model with quantised operators as floats between linear operators.
+
+    That is where one needs integers of 64 bits, which MIL has not; others are spelled out.
+    """
+    nodes = post_order(model.main.body)
+    if not any(
+        isinstance(n, Call) and isinstance(n.op, OpDef) and n.op.name in _WIDE for n in nodes
+    ):
+        return model
+    mod, changed = transform.QuantizedAsFloat().run(model.mod)
+    if not changed:
+        return model
+    what = "quantised operators are computed on floats and round halves to even"
+    issue = Issue("qnn", "main", what, f"allow {AS_FLOATS!r}")
+    (report.allowed if AS_FLOATS in allow else report.issues).append(issue)
+    report.raise_if_refused()
+    return model.evolve(mod=mod)
 
 
 def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
@@ -106,6 +142,8 @@ def _with_numbers(model: RelayModel, target: Target) -> RelayModel:
             memo[param] = call("cast", outer, dtype=type_.dtype)
             params[index] = outer
     body = rewrite(main.body, lambda _node, new: new, memo) if memo else main.body
+    if isinstance(body.type, TupleType) and not isinstance(body, Tuple):
+        body = Tuple([TupleGetItem(body, index) for index in range(len(body.type.fields))])
     fields = list(body.fields) if isinstance(body, Tuple) else [body]
     ends = [
         call("cast", each, dtype=held[each.type.dtype])
@@ -150,7 +188,7 @@ def _lowered(model: RelayModel, target: Target, report: Report) -> RelayModel:
     """Return the model in operators that ML Programs of the target have."""
 
     def supported(node: Call) -> bool:
-        return TABLE.can_export(node, target.number)
+        return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
 
     passes = transform.Sequential(
         [
@@ -165,6 +203,29 @@ def _lowered(model: RelayModel, target: Target, report: Report) -> RelayModel:
         ]
     )
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+
+
+def _prune(block: AnyValue, wanted: set[str]) -> None:
+    """Drop the operations of a block that nothing reads, such as results besides the one used."""
+    live, kept = set(wanted), []
+    for op in reversed(block.operations):
+        if not any(output.name in live for output in op.outputs):
+            continue
+        kept.append(op)
+        for inner in op.blocks:
+            _prune(inner, set(inner.outputs))
+        for reader in (op, *(each for inner in op.blocks for each in _all_operations(inner))):
+            arguments = (each for given in reader.inputs.values() for each in given.arguments)
+            live.update(each.name for each in arguments if each.WhichOneof("binding") == "name")
+        live.update(name for inner in op.blocks for name in inner.outputs)
+    if len(kept) < len(block.operations):
+        kept = [copy.deepcopy(op) for op in reversed(kept)]
+        del block.operations[:]
+        block.operations.extend(kept)
+
+
+def _all_operations(block: AnyValue) -> list[AnyValue]:
+    return [op for inner in walk_blocks(block) for op in inner.operations]
 
 
 def _named(outputs: Sequence[Value], names: Sequence[str], builder: ProgramBuilder) -> list[Value]:

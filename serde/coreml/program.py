@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+import serde.relay as relay
 from serde.converters import Hole, Incomplete
 from serde.coreml.context import ImportContext
 from serde.coreml.interface import declared_dims, program_meta, read_shapes
@@ -15,6 +17,7 @@ from serde.coreml.ops import TABLE
 from serde.coreml.values import Plain, element_of, read_value
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
+from serde.io.packed import PackedWeight
 from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.relay.collection import without_collection
 from serde.relay.dims import Dim
@@ -69,6 +72,7 @@ def program_to_relay(
     params = {variable.name_hint: weight for variable, weight in weights.items()}
     names = [*walk.outputs, *(f"{state}_out" for state in walk.written)]
     meta = program_meta(model, name, [each.name_hint for each in inputs], names)
+    meta = replace(meta, labels=walk.labels)
     values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
     return RelayModel(IRModule({"main": main}), params, meta, values)
 
@@ -135,6 +139,7 @@ class _Walk:
         states: The present value of each state.
         written: Names of the states that are written, in order.
         outputs: Names of the outputs, in order.
+        labels: Class labels of a classifier.
     """
 
     def __init__(self, model: CoremlModel, report: Report, version: int) -> None:
@@ -146,6 +151,7 @@ class _Walk:
         self.states: dict[str, Expr] = {}
         self.written: list[str] = []
         self.outputs: list[str] = []
+        self.labels: tuple[str, ...] = ()
         self._names: set[str] = set()
         report.nodes = 0
 
@@ -237,7 +243,9 @@ class _Walk:
             return [Hole() for _ in range(outputs)]
         given = self._ordered(operands, arguments, converter is None or converter.accepted is None)
         results = TABLE.run_import(ctx, op.type, given, attributes, self._report)
-        return [each if isinstance(each, Hole) else self.folder.fold(each) for each in results]
+        found = [each if isinstance(each, Hole) else self.folder.fold(each) for each in results]
+        # What a classifier names is text; the scores that it names it by are its result.
+        return [Plain(self.labels), *found] if op.type == "classify" else found
 
     def _ordered(
         self, operands: Sequence[str], found: Mapping[str, list[Expr]], variadic: bool
@@ -310,6 +318,19 @@ class _Walk:
             self.folder.note(variable, weight.array())
         return variable
 
+    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, name: str) -> Expr:
+        """Return what stands for the elements that a weight of bytes holds, `bits` each."""
+        weight = self.weights.get(x)
+        if weight is None and isinstance(x, Constant):
+            weight = ArrayWeight(x.data)
+        if weight is None:
+            raise Unsupported("packed elements that are computed at run time")
+        if weight.size != -(-math.prod(shape) * bits // 8):
+            raise Unsupported(f"{weight.size} bytes do not hold {bits} bits each of {list(shape)}")
+        if bits == 8:
+            return relay.reshape(x, shape)
+        return self._weight(PackedWeight(weight, shape, "uint8", bits), name)
+
     def _fault(self, scope: _Scope, message: str) -> FormatError:
         return FormatError(f"{scope.prefix}{message}", path=self.model.source)
 
@@ -352,6 +373,12 @@ class _Around:
 
     def fold(self, x: Expr) -> Expr:
         return self._walk.folder.fold(x)
+
+    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
+        return self._walk.unpacked(x, shape, bits, label)
+
+    def note_labels(self, labels: Sequence[str]) -> None:
+        self._walk.labels = tuple(labels)
 
     def read_state(self, name: str) -> Expr:
         return self._walk.states[self._state(name)]

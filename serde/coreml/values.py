@@ -11,7 +11,8 @@ import numpy as np
 from serde.coreml.elements import BY_MIL, Element
 from serde.coreml.reader import value_shape
 from serde.errors import FormatError, Unsupported
-from serde.weights import Array, numpy_dtype
+from serde.io.packed import PackedWeight
+from serde.weights import Array, ArrayWeight, numpy_dtype
 
 __all__ = ["Plain", "element_of", "read_value"]
 
@@ -86,8 +87,11 @@ def _tensor(value: Any, tensor: Any, source: str | None) -> Array:
         return np.zeros(shape, numpy_dtype(element.dtype))
     if field == "bytes":
         raw = tensor.bytes.values
-        if element.bits % 8 or len(raw) != element.nbytes(size):
+        if len(raw) != element.nbytes(size):
             raise _fault(f"{len(raw)} bytes", element, shape, source)
+        if element.bits < 8:
+            held = ArrayWeight(np.frombuffer(raw, np.uint8))
+            return PackedWeight(held, shape, element.dtype, element.bits).array()
         return np.frombuffer(raw, numpy_dtype(element.dtype)).reshape(shape).copy()
     if field is None or element.dtype not in _FIELDS.get(field, ()):
         raise _fault(str(field), element, shape, source)

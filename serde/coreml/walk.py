@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 
 from serde.converters import ConverterTable
 from serde.coreml.builder import ProgramBuilder, Value
-from serde.coreml.exporter import ExportContext, Values, Written, as_typed, structural
+from serde.coreml.exporter import (
+    ExportContext,
+    Values,
+    Written,
+    as_typed,
+    bind,
+    present,
+    structural,
+)
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.relay.biases import fused_biases
 from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
@@ -100,7 +108,7 @@ class _Walk:
                 if result is None:
                     return []
                 flat = result if isinstance(result, tuple) else (result,)
-                return [self._own(each, name or "branch") for each in flat]
+                return [self._builder.own(each, name or "branch") for each in flat]
 
             blocks.append(self._builder.inner_block(write))
             if found[0] is None:
@@ -109,13 +117,6 @@ class _Walk:
         kinds = [each for each in types if isinstance(each, TensorType)]
         results = self._builder.add("cond", {"pred": condition}, kinds, name or "cond", blocks)
         return results if isinstance(node.type, TupleType) else results[0]
-
-    def _own(self, value: Value, name: str) -> Value:
-        """Return a value of a block's own: MIL wants what a block gives to be made in it."""
-        made = {each.name for op in self._builder.block.operations for each in op.outputs}
-        if value.name in made and not value.is_constant:
-            return value
-        return self._builder.add("identity", {"x": value}, [value.type], name)[0]
 
     def _node(
         self, node: Expr, values: Values, biases: Mapping[Expr, tuple[Call, Expr]]
@@ -134,11 +135,11 @@ class _Walk:
             raise ConverterBug(f"{name}: {node!r} is not typed")
         label = call.op.name
         try:
-            converter, attrs = self._table.bind_export(call, self._builder.version)
+            converter, attrs = bind(self._table, call, self._builder.version)
             if any(operand is None for operand in operands):
                 return None
             self._context.enter(name or label.rsplit(".", 1)[-1], node.type)
-            result = converter.function(self._context, *_present(call.op, operands), **attrs)
+            result = converter.function(self._context, *present(call.op, operands), **attrs)
         except (Unsupported, TypeInferenceError) as error:
             hint = error.hint if isinstance(error, Unsupported) else None
             self._report.add(label, name or label, str(error), hint)
@@ -153,11 +154,3 @@ class _Walk:
         for value in written if isinstance(written, tuple) else (written,):
             self._builder.note(value)
         return written
-
-
-def _present(definition: OpDef, operands: Sequence[Written | None]) -> list[Written | None]:
-    """Return the operands, those that a call leaves out as None."""
-    optional = [operand.optional for operand in definition.operands]
-    optional += [False] * (len(operands) - len(optional))
-    pairs = zip(operands, optional, strict=True)
-    return [None if may and operand == () else operand for operand, may in pairs]

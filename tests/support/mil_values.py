@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from support.coreml_models import tools
 from support.mil_kernels import installed
+from support.mil_layers import KERNELS as _LAYERS  # noqa: F401  its kernels are registered
 
 from serde.coreml.model import CoremlModel
 
@@ -70,9 +71,7 @@ def infer(model: CoremlModel, given: Mapping[str, np.ndarray]) -> Inferred:
         name.immediateValue.tensor.strings.values.append(each.name)
     del function.inputs[:]
     block.operations.extend(operations)
-    with installed(), warnings.catch_warnings():
-        # coremltools takes NumPy's truth values for numbers, and functions out of their range.
-        warnings.simplefilter("ignore")
+    with installed():
         loaded = _load(spec, model).functions["main"]
     silent = {
         op.op_type
@@ -120,7 +119,9 @@ def _load(spec: Any, model: CoremlModel) -> Any:
     tools()
     from coremltools.converters.mil.frontend.milproto.load import load
 
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
+        # coremltools takes NumPy's truth values for numbers, and functions out of their range.
+        warnings.simplefilter("ignore")
         if model.layout is not None:
             model.layout.write(Path(directory) / "weight.bin")
         return load(spec, spec.specificationVersion, directory)

@@ -187,7 +187,7 @@ def import_softmax(ctx: Ctx, x: Expr, *, axis: int = -1) -> Expr:
     return relay.nn.softmax(x, axis=axis)
 
 
-@OPS.exports("nn.softmax")
+@OPS.exports("nn.softmax", "nn.fast_softmax")
 def export_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
     return ctx.emit("softmax", x=data, axis=axis)
 

@@ -17,6 +17,7 @@ from serde.coreml.ops.shape.broadcast import spread, spread_as
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.dims import Any
+from serde.relay.expansion.tensors import tensor_type
 from serde.relay.expr import Expr
 from serde.relay.shapes import broadcast, is_float
 from serde.relay.types import TensorType
@@ -325,3 +326,30 @@ def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
             raise Unsupported(f"a cast from {source} to {target} at iOS{ctx.version}", hint=hint)
     names = {found: name for name, found in DTYPES.items()}
     return ctx.emit("cast", x=data, dtype=names[target])
+
+
+def _magnitude(build: Callable[[Expr], Expr]) -> Callable[..., Expr]:
+    """Return what makes a function that treats both signs alike of one of magnitudes."""
+
+    def expand_magnitude(data: Expr) -> Expr:
+        if not is_float(tensor_type(data).dtype):
+            return data
+        return relay.multiply(relay.sign(data), build(relay.abs(data)))
+
+    return expand_magnitude
+
+
+def _number_like(x: Expr, value: float) -> Expr:
+    return relay.const(np.array(value, numpy_dtype(tensor_type(x).dtype)))
+
+
+def _half_up(x: Expr) -> Expr:
+    """Return the nearest whole number, halves upwards; a sum of both would itself be rounded."""
+    whole = relay.floor(x)
+    up = relay.greater_equal(relay.subtract(x, whole), _number_like(x, 0.5))
+    return relay.add(whole, relay.cast(up, tensor_type(x).dtype))
+
+
+# Halves go away from zero, where MIL's own operator has them go to even.
+OPS.expands("round")(_magnitude(_half_up))
+OPS.expands("trunc")(_magnitude(relay.floor))
