@@ -19,7 +19,8 @@ _GRAPHS = "walks a graph kept as a sparse matrix, of which the result has no fix
 _STORED = "tells a stored zero from none, which a dense tensor does not"
 _CALIBRATION = "chooses a range from a histogram while a net is quantised: no graph of a net has it"
 _UNRUNNABLE = "no graph can name its inputs, and oneDNN in MXNet's wheel has no kernel for it"
-_OPEN = "no importer yet"
+_STORAGE = "tells whether two arrays lie in the same memory, which is no value of theirs"
+_STOPS = "stops the run with a message where its input is false; no operator of ONNX stops"
 
 FORWARD_GAPS: dict[str, str] = {
     "_CachedOp": _RUNTIME,
@@ -44,8 +45,8 @@ FORWARD_GAPS: dict[str, str] = {
     "_contrib_getnnz": _STORED,
     "_contrib_calibrate_entropy": _CALIBRATION,
     "_contrib_quantized_rnn": _UNRUNNABLE,
-    "_npi_share_memory": _OPEN,
-    "_npx_constraint_check": _OPEN,
+    "_npi_share_memory": _STORAGE,
+    "_npx_constraint_check": _STOPS,
 }
 """Operator: why it is not imported."""
 
