@@ -23,8 +23,9 @@ _ALWAYS = {
         (
             "qnn.add-0", "qnn.add-1", "qnn.add-2", "qnn.add-3", "qnn.avg_pool2d-0",
             "qnn.avg_pool2d-1", "qnn.concatenate-0", "qnn.concatenate-1",
-            "qnn.contrib_dense_pack-0", "qnn.leaky_relu-0", "qnn.leaky_relu-1", "qnn.mul-0", "qnn.mul-1", "qnn.mul-2",
-            "qnn.mul-3", "qnn.softmax-0", "qnn.softmax-1", "qnn.subtract-0", "qnn.subtract-1",
+            "qnn.contrib_dense_pack-0", "qnn.leaky_relu-0", "qnn.leaky_relu-1",
+            "qnn.mul-0", "qnn.mul-1", "qnn.mul-2", "qnn.mul-3",
+            "qnn.softmax-0", "qnn.softmax-1", "qnn.subtract-0", "qnn.subtract-1",
             "qnn.subtract-2", "qnn.subtract-3",
         ),
         _CONSENT,
@@ -66,7 +67,8 @@ _BEFORE_17 = {
     ),
     **dict.fromkeys(
         (
-            "image.resize1d-2", "nn.conv2d-6", "nn.max_pool2d-2", "qnn.abs-0", "qnn.abs-1",
+            "cast-0", "clip-1", "image.resize1d-2", "nn.conv2d-6", "nn.max_pool2d-2", "power-2", "qnn.abs-0",
+            "qnn.abs-1",
             "qnn.dequantize-0", "qnn.dequantize-1", "qnn.dequantize-2", "qnn.dequantize-5",
             "qnn.erf-0", "qnn.erf-1", "qnn.exp-0", "qnn.exp-1", "qnn.hardswish-0",
             "qnn.hardswish-1", "qnn.log-0", "qnn.log-1", "qnn.quantize-0", "qnn.quantize-1",

@@ -12,7 +12,7 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
-from serde.coreml.ops.domains import TRUTH, emit_in
+from serde.coreml.ops.domains import FLOATS, NUMBERS, TRUTH, emit_in, held_in, work_dtype
 from serde.coreml.ops.shape.broadcast import spread, spread_as
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
@@ -53,7 +53,6 @@ UNARY = {
     "erf": "erf",
     "exp": "exp",
     "floor": "floor",
-    "logical_not": "logical_not",
     "round": "serde.round_even",
     "sign": "sign",
     "sin": "sin",
@@ -67,13 +66,15 @@ UNARY = {
 OF_INTEGERS = frozenset({"abs", "sign"})
 """Functions that MIL has of integers too."""
 
+ROUNDED = frozenset({"ceil", "floor", "round"})
+"""Functions that leave integers as they are."""
+
 BINARY = {
     "add": "add",
     "maximum": "maximum",
     "minimum": "minimum",
     "mod": "floor_mod",
     "mul": "multiply",
-    "pow": "power",
     "sub": "subtract",
 }
 COMPARE = {
@@ -110,11 +111,12 @@ def _unary(target: str) -> Callable[..., Expr]:
 
 
 def _function(op: str) -> Callable[..., Value]:
+    domain = NUMBERS if op in OF_INTEGERS else FLOATS
+
     def export_function(ctx: Out, data: Value) -> Value:
-        dtype = ctx.type(data).dtype
-        if not is_float(dtype) and op not in OF_INTEGERS and op != "logical_not":
-            raise Unsupported(f"{op} of {dtype}")
-        return ctx.emit(op, x=data)
+        if op in ROUNDED and not is_float(ctx.type(data).dtype):
+            return data
+        return emit_in(ctx, domain, op, {"x": data})
 
     return export_function
 
@@ -122,6 +124,17 @@ def _function(op: str) -> Callable[..., Value]:
 for _op, _target in UNARY.items():
     OPS.imports(_op)(_unary(_target))
     OPS.exports(_target)(_function(_op))
+for _op in ("erf", "exp", "tanh"):
+    OPS.exports(f"fast_{_op}")(_function(_op))
+
+OPS.imports("logical_not")(_unary("logical_not"))
+
+
+@OPS.exports("logical_not")
+def export_logical_not(ctx: Out, data: Value) -> Value:
+    type_ = ctx.type(data)
+    found = ctx.emit("logical_not", TensorType(type_.shape, "bool"), x=ctx.cast(data, "bool"))
+    return ctx.cast(found, type_.dtype)
 
 
 def _arithmetic(target: str) -> Callable[..., Expr]:
@@ -144,16 +157,46 @@ def promoted(ctx: Ctx, x: Expr, y: Expr) -> tuple[Expr, Expr]:
 
 def _binary(op: str) -> Callable[..., Value]:
     def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
-        if ctx.type(lhs).dtype == "bool" and op in COMPARE:
-            lhs, rhs = ctx.cast(lhs, "int32"), ctx.cast(rhs, "int32")
-        return ctx.emit(op, x=lhs, y=rhs)
+        return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
 
     return export_binary
 
 
-for _op, _target in {**BINARY, **COMPARE}.items():
+def _comparison(op: str) -> Callable[..., Value]:
+    def export_comparison(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        dtype = work_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
+        return ctx.emit(op, x=held_in(ctx, lhs, dtype), y=held_in(ctx, rhs, dtype))
+
+    return export_comparison
+
+
+for _op, _target in BINARY.items():
     OPS.imports(_op)(_arithmetic(_target))
     OPS.exports(_target)(_binary(_op))
+for _op, _target in COMPARE.items():
+    OPS.imports(_op)(_arithmetic(_target))
+    OPS.exports(_target)(_comparison(_op))
+
+OPS.imports("pow")(_arithmetic("power"))
+
+
+@OPS.exports("power")
+def export_power(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    """MIL does not say what integers to negative powers are, which Relay cuts towards zero."""
+    known = rhs.data is not None and bool((rhs.data >= 0).all())
+    if known or not ctx.type(lhs).dtype.startswith("int"):
+        return emit_in(ctx, NUMBERS, "pow", {"x": lhs, "y": rhs})
+    least = ctx.spell(lambda y: relay.maximum(y, _number_like(y, 0)), rhs)
+    powers = emit_in(ctx, NUMBERS, "pow", {"x": lhs, "y": least})
+
+    def cut(x: Expr, y: Expr, found: Expr) -> Expr:
+        one = _number_like(x, 1)
+        even = relay.equal(relay.floor_mod(y, _number_like(y, 2)), _number_like(y, 0))
+        unit = relay.equal(relay.abs(x), one)
+        inverse = relay.where(unit, relay.where(even, one, x), _number_like(x, 0))
+        return relay.where(relay.less(y, _number_like(y, 0)), inverse, found)
+
+    return ctx.spell(cut, lhs, rhs, powers)
 
 
 def _logical(op: str) -> Callable[..., Value]:
@@ -201,7 +244,25 @@ def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
 
 @OPS.exports("floor_divide")
 def export_floor_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
-    return ctx.emit("floor_div", x=lhs, y=rhs)
+    return emit_in(ctx, NUMBERS, "floor_div", {"x": lhs, "y": rhs})
+
+
+def _magnitudes(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
+    """Return what makes a function of two numbers' magnitudes, with the sign of the first."""
+
+    def expand_magnitudes(lhs: Expr, rhs: Expr) -> Expr:
+        return relay.multiply(relay.sign(lhs), build(relay.abs(lhs), relay.abs(rhs)))
+
+    return expand_magnitudes
+
+
+@OPS.expands("trunc_divide")
+def expand_trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
+    quotient = relay.divide(lhs, rhs)
+    return relay.trunc(quotient) if is_float(tensor_type(lhs).dtype) else quotient
+
+
+OPS.expands("mod", "trunc_mod")(_magnitudes(relay.floor_mod))
 
 
 @OPS.imports("inverse", since=(1, 17))
@@ -328,6 +389,11 @@ def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     return ctx.emit("cast", x=data, dtype=names[target])
 
 
+@OPS.exports("cast_like")
+def export_cast_like(ctx: Out, data: Value, dtype_like: Value) -> Value:
+    return ctx.cast(data, ctx.type(dtype_like).dtype)
+
+
 def _magnitude(build: Callable[[Expr], Expr]) -> Callable[..., Expr]:
     """Return what makes a function that treats both signs alike of one of magnitudes."""
 
@@ -353,3 +419,45 @@ def _half_up(x: Expr) -> Expr:
 # Halves go away from zero, where MIL's own operator has them go to even.
 OPS.expands("round")(_magnitude(_half_up))
 OPS.expands("trunc")(_magnitude(relay.floor))
+
+
+@OPS.expands("isnan")
+def expand_isnan(data: Expr) -> Expr:
+    return relay.not_equal(data, data)
+
+
+@OPS.expands("isinf")
+def expand_isinf(data: Expr) -> Expr:
+    if not is_float(tensor_type(data).dtype):
+        return relay.not_equal(data, data)
+    return relay.equal(relay.abs(data), _number_like(data, np.inf))
+
+
+@OPS.expands("isfinite")
+def expand_isfinite(data: Expr) -> Expr:
+    if not is_float(tensor_type(data).dtype):
+        return relay.equal(data, data)
+    return relay.less(relay.abs(data), _number_like(data, np.inf))
+
+
+@OPS.expands("acosh")
+def expand_acosh(data: Expr) -> Expr:
+    """Two roots, as a square would overflow."""
+    one = _number_like(data, 1)
+    roots = relay.multiply(relay.sqrt(relay.subtract(data, one)), relay.sqrt(relay.add(data, one)))
+    return relay.log(relay.add(data, roots))
+
+
+@OPS.expands("asinh")
+def expand_asinh(data: Expr) -> Expr:
+    """Below one by another function, as a logarithm would lose small numbers."""
+    one = _number_like(data, 1)
+    size = relay.abs(data)
+    small = relay.minimum(size, one)
+    root = relay.sqrt(relay.add(relay.multiply(small, small), one))
+    near = relay.atanh(relay.divide(small, root))
+    above = relay.maximum(size, one)
+    inverse = relay.divide(one, above)
+    tail = relay.sqrt(relay.add(one, relay.multiply(inverse, inverse)))
+    far = relay.add(relay.log(above), relay.log(relay.add(one, tail)))
+    return relay.multiply(relay.sign(data), relay.where(relay.less(size, one), near, far))

@@ -129,7 +129,7 @@ def export_take(
     x = reshaped(ctx, data, [type_.size]) if axis is None else data
     place = 0 if axis is None else axis % type_.rank
     places = bounded(ctx, indices, length, mode)
-    shared = batch_dims % max(1, ctx.type(indices).rank)
+    shared = _shared(batch_dims, ctx.type(indices).rank)
     if not shared:
         return _looked_up(ctx, x, places, place)
     return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=place, batch_dims=shared)
@@ -139,7 +139,7 @@ def export_take(
 def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str) -> Expr:
     """Before iOS16, shared axes become one with `axis`, and an index counts on from its sample."""
     shape, wanted = _lengths(data), _lengths(indices)
-    shared = batch_dims % max(1, len(wanted))
+    shared = _shared(batch_dims, len(wanted))
     place = (axis or 0) % len(shape)
     passed = list(range(shared, place))
     order = [*range(shared), place, *passed, *range(place + 1, len(shape))]
@@ -160,6 +160,11 @@ def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None,
     back = [*range(shared), *middle, *range(shared, shared + new)]
     rest = range(len(wanted) + len(passed), len(wanted) + len(shape) - shared - 1)
     return relay.transpose(found, axes=[*back, *rest])
+
+
+def _shared(batch_dims: int, rank: int) -> int:
+    """Return how many axes indices share with what they take; below zero it counts from the end."""
+    return batch_dims + rank if batch_dims < 0 else batch_dims
 
 
 def _lengths(x: Expr) -> tuple[int, ...]:
