@@ -67,8 +67,8 @@ _BEFORE_17 = {
     ),
     **dict.fromkeys(
         (
-            "cast-0", "clip-1", "image.resize1d-2", "nn.conv2d-6", "nn.max_pool2d-2", "power-2", "qnn.abs-0",
-            "qnn.abs-1",
+            "cast-0", "clip-1", "image.resize1d-2", "nn.conv2d-6", "nn.max_pool2d-2",
+            "power-2", "qnn.abs-0", "qnn.abs-1",
             "qnn.dequantize-0", "qnn.dequantize-1", "qnn.dequantize-2", "qnn.dequantize-5",
             "qnn.erf-0", "qnn.erf-1", "qnn.exp-0", "qnn.exp-1", "qnn.hardswish-0",
             "qnn.hardswish-1", "qnn.log-0", "qnn.log-1", "qnn.quantize-0", "qnn.quantize-1",
@@ -83,7 +83,7 @@ _BEFORE_17 = {
             "serde.matmul_integer-3", "serde.matmul_integer-4", "serde.qlinear_conv2d-0",
             "serde.qlinear_matmul-0", "serde.qlinear_matmul-1", "serde.quantize_linear-0",
             "serde.quantize_linear-1", "serde.quantize_linear-2", "serde.quantize_linear-3",
-            "serde.quantize_linear-4", "serde.quantize_linear-8",
+            "serde.quantize_linear-4", "serde.quantize_linear-8", "serde.unique-5",
         ),
         _NARROW,
     ),

@@ -19,6 +19,7 @@ from serde.errors import Unsupported
 from serde.relay.dims import Any
 from serde.relay.expansion.tensors import tensor_type
 from serde.relay.expr import Expr
+from serde.relay.op.elementwise.unary import clip_limits
 from serde.relay.shapes import broadcast, is_float
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
@@ -328,7 +329,7 @@ def import_clip(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
 @OPS.exports("clip")
 def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
     if not is_float(ctx.type(a).dtype):
-        ends = [np.array(end).astype(numpy_dtype(ctx.type(a).dtype)) for end in (a_min, a_max)]
+        ends = [np.array(end) for end in clip_limits(numpy_dtype(ctx.type(a).dtype), a_min, a_max)]
         return ctx.spell(
             lambda x: relay.minimum(relay.maximum(x, relay.const(ends[0])), relay.const(ends[1])), a
         )
