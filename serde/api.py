@@ -282,11 +282,17 @@ def convert(
             sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
             before_commit=verify if check else None,
         )
-    report.facts |= {"path": str(path), "bytes": path.stat().st_size}
+    report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:
         text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
         Path(tensor_mapping).write_text(text, encoding="utf-8")
     return report
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all files of a package."""
+    files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+    return sum(each.stat().st_size for each in files)
 
 
 def check(

@@ -46,6 +46,7 @@ ENTRY_POINTS = "serde.formats"
 
 FORMATS = MappingProxyType(
     {
+        "coreml": "serde.coreml",
         "mxnet": "serde.mxnet",
         "onnx": "serde.onnx",
         "relay": "serde.relayfile",

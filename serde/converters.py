@@ -84,6 +84,8 @@ class Converter:
     Attributes:
         function: The converter itself.
         since: Version from which on it holds.
+        operands: Names of the tensors; the last one stands for all that follow where `accepted`
+            is None.
         required: Least number of tensors.
         accepted: Greatest number of tensors, or None without limit.
         omissible: For each tensor whether it may be left out before others; the last entry
@@ -96,6 +98,7 @@ class Converter:
 
     function: Callable[..., AnyValue]
     since: int
+    operands: tuple[str, ...]
     required: int
     accepted: int | None
     omissible: tuple[bool, ...]
@@ -454,6 +457,7 @@ def _read(
     return Converter(
         function=function,
         since=since,
+        operands=tuple(p.name for p in tensors),
         required=sum(p.default is REQUIRED for p in positional),
         accepted=None if variadic else len(positional),
         omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors),

@@ -16,9 +16,24 @@ from serde.relay.module import IRModule
 from serde.relay.visit import rewrite
 from serde.weights import Array
 
-__all__ = ["from_mxnet", "from_onnx"]
+__all__ = ["from_coreml", "from_mxnet", "from_onnx"]
 
 Shapes = Mapping[str, Sequence[DimLike]] | None
+
+
+def from_coreml(model: AnyValue, shape: Shapes = None) -> tuple[IRModule, dict[str, Array]]:
+    """Return a Core ML model as a Relay module and its parameters.
+
+    Args:
+        model: A path, or an ``MLModel`` of coremltools, as :func:`serde.to_relay` takes them.
+        shape: Shapes of inputs by name, where they are not what the model declares.
+
+    Raises:
+        FormatError: The model is not sound.
+        UnsupportedModelError: Some nodes cannot be converted.
+    """
+    found = to_relay(model, format="coreml", input_shapes=dict(shape or {}))
+    return found.mod, _arrays(found)
 
 
 def from_mxnet(

@@ -38,6 +38,9 @@ MAX_SYMBOL_CONTAINERS: Final = 2_000_000
 MAX_OPERATOR_CHARS: Final = 1000
 """Longest name of an operator."""
 
+MAX_MANIFEST_BYTES: Final = 2**20
+"""Longest manifest of a package."""
+
 MAX_NESTING: Final = 200
 """Deepest nesting of lists, objects and subgraphs in a file's text."""
 

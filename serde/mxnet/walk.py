@@ -18,11 +18,11 @@ from serde.mxnet.exporter import (
     structural,
 )
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
-from serde.mxnet.scopes import Scope, place
 from serde.relay.biases import fused_biases
 from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
+from serde.relay.placement import Scope, place
 from serde.relay.registry import OpDef
 from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType

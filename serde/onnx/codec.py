@@ -8,24 +8,24 @@ start at multiples of 64 bytes, large ones at multiples of a page.
 
 from __future__ import annotations
 
-import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import onnx
 
 from serde.errors import OptionError
-from serde.io.atomic import atomic_group, copy_range, write_all
-from serde.limits import CHUNK_BYTES, MAX_PROTOBUF_BYTES
-from serde.onnx.elements import PackedWeight
-from serde.onnx.external import location_fault
-from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks, wrong_length
+from serde.io.atomic import atomic_group
+from serde.io.contained import location_fault
+from serde.io.messages import Payload, PieceWriter, Place, place_payloads
+from serde.io.packed import stored_source
+from serde.io.wire import Piece, total_length
+from serde.limits import MAX_PROTOBUF_BYTES
+from serde.onnx.messages import LAYOUT
+from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
-from serde.onnx.wire import Cut, Piece, Span, field_header, splice, total_length
-from serde.weights import FileRange, Weight
 
 __all__ = ["OnnxModel", "detect", "load", "save", "source_paths"]
 
@@ -36,18 +36,6 @@ _PAGE = 4096
 _LARGE = 2**16
 _SMALL_ALIGNMENT = 64
 _RAW_DATA = 9
-
-
-@dataclass(frozen=True, slots=True)
-class _WeightPayload:
-    """The bytes of one weight, not yet moved."""
-
-    name: str
-    weight: Weight
-    length: int
-
-    def __len__(self) -> int:
-        return self.length
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +50,7 @@ class _Layout:
 
     pieces: list[Piece]
     buffer: bytes
-    data: list[tuple[int, _WeightPayload]] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class _BufferSource:
-    buffer: bytes
-    size: int
-    path: str | None = None
-
-    def read(self, start: int, stop: int) -> bytes:
-        return self.buffer[start:stop]
+    data: list[tuple[int, Payload]] = field(default_factory=list)
 
 
 def save(
@@ -128,10 +106,12 @@ def save(
     known = [*sources, *source_paths(model)]
     with atomic_group(targets, sources=known, before_commit=check) as staged:
         if layout.data:
-            with _Writer.open(staged[0]) as writer:
-                writer.write_data(layout.data)
-        with _Writer.open(staged[-1]) as writer:
-            writer.write_pieces(layout.pieces, layout.buffer)
+            with PieceWriter.open(staged[0]) as writer:
+                for offset, payload in layout.data:
+                    writer.put(bytes(offset - writer.position))
+                    writer.put_payload(payload)
+        with PieceWriter.open(staged[-1]) as writer:
+            writer.put_pieces(layout.pieces, layout.buffer)
     return target
 
 
@@ -156,139 +136,36 @@ def _data_name(target: Path) -> str:
 
 def source_paths(model: OnnxModel) -> set[str]:
     """Return the files that weights of a model lie in."""
-    ranges = (_source(weight) for weight in (*model.weights.values(), *model.nested.values()))
+    ranges = (stored_source(weight) for weight in (*model.weights.values(), *model.nested.values()))
     return {range_.path for range_ in ranges if range_ is not None and range_.handle is None}
-
-
-def _source(weight: Weight) -> FileRange | None:
-    """Return the file range that holds a weight as ONNX stores it, if there is one."""
-    return weight.packed.source if isinstance(weight, PackedWeight) else weight.source
 
 
 def _layout(model: OnnxModel, data_name: str | None) -> _Layout:
     """Arrange a model with its weights embedded, or in a file called `data_name`."""
     skeleton = model.skeleton()
-    payloads: list[_WeightPayload] = []
-    tensors: list[onnx.TensorProto] = []
-    data: list[tuple[int, _WeightPayload]] = []
+    places: list[Place] = []
+    data: list[tuple[int, Payload]] = []
     end = 0
     main = set(model.weights)
     for tensor, weight in model.fillings(skeleton):
-        payload = _WeightPayload(tensor.name, weight, weight_bytes(weight))
+        payload = Payload(
+            tensor.name, weight_bytes(weight), partial(weight_chunks, weight), stored_source(weight)
+        )
         is_main = tensor.name in main and model.weights[tensor.name] is weight
         if data_name is None or not is_main or len(payload) < EMBEDDED_BYTES:
-            tensors.append(tensor)
-            payloads.append(payload)
+            mark = partial(setattr, tensor, "raw_data")
+            places.append(Place(mark, _RAW_DATA, payload))
             continue
         alignment = _PAGE if len(payload) >= _LARGE else _SMALL_ALIGNMENT
         offset = -(-end // alignment) * alignment
         end = offset + len(payload)
         data.append((offset, payload))
         _point_to(tensor, data_name, offset, len(payload))
-    return _spliced(skeleton, tensors, payloads, data)
+    pieces, buffer = place_payloads(skeleton, LAYOUT, places)
+    return _Layout(pieces, buffer, data)
 
 
 def _point_to(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:
     tensor.data_location = onnx.TensorProto.EXTERNAL
     for key, value in (("location", location), ("offset", offset), ("length", length)):
         tensor.external_data.add(key=key, value=str(value))
-
-
-def _spliced(
-    skeleton: onnx.ModelProto,
-    tensors: Sequence[onnx.TensorProto],
-    payloads: Sequence[_WeightPayload],
-    data: list[tuple[int, _WeightPayload]],
-) -> _Layout:
-    """Serialise the skeleton and put the payloads where the data of `tensors` belongs.
-
-    Each tensor first gets a few bytes that occur nowhere else, which are then found in the
-    serialised model; so every field stands where protobuf itself would write it.
-    """
-    width = 12
-    for salt in itertools.count():
-        prefix = b"serde:%d:" % salt
-        for index, tensor in enumerate(tensors):
-            tensor.raw_data = prefix + b"%0*d" % (width, index)
-        buffer = skeleton.SerializeToString(deterministic=True)
-        if buffer.count(prefix) == len(tensors):
-            break
-
-    def replace(cut: Cut) -> Sequence[Piece] | None:
-        if not buffer.startswith(prefix, cut.start):
-            return None
-        payload = payloads[int(buffer[cut.start + len(prefix) : cut.stop])]
-        return [field_header(_RAW_DATA, len(payload)), payload]
-
-    pieces = splice(
-        _BufferSource(buffer, len(buffer)),
-        enters=lambda start, stop: buffer.find(prefix, start, stop) >= 0,
-        replace=replace,
-    )
-    return _Layout(pieces, buffer, data)
-
-
-class _Writer:
-    """Writes pieces one after the other; small ones are gathered."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._pending = bytearray()
-        self._position = 0
-
-    @classmethod
-    @contextmanager
-    def open(cls, path: Path) -> Iterator[_Writer]:
-        """Open a new file and close it when the body is done."""
-        with path.open("xb", buffering=0) as file:
-            writer = cls(file.fileno())
-            yield writer
-            writer._flush()
-
-    def write_pieces(self, pieces: Sequence[Piece], buffer: bytes) -> None:
-        """Write the pieces of a model, whose spans lie in `buffer`."""
-        view = memoryview(buffer)
-        for piece in pieces:
-            if isinstance(piece, Span):
-                self._put(view[piece.start : piece.stop])
-            elif isinstance(piece, _WeightPayload):
-                self._put_weight(piece)
-            elif isinstance(piece, bytes):
-                self._put(piece)
-
-    def write_data(self, data: Sequence[tuple[int, _WeightPayload]]) -> None:
-        """Write external tensors at their offsets, with zeros between them."""
-        for offset, payload in data:
-            self._put(bytes(offset - self._position))
-            self._put_weight(payload)
-
-    def _put(self, data: bytes | memoryview) -> None:
-        self._position += len(data)
-        if len(data) + len(self._pending) > CHUNK_BYTES:
-            self._flush()
-        if len(data) > CHUNK_BYTES // 16:
-            self._flush()
-            write_all(self._fd, data)
-        else:
-            self._pending += data
-
-    def _put_weight(self, payload: _WeightPayload) -> None:
-        source = _source(payload.weight)
-        if source is not None:
-            if source.length != len(payload):
-                raise wrong_length(payload.name, payload.weight, source.length)
-            self._flush()
-            copy_range(source, self._fd)
-            self._position += source.length
-            return
-        start = self._position
-        for chunk in weight_chunks(payload.weight):
-            self._put(chunk)
-            if self._position - start > len(payload):
-                break
-        if self._position - start != len(payload):
-            raise wrong_length(payload.name, payload.weight, self._position - start)
-
-    def _flush(self) -> None:
-        write_all(self._fd, self._pending)
-        self._pending = bytearray()

@@ -8,14 +8,11 @@ from typing import Protocol
 
 import onnx
 
-from serde.converters import ImportContext as BaseContext
 from serde.converters import Incomplete
 from serde.errors import Unsupported
-from serde.limits import MAX_INLINE_BYTES
+from serde.folding import FoldingContext, Tracker
 from serde.onnx.elements import ELEMENTS
-from serde.relay.dims import Any, Dim
 from serde.relay.expr import Expr, Function, Var
-from serde.weights import Array, Weight
 
 __all__ = ["ImportContext", "Surroundings", "element_dtype"]
 
@@ -33,20 +30,8 @@ def element_dtype(code: int) -> str:
     return ELEMENTS[code].dtype
 
 
-class Surroundings(Protocol):
+class Surroundings(Tracker, Protocol):
     """What the walk offers to the context of one node."""
-
-    def known(self, x: Expr) -> Array | None:
-        """Return the value of a tensor that does not depend on inputs, if it is small."""
-
-    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        """Return the elements of an integer tensor over symbols."""
-
-    def weight(self, x: Expr) -> Weight | None:
-        """Return the weight that a variable stands for."""
-
-    def fold(self, x: Expr) -> Expr:
-        """Return what stands for a new expression."""
 
     def optionals(self) -> set[Expr]:
         """Return the sequences that stand for optional tensors."""
@@ -70,7 +55,7 @@ class Surroundings(Protocol):
         """Return a graph as a function, and the values of its last parameters."""
 
 
-class ImportContext(BaseContext):
+class ImportContext(FoldingContext):
     """What a converter of one ONNX node may reach.
 
     Attributes:
@@ -89,7 +74,7 @@ class ImportContext(BaseContext):
         *,
         declared: int,
     ) -> None:
-        super().__init__(version, node, len(wanted))
+        super().__init__(version, node, len(wanted), around)
         self.declared = declared
         self._wanted = wanted
         self._around = around
@@ -97,58 +82,6 @@ class ImportContext(BaseContext):
     def wants(self, output: int) -> bool:
         """Whether something reads an output."""
         return output < len(self._wanted) and self._wanted[output]
-
-    def known(self, x: Expr) -> Array | None:
-        """Return the value of a tensor that is small and does not depend on inputs, or None."""
-        return self._around.known(x)
-
-    def constant(self, x: Expr) -> Array:
-        """Return the value of a tensor that does not depend on inputs, weights included.
-
-        Raises:
-            Unsupported: It is computed when the model runs, or large.
-        """
-        found = self._around.known(x)
-        if found is not None:
-            return found
-        weight = self._around.weight(x)
-        if weight is None:
-            raise Unsupported("needs a constant, found a value computed at run time")
-        if weight.nbytes > MAX_INLINE_BYTES:
-            raise Unsupported(f"needs a small constant, found a weight of {weight.nbytes} bytes")
-        return weight.array()
-
-    def is_constant(self, x: Expr) -> bool:
-        """Whether :meth:`constant` returns the value of `x`."""
-        if self._around.known(x) is not None:
-            return True
-        weight = self._around.weight(x)
-        return weight is not None and weight.nbytes <= MAX_INLINE_BYTES
-
-    def ints(self, x: Expr) -> tuple[int, ...]:
-        """Return the elements of a constant tensor of integers.
-
-        Raises:
-            Unsupported: It is computed when the model runs.
-        """
-        return tuple(int(item) for item in self.constant(x).reshape(-1))
-
-    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        """Return the elements of an integer tensor over symbols; None if one is not known.
-
-        They may be negative integers where the tensor holds codes.
-        """
-        found = self.partial_dims(x)
-        return None if found is None or any(isinstance(dim, Any) for dim in found) else found
-
-    def partial_dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        """Return the same with anonymous dimensions where only some elements are known."""
-        found = self._around.dims(x)
-        return self.ints(x) if found is None and self.is_constant(x) else found
-
-    def fold(self, x: Expr) -> Expr:
-        """Return what stands for an expression that was just built: a constant if it is one."""
-        return self._around.fold(x)
 
     def as_optional(self, x: Expr) -> Expr:
         """Return what stands for a sequence of at most one tensor, noted as an optional one."""

@@ -19,32 +19,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from serde.errors import FormatError
+from serde.io.contained import location_fault
 from serde.weights import FileRange, OpenFile
 
 if TYPE_CHECKING:
     import onnx
 
-__all__ = ["ExternalFiles", "location_fault"]
+__all__ = ["ExternalFiles"]
 
 _KEYS = frozenset({"location", "offset", "length", "checksum", "basepath"})
 _NUMBER = re.compile(r"[0-9]{1,19}")
-_DRIVE = re.compile(r"[A-Za-z]:")
-
-
-def location_fault(location: str) -> str | None:
-    """Return what makes a location unusable: it must be a plain relative path."""
-    parts = re.split(r"[/\\]", location)
-    if not location:
-        return "is empty"
-    if "\0" in location:
-        return "contains a null character"
-    if not parts[0]:
-        return "is an absolute path"
-    if _DRIVE.match(location):
-        return "names a drive"
-    if ".." in parts:
-        return "leaves the directory of the model"
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ import numpy as np
 import onnx
 
 from serde.errors import ConverterBug, FormatError, OptionError
+from serde.io.packed import stored_chunks
 from serde.limits import MAX_PROTOBUF_BYTES, MAX_RANK
-from serde.onnx.elements import CODES, ELEMENTS, Element, PackedWeight, packed_chunks
-from serde.onnx.wire import MESSAGES
+from serde.onnx.elements import CODES, ELEMENTS, Element
+from serde.onnx.messages import MESSAGES
 from serde.weights import ArrayWeight, Weight
 
 __all__ = [
@@ -23,7 +24,6 @@ __all__ = [
     "tensors",
     "weight_bytes",
     "weight_chunks",
-    "wrong_length",
 ]
 
 MARKER = "serde.weight"
@@ -227,12 +227,12 @@ class OnnxModel:
         for tensor, weight in missing:
             data = b"".join(weight_chunks(weight))
             if len(data) != weight_bytes(weight):
-                raise wrong_length(tensor.name, weight, len(data))
+                raise _wrong_length(tensor.name, weight, len(data))
             tensor.raw_data = data
         return proto
 
 
-def wrong_length(name: str, weight: Weight, found: int) -> ConverterBug:
+def _wrong_length(name: str, weight: Weight, found: int) -> ConverterBug:
     """Return the error of a weight whose chunks are not as long as it says."""
     wanted = weight_bytes(weight)
     return ConverterBug(f"weight {name}: expected {wanted} bytes, its chunks have {found}")
@@ -240,12 +240,7 @@ def wrong_length(name: str, weight: Weight, found: int) -> ConverterBug:
 
 def weight_chunks(weight: Weight) -> Iterator[memoryview | bytes]:
     """Yield the bytes of a weight as ONNX stores them, in pieces of bounded length."""
-    bits = _element_named(weight.dtype).bits
-    if bits >= 8:
-        return weight.chunks()
-    if isinstance(weight, PackedWeight):
-        return weight.packed.chunks()
-    return packed_chunks(weight, bits)
+    return stored_chunks(weight, _element_named(weight.dtype).bits)
 
 
 def _check_entry(tensor: onnx.TensorProto, weight: Weight) -> None:

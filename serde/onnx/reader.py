@@ -3,69 +3,35 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from serde.errors import FormatError, OptionError
-from serde.limits import MAX_NAME_BYTES, MAX_PROTOBUF_BYTES, MAX_RANK, MAX_TENSORS
-from serde.onnx.elements import ELEMENTS, Element, PackedWeight
+from serde.io.messages import INLINE_BYTES, FileSource, MemorySource, cut_data
+from serde.io.packed import PackedWeight
+from serde.io.wire import LENGTH, VARINT, Cut, Scanner
+from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
+from serde.onnx.elements import ELEMENTS, Element
 from serde.onnx.external import ExternalFiles
+from serde.onnx.messages import LAYOUT
 from serde.onnx.model import MARKER, OnnxModel, inline_fault, tensors
 from serde.onnx.text import detect_text, is_text, read_text
 from serde.onnx.versions import NEWEST_IR
-from serde.onnx.wire import LENGTH, VARINT, Cut, Piece, Scanner, Span, splice, total_length
-from serde.weights import ArrayWeight, FileRange, FileWeight, OpenFile, Weight, numpy_dtype
+from serde.weights import FileRange, FileWeight, OpenFile, Weight
 
 __all__ = ["detect", "detect_bytes", "load"]
-
-INLINE_BYTES = 1024
-"""Data of at least this length stays where it is and becomes a weight."""
 
 _MAIN = "graph.initializer["
 _LFS = b"version https://git-lfs"
 # The fields of ModelProto: those that are numbers, and the messages and strings.
 _NUMBERS = frozenset({1, 5})
 _LENGTHS = frozenset({2, 3, 4, 6, 7, 8, 14, 20, 25, 26})
-
-
-class _FileSource:
-    """The bytes of an open file."""
-
-    def __init__(self, opened: OpenFile) -> None:
-        self._opened = opened
-        self.size = opened.size
-        self.path: str | None = opened.path
-
-    def read(self, start: int, stop: int) -> bytes:
-        buffer = bytearray(stop - start)
-        self._opened.read_into(buffer, start)
-        return bytes(buffer)
-
-    def weight(self, start: int, stop: int, shape: tuple[int, ...], dtype: str) -> Weight:
-        return FileWeight(self._opened.range(start, stop - start), shape, dtype)
-
-
-class _MemorySource:
-    """Bytes in memory, which weights then refer to."""
-
-    def __init__(self, data: memoryview) -> None:
-        self._data = data
-        self.size = len(data)
-        self.path: str | None = None
-
-    def read(self, start: int, stop: int) -> bytes:
-        return bytes(self._data[start:stop])
-
-    def weight(self, start: int, stop: int, shape: tuple[int, ...], dtype: str) -> Weight:
-        value = np.frombuffer(self._data[start:stop], numpy_dtype(dtype))
-        return ArrayWeight(value.reshape(shape))
 
 
 def load(
@@ -90,7 +56,7 @@ def load(
         return _from_message(source, ExternalFiles(base))
     if isinstance(source, (bytes, bytearray, memoryview)):
         view = memoryview(source).cast("B")
-        return _from_bytes(_MemorySource(view), ExternalFiles(base))
+        return _from_bytes(MemorySource(view), ExternalFiles(base))
     if not isinstance(source, (str, os.PathLike)):
         raise OptionError(f"expected a path, bytes or a ModelProto, found {type(source).__name__}")
     path = os.path.abspath(os.fspath(source))
@@ -99,7 +65,7 @@ def load(
         return _from_message(read_text(path), external)
     with OpenFile.open(path) as opened:
         external = ExternalFiles(base or os.path.dirname(path), path)
-        return _from_bytes(_FileSource(opened), external)
+        return _from_bytes(FileSource(opened), external)
 
 
 def detect(path: str | os.PathLike[str]) -> bool:
@@ -117,17 +83,17 @@ def detect(path: str | os.PathLike[str]) -> bool:
         return detect_text(file)
     try:
         with OpenFile.open(file) as opened:
-            return _has_fields(_FileSource(opened))
+            return _has_fields(FileSource(opened))
     except FormatError:
         return False
 
 
 def detect_bytes(data: bytes | bytearray | memoryview) -> bool:
     """Whether bytes hold an ONNX model, judged as :func:`detect` does."""
-    return _has_fields(_MemorySource(memoryview(data).cast("B")))
+    return _has_fields(MemorySource(memoryview(data).cast("B")))
 
 
-def _has_fields(source: _FileSource | _MemorySource) -> bool:
+def _has_fields(source: FileSource | MemorySource) -> bool:
     """Whether the fields of a message are those of a model."""
     seen = set()
     try:
@@ -158,7 +124,7 @@ class _Skeleton:
     weight: Callable[[int, int, tuple[int, ...], str], Weight] | None = None
 
 
-def _from_bytes(source: _FileSource | _MemorySource, external: ExternalFiles) -> OnnxModel:
+def _from_bytes(source: FileSource | MemorySource, external: ExternalFiles) -> OnnxModel:
     start = source.read(0, min(source.size, len(_LFS)))
     if not start:
         raise FormatError("expected an ONNX model, found nothing", path=source.path)
@@ -167,43 +133,15 @@ def _from_bytes(source: _FileSource | _MemorySource, external: ExternalFiles) ->
             "expected an ONNX model, found a pointer of Git LFS; fetch the file with git lfs pull",
             path=source.path,
         )
-    cuts: dict[str, Cut] = {}
-
-    def replace(cut: Cut) -> Sequence[Piece] | None:
-        if cut.stop - cut.start < INLINE_BYTES:
-            return None
-        if cut.path in cuts:
-            raise FormatError(
-                f"{cut.path} has data more than once", path=source.path, offset=cut.start
-            )
-        cuts[cut.path] = cut
-        return []
-
-    pieces = splice(source, enters=lambda a, b: b - a >= INLINE_BYTES, replace=replace)
-    if total_length(pieces) > MAX_PROTOBUF_BYTES:
-        raise FormatError(
-            f"without its weights the model has {total_length(pieces)} bytes, more than the "
-            f"{MAX_PROTOBUF_BYTES} that protobuf reads",
-            path=source.path,
-        )
-    proto = _parse(source, pieces)
-    return _attach(_Skeleton(proto, source.path, cuts, source.weight), external)
-
-
-def _parse(source: _FileSource | _MemorySource, pieces: Sequence[Piece]) -> onnx.ModelProto:
-    parts = [
-        piece if isinstance(piece, bytes) else source.read(piece.start, piece.stop)
-        for piece in pieces
-        if isinstance(piece, (bytes, Span))
-    ]
+    skeleton, cuts = cut_data(source, LAYOUT)
     proto = onnx.ModelProto()
     try:
-        proto.ParseFromString(b"".join(parts))
+        proto.ParseFromString(skeleton)
     except DecodeError as error:
         raise FormatError(
             f"expected an ONNX model; protobuf says: {error}", path=source.path
         ) from None
-    return proto
+    return _attach(_Skeleton(proto, source.path, cuts, source.weight), external)
 
 
 def _from_message(message: onnx.ModelProto, external: ExternalFiles) -> OnnxModel:
@@ -243,7 +181,7 @@ def _in_memory(proto: onnx.ModelProto, arrays: dict[str, bytes]) -> _Skeleton:
     }
 
     def weight(start: int, stop: int, shape: tuple[int, ...], dtype: str) -> Weight:
-        return _MemorySource(memoryview(data[start])).weight(0, stop - start, shape, dtype)
+        return MemorySource(memoryview(data[start])).weight(0, stop - start, shape, dtype)
 
     return _Skeleton(proto, None, cuts, weight)
 
@@ -326,9 +264,8 @@ def _tensor_weight(
         )
     if element.bits >= 8:
         return skeleton.weight(cut.start, cut.stop, shape, element.dtype)
-    return PackedWeight(
-        skeleton.weight(cut.start, cut.stop, (nbytes,), "uint8"), shape, element.dtype
-    )
+    packed = skeleton.weight(cut.start, cut.stop, (nbytes,), "uint8")
+    return PackedWeight(packed, shape, element.dtype, element.bits)
 
 
 def _typed_shape(
@@ -351,7 +288,9 @@ def _typed_shape(
 def _range_weight(range_: FileRange, shape: tuple[int, ...], element: Element) -> Weight:
     if element.bits >= 8:
         return FileWeight(range_, shape, element.dtype)
-    return PackedWeight(FileWeight(range_, (range_.length,), "uint8"), shape, element.dtype)
+    return PackedWeight(
+        FileWeight(range_, (range_.length,), "uint8"), shape, element.dtype, element.bits
+    )
 
 
 def _holds_data(tensor: onnx.TensorProto) -> bool:

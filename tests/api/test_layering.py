@@ -13,7 +13,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional"},
     {"relay"},
-    {"converters", "bridge", "io"},
+    {"converters", "folding", "bridge", "io"},
     FORMATS,
     {
         "api",

@@ -17,10 +17,11 @@ from onnx import TensorProto, helper, numpy_helper
 from support.onnx_models import ODD, model_of, same_bits, tensor, values
 
 from serde.errors import ConverterBug, FormatError, OptionError
+from serde.io.packed import PackedWeight
 from serde.onnx import codec
-from serde.onnx.elements import CODES, ELEMENTS, PackedWeight
+from serde.onnx.elements import CODES, ELEMENTS
+from serde.onnx.messages import MESSAGES
 from serde.onnx.model import OnnxModel, tensors
-from serde.onnx.wire import MESSAGES
 from serde.weights import Array, ArrayWeight, FileWeight, OpenFile, Weight
 
 
@@ -457,7 +458,9 @@ def test_two_gigabytes_become_external_by_themselves(tmp_path: Path) -> None:
     huge = Pieces([], (2**29,), "float32")
     with pytest.raises(ConverterBug, match="expected 2147483648 bytes") as caught:
         codec.save(OnnxModel(model_of(), {"w": huge}), tmp_path / "m.onnx")
-    assert "write_data" in [entry.name for entry in caught.traceback]
+    frames = [entry.name for entry in caught.traceback]
+    assert "put_payload" in frames
+    assert "put_pieces" not in frames
 
 
 def test_nested_tensors_beyond_protobuf_are_refused(tmp_path: Path) -> None:
@@ -512,8 +515,8 @@ def test_detection(tmp_path: Path, name: str, content: bytes, expected: bool) ->
 def test_a_packed_weight_knows_its_bytes() -> None:
     packed = ArrayWeight(np.arange(10, dtype=np.uint8))
     with pytest.raises(ValueError, match="10 bytes"):
-        PackedWeight(packed, (7, 3), "uint4")
-    assert PackedWeight(packed, (19,), "uint4").array().astype(int).tolist()[:4] == [0, 0, 1, 0]
+        PackedWeight(packed, (7, 3), "uint4", 4)
+    assert PackedWeight(packed, (19,), "uint4", 4).array().astype(int).tolist()[:4] == [0, 0, 1, 0]
 
 
 def test_file_ranges_are_written_with_their_own_offsets(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.coreml_gaps import COREML_LAYER_GAPS
 from support.onnx_suite_gaps import SUITE_GAPS
 
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
@@ -91,7 +92,31 @@ _NOT_IN_MXNET = {
     "vision.roi_align-2": "MXNet takes the mean of the samples of a region only",
 }  # fmt: skip
 
+_NO_ELEMENTS = "ML Programs have no tensors without elements"
+_AXES = "Core ML has tensors of five axes at most"
+_NARROW_MIL = "programs before iOS17 convert no integers of 8 and 16 bits"
+
+_NOT_IN_COREML = {
+    "dyn.strided_slice-1": "MIL slices by steps that are constant",
+    "layout_transform-3": _AXES,
+    "repeat-2": _NO_ELEMENTS,
+    "reshape-7": _NO_ELEMENTS,
+    "serde.col2im-4": _AXES,
+    "sliding_window-0": _AXES,
+    "strided_slice-7": _NO_ELEMENTS,
+}
+_NOT_IN_COREML_15 = dict.fromkeys(("nn.batch_flatten-2", "nn.dense-2", "nn.pad-3"), _NARROW_MIL)
+
 GAPS: dict[tuple[str, str], str] = {
+    **{
+        ("coreml-sample", f"{sample}-{target}"): reason
+        for sample, reason in _NOT_IN_COREML.items()
+        for target in ("iOS15", "iOS18")
+    },
+    **{
+        ("coreml-sample", f"{sample}-iOS15"): reason for sample, reason in _NOT_IN_COREML_15.items()
+    },
+    **COREML_LAYER_GAPS,
     **{("mxnet-sample", sample): reason for sample, reason in _NOT_IN_MXNET.items()},
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,

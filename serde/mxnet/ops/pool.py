@@ -20,6 +20,7 @@ from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
+from serde.relay.expansion.pool import adaptive_pool, global_pool
 from serde.relay.expr import Call, Expr
 from serde.relay.op.pool.reduction import lowest
 from serde.relay.shapes import is_float, split_padding
@@ -354,9 +355,6 @@ def _ones(data: Expr) -> Expr:
     return relay.const(np.ones((1, 1, *lengths), type_.dtype))
 
 
-_MOST_PARTS = 1024
-"""Parts that overlap are written one by one."""
-
 _WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}
 """The narrowest dtype of MXNet's windows that holds all values of one; float64 otherwise."""
 
@@ -378,20 +376,11 @@ def _image(call: Call) -> bool:
     return plain and tensor_type(call.args[0]).dtype in FLOATS
 
 
-def _global_expansion(reduction: str) -> Callable[..., Expr]:
-    def expand_global_pool(data: Expr, *, layout: str, out_layout: str) -> Expr:
-        axes = tuple(layout.index(letter) for letter in "HW")
-        result = getattr(relay, reduction)(data, axis=axes, keepdims=True)
-        return arranged(result, layout, out_layout or layout)
-
-    return expand_global_pool
-
-
 for _kind, _reduction in (("max", "max"), ("avg", "mean")):
     OPS.exports(f"nn.global_{_kind}_pool2d", when=_image)(
         _global_export("max" if _kind == "max" else "avg")
     )
-    OPS.expands(f"nn.global_{_kind}_pool2d")(_global_expansion(_reduction))
+    OPS.expands(f"nn.global_{_kind}_pool2d")(global_pool(_reduction))
 
 
 @OPS.exports(
@@ -409,49 +398,6 @@ def export_adaptive_avg_pool(
     return ctx.emit("_contrib_AdaptiveAvgPooling2D", data, output_size=(output_size * 2)[:2])
 
 
-def _adaptive_expansion(pool_type: Literal["max", "avg"], ndim: int) -> Callable[..., Expr]:
-    def expand_adaptive_pool(
-        data: Expr, *, output_size: tuple[int, ...], layout: str, out_layout: str
-    ) -> Expr:
-        """One axis after the other; parts of one length are windows of a pooling."""
-        dtype, wanted = tensor_type(data).dtype, LAYOUTS[ndim, None][0]
-        if pool_type == "avg" and not is_float(dtype):
-            raise Unsupported(f"a mean over parts of {dtype}")
-        result = arranged(data, layout, wanted)
-        counts = output_size * ndim if len(output_size) == 1 else output_size
-        axes = range(2, 2 + len(counts))
-        if tuple(counts) == (1,) * ndim:
-            build = relay.max if pool_type == "max" else relay.mean
-            result = build(result, axis=tuple(axes), keepdims=True)
-            return arranged(result, wanted, out_layout or layout)
-        lengths = fixed_shape(result, axes)
-        pairs = list(zip(lengths, counts, strict=True))
-        if pairs and all(length % count == 0 for length, count in pairs):
-            step = tuple(length // count for length, count in pairs)
-            build = getattr(relay.nn, f"{pool_type}_pool{ndim}d")
-            result = build(result, step, step, padding=(0,) * ndim, layout=wanted)
-            return arranged(result, wanted, out_layout or layout)
-        for axis, (length, count) in zip(axes, pairs, strict=True):
-            if length != count:
-                result = _parts(result, axis, length, count, pool_type)
-        return arranged(result, wanted, out_layout or layout)
-
-    return expand_adaptive_pool
-
-
-def _parts(data: Expr, axis: int, length: int, count: int, pool_type: str) -> Expr:
-    """Return what a part of an axis comes to, for each of as many parts; they may overlap."""
-    if count > _MOST_PARTS:
-        raise Unsupported(f"{count} parts of an axis of {length} are too many to write")
-    build = relay.max if pool_type == "max" else relay.mean
-    places = []
-    for index in range(count):
-        begin, end = index * length // count, -(-(index + 1) * length // count)
-        part = relay.strided_slice(data, [begin], [end], [1], axes=[axis])
-        places.append(build(part, axis=(axis,), keepdims=True))
-    return relay.concatenate(places, axis=axis)
-
-
 for _ndim in (1, 2, 3):
-    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(_adaptive_expansion("max", _ndim))
-    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(_adaptive_expansion("avg", _ndim))
+    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
+    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

@@ -1,26 +1,24 @@
-"""The bytes of ONNX's protobuf messages: where tensors lie in them, and splicing.
+"""The bytes of protobuf messages: where bulk data lies in them, and splicing.
 
-Only the messages on the way to a tensor are entered; everything else is a
+Only the messages on the way to such data are entered; everything else is a
 span that is copied as it is. So a file of any size is scanned in the time of
 its graph, and the bytes of weights are never read.
 
-Source: the protobuf encoding documentation, and the field numbers of onnx.proto.
+Source: the protobuf encoding documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Protocol
 
 from serde.errors import FormatError
 
 __all__ = [
-    "DATA_FIELDS",
-    "MESSAGES",
     "ByteSource",
     "Cut",
+    "MessageLayout",
     "Payload",
     "Piece",
     "Scanner",
@@ -39,46 +37,22 @@ MAX_DEPTH = 100
 _WINDOW = 2**15
 _MAX_FIELD = 2**29
 
-MESSAGES = MappingProxyType(
-    {
-        "ModelProto": {
-            7: ("graph", "GraphProto", False),
-            20: ("training_info", "TrainingInfoProto", True),
-            25: ("functions", "FunctionProto", True),
-        },
-        "GraphProto": {
-            1: ("node", "NodeProto", True),
-            5: ("initializer", "TensorProto", True),
-            15: ("sparse_initializer", "SparseTensorProto", True),
-        },
-        "NodeProto": {5: ("attribute", "AttributeProto", True)},
-        "AttributeProto": {
-            5: ("t", "TensorProto", False),
-            6: ("g", "GraphProto", False),
-            10: ("tensors", "TensorProto", True),
-            11: ("graphs", "GraphProto", True),
-            22: ("sparse_tensor", "SparseTensorProto", False),
-            23: ("sparse_tensors", "SparseTensorProto", True),
-        },
-        "SparseTensorProto": {
-            1: ("values", "TensorProto", False),
-            2: ("indices", "TensorProto", False),
-        },
-        "FunctionProto": {
-            7: ("node", "NodeProto", True),
-            11: ("attribute_proto", "AttributeProto", True),
-        },
-        "TrainingInfoProto": {
-            1: ("initialization", "GraphProto", False),
-            2: ("algorithm", "GraphProto", False),
-        },
-        "TensorProto": {},
-    }
-)
-"""Messages that lead to a tensor: field number to name, message and whether it repeats."""
 
-DATA_FIELDS = MappingProxyType({4: "float_data", 9: "raw_data", 10: "double_data"})
-"""Fields of TensorProto whose bytes are the values as they lie in memory."""
+@dataclass(frozen=True, slots=True)
+class MessageLayout:
+    """Which messages lead to data that is to stay where it is.
+
+    Attributes:
+        root: The message that a file consists of.
+        children: For each message those in it that lead there: field number to name, message
+            and whether it repeats.
+        data: For each message the fields whose bytes are values as they lie in memory: field
+            number to name.
+    """
+
+    root: str
+    children: Mapping[str, Mapping[int, tuple[str, str, bool]]]
+    data: Mapping[str, Mapping[int, str]]
 
 
 class ByteSource(Protocol):
@@ -120,10 +94,10 @@ class WireField:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A data field of a tensor.
+    """A data field.
 
     Attributes:
-        path: The tensor, such as ``graph.initializer[3]``.
+        path: The message it is in, such as ``graph.initializer[3]``.
         field: Name of the field.
         start: Position of its content.
         stop: Position after its content.
@@ -291,16 +265,18 @@ class _Frame:
 
 def splice(
     source: ByteSource,
+    layout: MessageLayout,
     *,
     enters: Callable[[int, int], bool],
     replace: Callable[[Cut], Sequence[Piece] | None],
 ) -> list[Piece]:
-    """Return the pieces of a ModelProto in which data fields of tensors are replaced.
+    """Return the pieces of a message in which data fields are replaced.
 
     The lengths of all messages around a replaced field are computed anew.
 
     Args:
-        source: The bytes of the ModelProto.
+        source: The bytes of the message.
+        layout: The kind of message it is, and which of its fields are data.
         enters: Whether to look into the message between two positions.
         replace: Gives the pieces that take the place of a whole data field; None keeps it.
 
@@ -309,11 +285,11 @@ def splice(
     """
     scanner = Scanner(source)
     whole = WireField(0, LENGTH, 0, 0, source.size)
-    stack = [_Frame("ModelProto", "", whole, scanner.fields(0, source.size), 0)]
+    stack = [_Frame(layout.root, "", whole, scanner.fields(0, source.size), 0)]
     counts: dict[tuple[str, int], int] = {}
     while True:
         frame = stack[-1]
-        entered = _advance(frame, counts, enters, replace)
+        entered = _advance(frame, layout, counts, enters, replace)
         if entered is not None:
             kind, path, entry = entered
             scanner._check_depth(len(stack), entry.tag)
@@ -331,12 +307,14 @@ def splice(
 
 def _advance(
     frame: _Frame,
+    layout: MessageLayout,
     counts: dict[tuple[str, int], int],
     enters: Callable[[int, int], bool],
     replace: Callable[[Cut], Sequence[Piece] | None],
 ) -> tuple[str, str, WireField] | None:
     """Scan on to the next message to enter; return its kind, path and field."""
-    children = MESSAGES[frame.kind]
+    children = layout.children.get(frame.kind, {})
+    data = layout.data.get(frame.kind, {})
     for item in frame.fields:
         if item.wire != LENGTH:
             continue
@@ -349,8 +327,8 @@ def _advance(
             if enters(item.start, item.stop):
                 step = f"{name}[{index}]" if repeats else name
                 return kind, f"{frame.path}.{step}" if frame.path else step, item
-        elif frame.kind == "TensorProto" and item.number in DATA_FIELDS:
-            cut = Cut(frame.path, DATA_FIELDS[item.number], item.start, item.stop)
+        elif item.number in data:
+            cut = Cut(frame.path, data[item.number], item.start, item.stop)
             pieces = replace(cut)
             if pieces is not None:
                 frame.put(item, pieces)

@@ -1,0 +1,406 @@
+"""Operations and values of an ML Program that is being written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.coreml.blobs import BlobLayout
+from serde.coreml.elements import BY_DTYPE
+from serde.coreml.protos import message_class
+from serde.errors import Unsupported
+from serde.relay.dims import Dim, SymDim
+from serde.relay.types import TensorType
+from serde.weights import Array, ArrayWeight, Weight, dtype_name
+
+__all__ = ["HELD_AS", "Argument", "ProgramBuilder", "Value", "set_text", "set_type", "stored_dtype"]
+
+WEIGHTS = "@model_path/weights/weight.bin"
+_ENDLESS = 2.0**62
+"""From here on an integer stands for "to the end" in what makes models."""
+
+INLINE_ELEMENTS = 10
+"""A constant of fewer elements lies in the program itself, as coremltools has it."""
+
+_STRING = 2
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
+HELD_AS = {"int64": "int32", "float64": "float32"}
+"""dtypes that programs have not, by those that hold them."""
+
+MAX_RANK = 5
+"""Core ML computes no tensors of more axes."""
+
+_COMPUTED = {15: {"bool", "float16", "float32", "int32", "int8", "uint8"}}
+_COMPUTED[17] = _COMPUTED[15] | {"int16", "uint16"}
+_COMPUTED[18] = _COMPUTED[17] | {"uint32", "int4", "uint4", "uint2"}
+"""dtypes of values, by the version of iOS from which on."""
+
+_IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
+_IN_BLOBS[18] = _IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
+"""dtypes of constants in ``weight.bin``, by the version of iOS from which on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of the program.
+
+    Attributes:
+        name: Its name there; for a constant the one that it gets when something first reads it.
+        type: Its Relay type.
+        data: Its value, where it is a constant.
+        weight: Where its values lie, if it is a weight.
+        compressed: Whether it is a weight that an operation makes when the program is loaded.
+    """
+
+    name: str
+    type: TensorType
+    data: Array | None = field(default=None, compare=False)
+    weight: Weight | None = field(default=None, compare=False)
+    compressed: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether a program takes it where it wants constants."""
+        return self.is_known or self.compressed
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a constant or a weight, whose values are at hand."""
+        return self.data is not None or self.weight is not None
+
+
+Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | None
+"""What an input of an operation may be given as; numbers and text become constants."""
+
+
+def stored_dtype(dtype: str, version: int) -> str:
+    """Return the dtype in which a program for a version of iOS holds values of a dtype.
+
+    Integers of 64 bits are held in 32 and float64 in float32, for which the model's owner is
+    asked where it matters; constants that do not fit are refused.
+
+    Raises:
+        Unsupported: ML Programs have no such dtype.
+    """
+    found = HELD_AS.get(dtype, dtype)
+    known = max(since for since in _COMPUTED if since <= version)
+    if found not in _COMPUTED[known]:
+        first = next((each for each in _COMPUTED if found in _COMPUTED[each]), None)
+        hint = None if first is None else f"use minimum_deployment_target=iOS{first}"
+        raise Unsupported(f"ML Programs for iOS{version} hold no {dtype}", hint=hint)
+    return found
+
+
+def set_type(target: AnyValue, type_: TensorType, version: int) -> None:
+    """Write a tensor type into a message of a value's type.
+
+    Raises:
+        Unsupported: ML Programs have no such dtype.
+    """
+    element = BY_DTYPE[stored_dtype(type_.dtype, version)]
+    tensor = target.tensorType
+    tensor.dataType = element.mil
+    tensor.rank = len(type_.shape)
+    for dim in type_.shape:
+        entry = tensor.dimensions.add()
+        if isinstance(dim, int):
+            entry.constant.size = dim
+        else:
+            entry.unknown.variadic = False
+
+
+class ProgramBuilder:
+    """Collects the operations of one program, under names that occur once.
+
+    Args:
+        version: Version of iOS whose operators are written.
+
+    Attributes:
+        block: Where operations are added.
+        layout: The constants that lie in ``weight.bin``.
+        names: For each name that had to be changed the one that it was made of.
+    """
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.block = message_class("MIL.Block")()
+        self.layout = BlobLayout()
+        self.names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._next: Counter[str] = Counter()
+        self._known: dict[object, str] = {}
+        self._main = self.block
+        self._around = [self.block]
+        self._sources: dict[str, list[tuple[AnyValue, Value, int]]] = {}
+        self._lengths: dict[str, list[tuple[AnyValue, Value]]] = {}
+        blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
+        self._in_blobs = blobs[-1]
+
+    def reserve(self, name: str) -> str:
+        """Take and return a name that the program allows, made of `name`."""
+        plain = _NOT_A_NAME.sub("_", name) or "value"
+        plain = plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
+        unique = plain
+        while unique in self._taken:
+            self._next[plain] += 1
+            unique = f"{plain}_{self._next[plain]}"
+        self._taken.add(unique)
+        if unique != name:
+            self.names[unique] = name
+        return unique
+
+    def weight(self, name: str, weight: Weight) -> Value:
+        """Return a weight of the program; its constant is written where it is first read."""
+        return Value(name, TensorType(weight.shape, weight.dtype), None, weight)
+
+    def constant(self, data: Array) -> Value:
+        """Return a constant of the program."""
+        return Value("const", TensorType(data.shape, dtype_name(data.dtype)), data)
+
+    def add(
+        self,
+        op: str,
+        inputs: Mapping[str, Argument],
+        types: Sequence[TensorType],
+        source: str,
+        blocks: Sequence[AnyValue] = (),
+    ) -> tuple[Value, ...]:
+        """Append an operation and return its outputs.
+
+        Args:
+            op: The operator.
+            inputs: Its inputs by name; one that is None is left out.
+            types: Types of its outputs.
+            source: What the operation comes from, which names it.
+            blocks: Blocks of the operation.
+        """
+        arguments = {
+            name: self._names_of(given, f"{source}_{name}", types)
+            for name, given in inputs.items()
+            if given is not None
+        }
+        operation = self.block.operations.add(type=op)
+        for name, names in arguments.items():
+            argument = operation.inputs[name]
+            for each in names:
+                argument.arguments.add(name=each)
+        values = []
+        for type_ in types:
+            if type_.rank > MAX_RANK:
+                raise Unsupported(f"a tensor of {type_.rank} axes; Core ML has {MAX_RANK} at most")
+            value = Value(self.reserve(source), type_)
+            output = operation.outputs.add(name=value.name)
+            set_type(output.type, type_, self.version)
+            values.append(value)
+        operation.blocks.extend(blocks)
+        set_text(operation.attributes["name"], values[0].name if values else source)
+        return tuple(values)
+
+    def compress(
+        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+    ) -> Value:
+        """Append an operation that makes a weight of constants, which lie in it, and return that.
+
+        Args:
+            op: The operator.
+            given: Its inputs by name, constants or weights.
+            type_: Type of the weight.
+            source: What it comes from, which names it.
+        """
+        operation = self._main.operations.add(type=op)
+        for name, value in given.items():
+            if self.version >= 18:
+                target = operation.inputs[name].arguments.add().value
+            else:
+                target = operation.attributes[name]
+            self._write(target, value, f"{source}_{name}")
+        output = operation.outputs.add(name=self.reserve(source))
+        set_type(output.type, type_, self.version)
+        set_text(operation.attributes["name"], output.name)
+        return Value(output.name, type_, compressed=True)
+
+    def _write(self, target: AnyValue, value: Value, name: str) -> None:
+        """Write a constant or a weight into a message of a value, or into ``weight.bin``."""
+        weight = value.weight
+        if weight is None:
+            weight = ArrayWeight(np.zeros(()) if value.data is None else value.data)
+        set_type(target.type, TensorType(weight.shape, weight.dtype), self.version)
+        element = BY_DTYPE[weight.dtype]
+        large = weight.size >= INLINE_ELEMENTS or element.bits < 8
+        if large and (weight.dtype in self._in_blobs or element.bits < 8):
+            target.blobFileValue.fileName = WEIGHTS
+            target.blobFileValue.offset = self.layout.add(weight, element, name)
+        else:
+            fill(target.immediateValue.tensor, weight.array())
+
+    def own(self, value: Value, source: str) -> Value:
+        """Return a value that the present block makes itself, as MIL wants what a block gives."""
+        made = {each.name for op in self.block.operations for each in op.outputs}
+        if value.name in made and not value.is_constant:
+            return value
+        return self.add("identity", {"x": value}, [value.type], source)[0]
+
+    def inner_block(
+        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
+    ) -> AnyValue:
+        """Return a block of the operations that `write` appends; it gives what `write` returns.
+
+        Args:
+            write: Appends the operations.
+            inputs: What the block takes.
+        """
+        outer, self.block = self.block, message_class("MIL.Block")()
+        for value in inputs:
+            set_type(self.block.inputs.add(name=value.name).type, value.type, self.version)
+        self._around.append(self.block)
+        try:
+            self.block.outputs.extend(self.name_of(value) for value in write())
+            return self.block
+        finally:
+            self._around.pop()
+            self.block = outer
+
+    def note(self, value: Value) -> None:
+        """Let symbols be read from the lengths of a value, here and in inner blocks."""
+        for axis, dim in enumerate(value.type.shape):
+            name = dim.name if isinstance(dim, SymDim) else None
+            if name is not None and self.source_of(name) is None:
+                self._sources.setdefault(name, []).append((self.block, value, axis))
+
+    def source_of(self, symbol: str) -> tuple[Value, int] | None:
+        """Return a value that can be read here, and which of its lengths is a symbol."""
+        for block, value, axis in self._sources.get(symbol, ()):
+            if any(block is each for each in self._around):
+                return value, axis
+        return None
+
+    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
+        """Return what holds a length; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(str(dim), [])
+        for block, value in known:
+            if any(block is each for each in self._around):
+                return value
+        known.append((self.block, make()))
+        return known[-1][1]
+
+    def _names_of(self, given: Argument, name: str, types: Sequence[TensorType]) -> list[str]:
+        """Return the names of the values that an input is bound to."""
+        if isinstance(given, Value):
+            return [self.name_of(given)]
+        if isinstance(given, (tuple, list)) and given and isinstance(given[0], Value):
+            return [self.name_of(each) for each in given if isinstance(each, Value)]
+        if isinstance(given, str):
+            return [self._text(given, name)]
+        data = np.array(given)
+        if data.dtype.kind == "i":
+            data = data.astype(np.int32)
+        elif data.dtype.kind == "f":
+            # MIL wants the scalars of an operation in the dtype of its tensors.
+            half = bool(types) and types[0].dtype == "float16"
+            data = data.astype(np.float16 if half else np.float32)
+        return [self._immediate(data, name)]
+
+    def name_of(self, value: Value) -> str:
+        """Return the name of a value; a constant is written now if nothing has read it yet.
+
+        Raises:
+            Unsupported: It is a constant beyond the range of the dtype that holds it.
+        """
+        if value.weight is not None:
+            place = ("weight", value.name, value.weight.shape)
+            return self._blob(value.weight, value.name, place)
+        if value.data is None:
+            return value.name
+        data = self._held(value.data)
+        dtype = dtype_name(data.dtype)
+        if data.size >= INLINE_ELEMENTS and dtype in self._in_blobs:
+            data = np.ascontiguousarray(data)
+            key = ("data", data.shape, dtype, data.tobytes())
+            return self._blob(ArrayWeight(data), value.name, key)
+        return self._immediate(data, value.name)
+
+    def _held(self, data: Array) -> Array:
+        """Return a constant in the dtype that holds it."""
+        dtype = dtype_name(data.dtype)
+        held = stored_dtype(dtype, self.version)
+        if held == dtype:
+            return data
+        limits = np.iinfo(np.int32)
+        if dtype == "int64" and data.size:
+            # Ends of slices and the like: beyond every length there is.
+            far = np.clip(data, limits.min, limits.max)
+            beyond = far != data
+            if np.any(beyond & (np.abs(data.astype(np.float64)) < _ENDLESS)):
+                raise Unsupported(f"a constant of int64 beyond int32: {data[beyond].flat[0]}")
+            data = far
+        return data.astype(held)
+
+    def _blob(self, weight: Weight, name: str, key: object) -> str:
+        if key in self._known:
+            return self._known[key]
+        if weight.dtype not in self._in_blobs:
+            weight = ArrayWeight(self._held(weight.array()))
+        if weight.dtype not in self._in_blobs or weight.size < INLINE_ELEMENTS:
+            self._known[key] = self._immediate(weight.array(), name)
+            return self._known[key]
+        target = self._const(name, TensorType(weight.shape, weight.dtype))
+        blob = target.attributes["val"].blobFileValue
+        blob.fileName = WEIGHTS
+        blob.offset = self.layout.add(weight, BY_DTYPE[weight.dtype], name)
+        self._known[key] = target.outputs[0].name
+        return self._known[key]
+
+    def _immediate(self, data: Array, name: str) -> str:
+        key = ("immediate", data.shape, data.dtype.str, data.tobytes())
+        if key in self._known:
+            return self._known[key]
+        dtype = dtype_name(data.dtype)
+        target = self._const(name, TensorType(data.shape, dtype))
+        fill(target.attributes["val"].immediateValue.tensor, data)
+        self._known[key] = target.outputs[0].name
+        return self._known[key]
+
+    def _text(self, text: str, name: str) -> str:
+        key = ("text", text)
+        if key not in self._known:
+            target = self._main.operations.add(type="const")
+            output = target.outputs.add(name=self.reserve(name))
+            output.type.tensorType.dataType = _STRING
+            set_text(target.attributes["val"], text)
+            set_text(target.attributes["name"], output.name)
+            self._known[key] = output.name
+        return self._known[key]
+
+    def _const(self, name: str, type_: TensorType) -> AnyValue:
+        """Append a constant to the block of the whole, which all blocks see."""
+        operation = self._main.operations.add(type="const")
+        output = operation.outputs.add(name=self.reserve(name))
+        set_type(output.type, type_, self.version)
+        set_type(operation.attributes["val"].type, type_, self.version)
+        set_text(operation.attributes["name"], output.name)
+        return operation
+
+
+def fill(tensor: AnyValue, data: Array) -> None:
+    """Write an array into a message of a tensor's values."""
+    dtype = dtype_name(data.dtype)
+    if dtype == "float32":
+        tensor.floats.values.extend(data.reshape(-1).tolist())
+    elif dtype == "int32":
+        tensor.ints.values.extend(data.reshape(-1).tolist())
+    elif dtype == "bool":
+        tensor.bools.values.extend(data.reshape(-1).tolist())
+    else:
+        tensor.bytes.values = np.ascontiguousarray(data).tobytes()
+
+
+def set_text(value: AnyValue, text: str) -> None:
+    """Make a constant of text."""
+    value.Clear()
+    value.type.tensorType.dataType = _STRING
+    value.immediateValue.tensor.strings.values.append(text)

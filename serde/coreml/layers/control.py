@@ -1,0 +1,156 @@
+"""Branches, loops and layers of users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.layers.table import LAYERS
+from serde.coreml.networks import LayerContext as Ctx
+from serde.coreml.networks import number
+from serde.coreml.parts import Part
+from serde.errors import Unsupported
+from serde.relay.expr import Constant, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.registry import call
+from serde.relay.types import TensorType
+from serde.relay.visit import free_vars, rewrite
+
+
+@LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
+def import_custom(ctx: Ctx, *xs: Expr, class_name: str = "") -> Expr:
+    """What it does is in the code of an app."""
+    raise Unsupported(f"a layer of the user's class {class_name}")
+
+
+def _holds(ctx: Ctx, condition: Expr) -> Expr:
+    """Return whether a tensor of one element is not about zero."""
+    found = relay.greater(relay.abs(condition), number(1e-6))
+    return relay.reshape(found, ()) if ctx.type(condition).rank else found
+
+
+@LAYERS.imports("branch")
+def import_branch(
+    ctx: Ctx,
+    condition: Expr,
+    *,
+    if_branch: Part | None = None,
+    else_branch: Part | None = None,
+) -> list[Expr]:
+    """Tensors that both branches give, or that one gives anew, are those of the whole after it."""
+    if if_branch is None:
+        raise Unsupported("a branch without layers")
+    before = ctx.values()
+    one = ctx.network(if_branch)
+    other = dict(before) if else_branch is None else ctx.network(else_branch)
+    names = [
+        name for name in one if name in other and not (one[name] is before.get(name) is other[name])
+    ]
+    for name in names:
+        types = one[name].type, other[name].type
+        if not all(isinstance(each, TensorType) for each in types) or types[0] != types[1]:
+            raise Unsupported(f"{name} is {types[0]!r} in one branch and {types[1]!r} in the other")
+    if not names:
+        return []
+    found = If(
+        _holds(ctx, condition),
+        Tuple([one[name] for name in names]),
+        Tuple([other[name] for name in names]),
+    )
+    for index, name in enumerate(names):
+        ctx.define(name, TupleGetItem(found, index))
+    return []
+
+
+@LAYERS.imports("loop")
+def import_loop(
+    ctx: Ctx,
+    count: Expr | None = None,
+    *,
+    max_loop_iterations: int = 0,
+    condition_var: str = "",
+    condition_network: Part | None = None,
+    body_network: Part | None = None,
+) -> list[Expr]:
+    """Tensors that are written again, by copies, are the states of the loop."""
+    if body_network is None:
+        raise Unsupported("a loop without layers")
+    if not condition_var:
+        condition_network = None
+    before = dict(ctx.values())
+    parts = [part for part in (condition_network, body_network) if part is not None]
+    written = {name for part in parts for name in _outputs(part.message)}
+    names = [name for name in before if name in written]
+    states = [Var(f"state{i}", before[name].type) for i, name in enumerate(names)]
+    inner = dict(zip(names, states, strict=True))
+    captured = _captured(before, inner)
+    values: Mapping[str, Expr] = before
+    going = None
+    if condition_network is not None:
+        values = ctx.network(condition_network)
+        going = ctx.fold(_holds(ctx, values[condition_var]))
+    around = {name: captured.get(value, value) for name, value in before.items()}
+    after: Mapping[str, Expr] = ctx.network(body_network, {**around, **inner})
+    again: Expr = relay.const(True, "bool")
+    if condition_network is not None:
+        after = ctx.network(condition_network, {**around, **{name: after[name] for name in names}})
+        again = _holds(ctx, after[condition_var])
+    for name, state in zip(names, states, strict=True):
+        if after[name].type != state.type or values[name].type != state.type:
+            raise Unsupported(f"{name} changes from {state.type!r} to {after[name].type!r}")
+    iteration = Var("iteration", TensorType((), "int64"))
+    body: Expr = Tuple([again, *(after[name] for name in names)])
+    function, arguments = _closed(body, [iteration, *states], captured)
+    limit = None
+    if count is not None:
+        limit = relay.cast(relay.reshape(ctx.integers(count), ()), "int64")
+    elif max_loop_iterations:
+        limit = relay.const(np.int64(max_loop_iterations))
+    elif going is None:
+        return []
+    entering = tuple(values[name] for name in names)
+    found = call("serde.loop", limit, going, entering, tuple(arguments), body=function)
+    for index, name in enumerate(names):
+        ctx.define(name, TupleGetItem(found, index))
+    return []
+
+
+def _outputs(network: AnyValue) -> Iterator[str]:
+    """Yield the names of what the layers of a network give, networks within it included."""
+    for layer in network.layers:
+        yield from layer.output
+        kind = layer.WhichOneof("layer")
+        if kind == "branch":
+            yield from _outputs(layer.branch.ifBranch)
+            yield from _outputs(layer.branch.elseBranch)
+        elif kind == "loop":
+            yield from _outputs(layer.loop.conditionNetwork)
+            yield from _outputs(layer.loop.bodyNetwork)
+
+
+def _captured(values: Mapping[str, Expr], states: Mapping[str, Expr]) -> dict[Expr, Var]:
+    """Return a parameter for each tensor from around a loop."""
+    kept = [
+        value
+        for name, value in values.items()
+        if name not in states
+        and not isinstance(value, Constant)
+        and isinstance(value.type, TensorType)
+    ]
+    return {value: Var(f"captured{i}", value.type) for i, value in enumerate(kept)}
+
+
+def _closed(
+    body: Expr, params: Sequence[Var], captured: Mapping[Expr, Var]
+) -> tuple[Function, list[Expr]]:
+    """Return a function that takes weights and tensors from around it, and these."""
+    free = set(free_vars(body))
+    taken: dict[Expr, Var] = {value: var for value, var in captured.items() if var in free}
+    bound = {*params, *taken.values()}
+    for weight in sorted(free - bound, key=lambda each: each.name_hint):
+        taken[weight] = Var(weight.name_hint, weight.type)
+    weights: dict[Expr, Expr] = {value: var for value, var in taken.items() if value in free}
+    body = rewrite(body, lambda _node, new: new, weights)
+    return Function([*params, *taken.values()], body), list(taken)

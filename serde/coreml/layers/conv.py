@@ -1,0 +1,214 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import serde.relay as relay
+from serde.coreml.layers.table import LAYERS
+from serde.coreml.networks import LayerContext as Ctx
+from serde.coreml.networks import images
+from serde.coreml.ops.conv import Padding, padding
+from serde.coreml.parts import Part
+from serde.errors import Unsupported
+from serde.relay.expr import Expr
+
+
+def borders(part: Part | None) -> tuple[int, ...]:
+    """Return amounts at both ends of height, then of width."""
+    found = [] if part is None else list(part.message.borderAmounts)
+    if len(found) not in (0, 2):
+        raise Unsupported(f"expected amounts for height and width, found {len(found)}")
+    pairs = [(int(each.startEdgeSize), int(each.endEdgeSize)) for each in found]
+    return tuple(each for pair in pairs for each in pair) or (0, 0, 0, 0)
+
+
+def pad_type(same: Part | None) -> Padding:
+    """Return which side gets more where both sides cannot get the same."""
+    if same is None:
+        return "custom"
+    return "same_lower" if same.message.asymmetryMode == 1 else "same"
+
+
+def window_padding(
+    ctx: Ctx,
+    x: Expr,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    kind: Padding,
+    pad: Sequence[int],
+) -> tuple[int, ...]:
+    """Return the padding of windows over the last axes; they are looked at where it depends."""
+    rank = ctx.type(x).rank
+    lengths = (0,) * len(kernel)
+    if kind in ("same", "same_lower") and any(each != 1 for each in stride):
+        lengths = ctx.static_lengths(x, range(rank - len(kernel), rank))
+    return padding(lengths, kernel, stride, dilation, kind, pad)
+
+
+@LAYERS.imports("convolution")
+def import_convolution(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    output_channels: int = 0,
+    kernel_channels: int = 0,
+    n_groups: int = 1,
+    kernel_size: tuple[int, ...] = (3, 3),
+    stride: tuple[int, ...] = (1, 1),
+    dilation_factor: tuple[int, ...] = (1, 1),
+    valid: Part | None = None,
+    same: Part | None = None,
+    is_deconvolution: bool = False,
+    has_bias: bool = False,
+    weights: Part | None = None,
+    bias: Part | None = None,
+    output_shape: tuple[int, ...] = (),
+) -> Expr:
+    """A deconvolution has no dilation, whatever is written."""
+    ctx.at_least(x, 4)
+    data, restore = images(ctx, x)
+    kind = pad_type(same)
+    pad = borders(None if valid is None else valid.part("paddingAmounts"))
+    if is_deconvolution:
+        per_group = output_channels // n_groups
+        kernel = ctx.weight(weights, (kernel_channels, per_group, *kernel_size), axis=1)
+        around, rest = _crop(ctx, data, kernel_size, stride, kind, pad, output_shape)
+        result = relay.nn.conv2d_transpose(
+            data,
+            kernel,
+            strides=stride,
+            padding=around,
+            output_padding=rest,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    else:
+        kernel = ctx.weight(weights, (output_channels, kernel_channels, *kernel_size))
+        result = relay.nn.conv2d(
+            data,
+            kernel,
+            strides=stride,
+            padding=window_padding(ctx, data, kernel_size, stride, dilation_factor, kind, pad),
+            dilation=dilation_factor,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    if has_bias:
+        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
+    return restore(result)
+
+
+def _crop(
+    ctx: Ctx,
+    x: Expr,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    kind: Padding,
+    pad: Sequence[int],
+    wanted: Sequence[int],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what a deconvolution leaves out at both ends, and what it adds at the far one."""
+    if kind == "custom" and not wanted:
+        return (*pad[0::2], *pad[1::2]), (0,) * len(kernel)
+    rank = ctx.type(x).rank
+    if wanted:
+        lengths = ctx.static_lengths(x, range(rank - len(kernel), rank))
+        whole = [
+            (length - 1) * step + size
+            for length, step, size in zip(lengths, stride, kernel, strict=True)
+        ]
+        totals = [have - want for have, want in zip(whole, wanted, strict=True)]
+    else:
+        totals = [size - step for size, step in zip(kernel, stride, strict=True)]
+    before, after, rest = [], [], []
+    for total in totals:
+        small, large = max(0, total) // 2, -(-max(0, total) // 2)
+        lower = kind == "same_lower" and not wanted
+        before.append(large if lower else small)
+        after.append(small if lower else large)
+        rest.append(max(0, -total))
+    return (*before, *after), tuple(rest)
+
+
+Padding3d = Literal["CUSTOM", "VALID", "SAME"]
+
+
+@LAYERS.imports("convolution3d")
+def import_convolution3d(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    output_channels: int = 0,
+    input_channels: int = 0,
+    n_groups: int = 1,
+    kernel_depth: int = 3,
+    kernel_height: int = 3,
+    kernel_width: int = 3,
+    stride_depth: int = 1,
+    stride_height: int = 1,
+    stride_width: int = 1,
+    dilation_depth: int = 1,
+    dilation_height: int = 1,
+    dilation_width: int = 1,
+    has_bias: bool = False,
+    weights: Part | None = None,
+    bias: Part | None = None,
+    padding_type: Padding3d = "CUSTOM",
+    custom_padding_front: int = 0,
+    custom_padding_back: int = 0,
+    custom_padding_top: int = 0,
+    custom_padding_bottom: int = 0,
+    custom_padding_left: int = 0,
+    custom_padding_right: int = 0,
+    is_deconvolution: bool = False,
+    output_shape: tuple[int, ...] = (),
+) -> Expr:
+    """Axes are batch, channel, depth, height and width."""
+    kernel_size = kernel_depth, kernel_height, kernel_width
+    stride = stride_depth, stride_height, stride_width
+    dilation = dilation_depth, dilation_height, dilation_width
+    kind: Padding = "same" if padding_type == "SAME" else "custom"
+    pad = (0,) * 6
+    if padding_type == "CUSTOM":
+        pad = (
+            custom_padding_front,
+            custom_padding_back,
+            custom_padding_top,
+            custom_padding_bottom,
+            custom_padding_left,
+            custom_padding_right,
+        )
+    if is_deconvolution:
+        per_group = output_channels // n_groups
+        kernel = ctx.weight(weights, (input_channels, per_group, *kernel_size), axis=1)
+        around, rest = _crop(ctx, x, kernel_size, stride, kind, pad, output_shape)
+        result = relay.nn.conv3d_transpose(
+            x,
+            kernel,
+            strides=stride,
+            padding=around,
+            output_padding=rest,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    else:
+        kernel = ctx.weight(weights, (output_channels, input_channels // n_groups, *kernel_size))
+        result = relay.nn.conv3d(
+            x,
+            kernel,
+            strides=stride,
+            padding=window_padding(ctx, x, kernel_size, stride, dilation, kind, pad),
+            dilation=dilation,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    if has_bias:
+        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
+    return result

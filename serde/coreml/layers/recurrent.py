@@ -1,0 +1,276 @@
+"""Recurrent layers, whose data are (sequence, batch, channel, 1, 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.layers.table import LAYERS
+from serde.coreml.networks import LayerContext as Ctx
+from serde.coreml.parts import Part
+from serde.errors import Unsupported
+from serde.relay.expr import Expr
+
+CLIP = 50.0
+"""Bound on the magnitude of what activations are applied to."""
+
+NAMES = {
+    "linear": "affine",
+    "sigmoid": "sigmoid",
+    "tanh": "tanh",
+    "ReLU": "relu",
+    "scaledTanh": "scaled_tanh",
+    "sigmoidHard": "hard_sigmoid",
+}
+"""Functions of gates: Relay's."""
+
+PARAMETERS = {"linear": (1.0, 0.0), "scaledTanh": (1.7159, 2 / 3), "sigmoidHard": (0.2, 0.5)}
+"""Alpha and beta where none are written; of the last two functions there are no others."""
+
+GATES = ("input", "output", "forget", "block")
+"""Gates in Relay's order."""
+
+
+def _functions(parts: Sequence[Part], count: int) -> dict[str, tuple[object, ...]]:
+    if len(parts) != count:
+        raise Unsupported(f"expected {count} functions, found {len(parts)}")
+    kinds = [part.kind() for part in parts]
+    unknown = [kind for kind in kinds if kind not in NAMES]
+    if unknown:
+        raise Unsupported(f"function {unknown[0] or 'unknown'} in a recurrent layer")
+    values = [_parameters(part, kind) for part, kind in zip(parts, kinds, strict=True)]
+    return {
+        "activations": tuple(NAMES[kind] for kind in kinds),
+        "activation_alpha": tuple(alpha for alpha, _ in values),
+        "activation_beta": tuple(beta for _, beta in values),
+    }
+
+
+def _parameters(part: Part, kind: str) -> tuple[float, float]:
+    known = PARAMETERS.get(kind, (0.0, 0.0))
+    fields = part.part(kind).fields()
+    if not fields or kind not in PARAMETERS:
+        return known
+    found = float(fields.get("alpha", 0)), float(fields.get("beta", 0))
+    if kind != "linear" and any(abs(a - b) > 1e-2 for a, b in zip(found, known, strict=True)):
+        raise Unsupported(f"{kind} with alpha={found[0]}, beta={found[1]} in a recurrent layer")
+    return found
+
+
+def _joined(parts: Sequence[Expr]) -> Expr:
+    """Return the parameters of gates one after the other, for one direction."""
+    return relay.expand_dims(relay.concatenate(list(parts), axis=0), axis=0)
+
+
+def _steps(x: Expr) -> Expr:
+    return relay.squeeze(x, axis=[3, 4])
+
+
+def _vectors(x: Expr) -> Expr:
+    """Return (sequence, batch, channel) with height and width."""
+    return relay.expand_dims(x, axis=3, num_newaxis=2)
+
+
+def _outputs(found: Expr, last: Expr, sequence: bool) -> Expr:
+    """Return the results of one direction at every step, or after the last one."""
+    return _vectors(relay.squeeze(found, axis=[1]) if sequence else last)
+
+
+@LAYERS.imports("simpleRecurrent")
+def import_simple_recurrent(
+    ctx: Ctx,
+    x: Expr,
+    h: Expr | None = None,
+    *,
+    input_vector_size: int = 0,
+    output_vector_size: int = 0,
+    activation: Part | None = None,
+    sequence_output: bool = False,
+    has_bias_vector: bool = False,
+    weight_matrix: Part | None = None,
+    recursion_matrix: Part | None = None,
+    bias_vector: Part | None = None,
+    reverse_input: bool = False,
+) -> list[Expr]:
+    size = output_vector_size
+    bias = None
+    if has_bias_vector:
+        none = relay.const(np.zeros(size, np.float32))
+        bias = _joined([ctx.weight(bias_vector, (size,)), none])
+    found = relay.serde.rnn(
+        _steps(x),
+        _joined([ctx.weight(weight_matrix, (size, input_vector_size))]),
+        _joined([ctx.weight(recursion_matrix, (size, size))]),
+        bias,
+        None,
+        None if h is None else _steps(h),
+        hidden_size=size,
+        direction="reverse" if reverse_input else "forward",
+        clip=CLIP,
+        **_functions([] if activation is None else [activation], 1),
+    )
+    return [_outputs(found[0], found[1], sequence_output), _vectors(found[1])]
+
+
+@LAYERS.imports("gru")
+def import_gru(
+    ctx: Ctx,
+    x: Expr,
+    h: Expr | None = None,
+    *,
+    input_vector_size: int = 0,
+    output_vector_size: int = 0,
+    activations: tuple[Part, ...] = (),
+    sequence_output: bool = False,
+    has_bias_vectors: bool = False,
+    update_gate_weight_matrix: Part | None = None,
+    reset_gate_weight_matrix: Part | None = None,
+    output_gate_weight_matrix: Part | None = None,
+    update_gate_recursion_matrix: Part | None = None,
+    reset_gate_recursion_matrix: Part | None = None,
+    output_gate_recursion_matrix: Part | None = None,
+    update_gate_bias_vector: Part | None = None,
+    reset_gate_bias_vector: Part | None = None,
+    output_gate_bias_vector: Part | None = None,
+    reverse_input: bool = False,
+) -> list[Expr]:
+    """The reset gate acts on the state, not on what the weights make of it."""
+    size = output_vector_size
+    inward = update_gate_weight_matrix, reset_gate_weight_matrix, output_gate_weight_matrix
+    around = (
+        update_gate_recursion_matrix,
+        reset_gate_recursion_matrix,
+        output_gate_recursion_matrix,
+    )
+    bias = None
+    if has_bias_vectors:
+        parts = update_gate_bias_vector, reset_gate_bias_vector, output_gate_bias_vector
+        none = relay.const(np.zeros(3 * size, np.float32))
+        bias = _joined([*(ctx.weight(each, (size,)) for each in parts), none])
+    found = relay.serde.gru(
+        _steps(x),
+        _joined([ctx.weight(each, (size, input_vector_size)) for each in inward]),
+        _joined([ctx.weight(each, (size, size)) for each in around]),
+        bias,
+        None,
+        None if h is None else _steps(h),
+        hidden_size=size,
+        direction="reverse" if reverse_input else "forward",
+        clip=CLIP,
+        **_functions(activations, 2),
+    )
+    return [_outputs(found[0], found[1], sequence_output), _vectors(found[1])]
+
+
+def _lstm(
+    ctx: Ctx,
+    x: Expr,
+    h: Expr | None,
+    c: Expr | None,
+    sizes: tuple[int, int],
+    functions: Sequence[Part],
+    params: Part | None,
+    weights: Part | None,
+    *,
+    reverse: bool,
+) -> list[Expr]:
+    """Return the results of one direction: of every step or the last one, and both states."""
+    if params is None or weights is None:
+        raise Unsupported("its parameters are missing")
+    entering, size = sizes
+    options = params.message
+
+    def gates(what: str, shape: tuple[int, ...]) -> list[Expr]:
+        names = [f"{gate}{'Input' if gate == 'block' else 'Gate'}{what}" for gate in GATES]
+        return [ctx.weight(weights.part(name), shape) for name in names]
+
+    bias = holes = None
+    if options.hasBiasVectors or options.forgetBias:
+        zeros = relay.const(np.zeros(size, np.float32))
+        vectors = gates("BiasVector", (size,)) if options.hasBiasVectors else [zeros] * 4
+        if options.forgetBias:
+            vectors[2] = relay.add(vectors[2], relay.const(np.ones(size, np.float32)))
+        bias = _joined([*vectors, relay.const(np.zeros(4 * size, np.float32))])
+    if options.hasPeepholeVectors:
+        names = [f"{gate}GatePeepholeVector" for gate in GATES[:3]]
+        holes = _joined([ctx.weight(weights.part(name), (size,)) for name in names])
+    limit = float(options.cellClipThreshold) or CLIP
+    found = relay.serde.lstm(
+        _steps(x),
+        _joined(gates("WeightMatrix", (size, entering))),
+        _joined(gates("RecursionMatrix", (size, size))),
+        bias,
+        None,
+        None if h is None else _steps(h),
+        None if c is None else _steps(c),
+        holes,
+        None,
+        hidden_size=size,
+        direction="reverse" if reverse else "forward",
+        clip=CLIP,
+        input_forget=bool(options.coupledInputAndForgetGate),
+        cell_clip=(-limit, limit),
+        **_functions(functions, 3),
+    )
+    return [
+        _outputs(found[0], found[1], bool(options.sequenceOutput)),
+        _vectors(found[1]),
+        _vectors(found[2]),
+    ]
+
+
+@LAYERS.imports("uniDirectionalLSTM")
+def import_uni_directional_lstm(
+    ctx: Ctx,
+    x: Expr,
+    h: Expr | None = None,
+    c: Expr | None = None,
+    *,
+    input_vector_size: int = 0,
+    output_vector_size: int = 0,
+    activations: tuple[Part, ...] = (),
+    params: Part | None = None,
+    weight_params: Part | None = None,
+    reverse_input: bool = False,
+) -> list[Expr]:
+    sizes = input_vector_size, output_vector_size
+    return _lstm(ctx, x, h, c, sizes, activations, params, weight_params, reverse=reverse_input)
+
+
+@LAYERS.imports("biDirectionalLSTM")
+def import_bi_directional_lstm(
+    ctx: Ctx,
+    x: Expr,
+    h: Expr | None = None,
+    c: Expr | None = None,
+    h_reverse: Expr | None = None,
+    c_reverse: Expr | None = None,
+    *,
+    input_vector_size: int = 0,
+    output_vector_size: int = 0,
+    activations_forward_lstm: tuple[Part, ...] = (),
+    activations_backward_lstm: tuple[Part, ...] = (),
+    params: Part | None = None,
+    weight_params: tuple[Part, ...] = (),
+) -> list[Expr]:
+    """Both directions lie side by side in the channels."""
+    if len(weight_params) != 2:
+        raise Unsupported(f"expected weights of 2 directions, found {len(weight_params)}")
+    sizes = input_vector_size, output_vector_size
+    one = _lstm(
+        ctx, x, h, c, sizes, activations_forward_lstm, params, weight_params[0], reverse=False
+    )
+    other = _lstm(
+        ctx,
+        x,
+        h_reverse,
+        c_reverse,
+        sizes,
+        activations_backward_lstm,
+        params,
+        weight_params[1],
+        reverse=True,
+    )
+    return [relay.concatenate([one[0], other[0]], axis=2), *one[1:], *other[1:]]

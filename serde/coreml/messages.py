@@ -1,0 +1,62 @@
+"""Which of Apple's messages hold the weights of a NeuralNetwork.
+
+Its weights lie in the model's own message, in ``WeightParams`` deep within the layers. The
+messages on the way to them are found from the descriptors. An ML Program holds small values
+only, its weights are in a file of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from serde.coreml.protos import message_class
+from serde.io.wire import MessageLayout
+
+__all__ = ["DATA_FIELDS", "layout"]
+
+DATA_FIELDS = {1: "floatValue", 2: "float16Value", 30: "rawValue", 31: "int8RawValue"}
+"""Fields of ``WeightParams`` whose bytes are the values as they lie in memory."""
+
+_NETWORKS = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
+
+
+@functools.cache
+def layout() -> MessageLayout:
+    """Return the messages that lead from a model to the weights of a NeuralNetwork."""
+    model = message_class("Model.Model").DESCRIPTOR
+    weights = message_class("NeuralNetwork.WeightParams").DESCRIPTOR
+    known: dict[str, Any] = {}
+    above: dict[str, set[str]] = {}
+    pending = [model]
+    while pending:
+        descriptor = pending.pop()
+        if descriptor.full_name in known:
+            continue
+        known[descriptor.full_name] = descriptor
+        for child in _messages(descriptor, model):
+            above.setdefault(child.message_type.full_name, set()).add(descriptor.full_name)
+            pending.append(child.message_type)
+    leading = {weights.full_name}
+    names = [weights.full_name]
+    while names:
+        for name in above.get(names.pop(), set()) - leading:
+            leading.add(name)
+            names.append(name)
+    children = {
+        name: {
+            child.number: (child.name, child.message_type.full_name, child.is_repeated)
+            for child in _messages(known[name], model)
+            if child.message_type.full_name in leading
+        }
+        for name in sorted(leading)
+    }
+    return MessageLayout(model.full_name, children, {weights.full_name: DATA_FIELDS})
+
+
+def _messages(descriptor: Any, model: Any) -> list[Any]:
+    """Return the fields that hold messages; of a whole model those that hold a network."""
+    fields = [child for child in descriptor.fields if child.message_type is not None]
+    if descriptor is model:
+        return [child for child in fields if child.name in _NETWORKS]
+    return fields

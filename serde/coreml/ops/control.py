@@ -1,0 +1,190 @@
+"""Branches, loops, states, and the end of a classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.context import ImportContext as Ctx
+from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.table import OPS
+from serde.errors import Unsupported
+from serde.relay.bodies import instantiate
+from serde.relay.expansion.tensors import along, fixed_shape, tensor_type
+from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.op.control.body import join, results
+from serde.relay.registry import call
+from serde.relay.transform.infer_type import infer_function, infer_if
+from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
+
+
+@OPS.imports("cond")
+def import_cond(ctx: Ctx, pred: Expr) -> list[Expr]:
+    """A condition that is known leaves its branch only."""
+    known = ctx.known(pred)
+    if known is not None and known.size == 1:
+        return ctx.block(0 if known.item() else 1)
+    scalar = relay.reshape(pred, newshape=()) if ctx.type(pred).rank else pred
+    branches = [ctx.block(0), ctx.block(1)]
+    single = all(len(branch) == 1 for branch in branches)
+    yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
+    node = If(scalar, yes, no)
+    node.type = infer_if(node)
+    return [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
+
+
+@OPS.imports("while_loop")
+def import_while_loop(ctx: Ctx, *loop_vars: Expr) -> list[Expr]:
+    """The condition is a block of its own: it is asked before the loop, and at its end."""
+    types = [ctx.type(each) for each in loop_vars]
+    going = ctx.fold(_scalar(ctx.block(0, *loop_vars)[0]))
+    number = Var("i", TensorType((), "int64"))
+    while True:
+        state = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
+        step, captures = _typed(ctx.closure(1, state))
+        later = results(step)
+        if len(later) != len(types):
+            raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")
+        joined = [join(a, b) for a, b in zip(types, later, strict=True)]
+        if joined == types:
+            break
+        types = [each for each in joined if isinstance(each, TensorType)]
+    again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
+    test, more = _typed(ctx.closure(0, again))
+    inner, outer = step.params[len(types) :], test.params[len(types) :]
+    body = _turn(number, state, inner, outer, step, test)
+    found = call("serde.loop", None, going, loop_vars, (*captures, *more), body=body)
+    return [TupleGetItem(found, index) for index in range(len(types))]
+
+
+def _typed(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
+    function, captures = closure
+    return function if function.type is not None else infer_function(function), captures
+
+
+def _scalar(x: Expr) -> Expr:
+    rank = x.type.rank if isinstance(x.type, TensorType) else 0
+    return relay.reshape(x, newshape=()) if rank else x
+
+
+def _turn(
+    number: Var,
+    state: Sequence[Var],
+    inner: Sequence[Var],
+    outer: Sequence[Var],
+    step: Function,
+    test: Function,
+) -> Function:
+    """Return the body of a loop in Relay: the next variables, and whether to go on with them."""
+    following = instantiate(step, [*state, *inner])
+    fields = following.fields if isinstance(following, Tuple) else ()
+    kept = [Var(each.name_hint, each.type) for each in outer]
+    asked = instantiate(test, [*fields, *kept])
+    question = asked.fields[0] if isinstance(asked, Tuple) else asked
+    result = Tuple([_scalar(question), *fields])
+    return infer_function(Function([number, *state, *inner, *kept], result))
+
+
+@OPS.exports("serde.loop")
+def export_loop(
+    ctx: Out,
+    limit: Value | None,
+    going: Value | None,
+    state: tuple[Value, ...],
+    captures: tuple[Value, ...],
+    *,
+    body: Function,
+) -> tuple[Value, ...]:
+    """Whether to go on is a variable of the loop, and so are the stacks that grow in it.
+
+    A stack has its full length from the first: what is not reached is cut off behind the loop.
+    """
+    wanted = ctx.result_types()
+    stacks = wanted[len(state) :]
+    most = None if limit is None or limit.data is None else int(limit.data.reshape(()))
+    if stacks and most is None:
+        raise Unsupported("a loop that stacks results and has no fixed limit")
+    scalar = TensorType((), "int64")
+    carried = [
+        ctx.const(np.zeros((), np.int64)),
+        ctx.const(np.array(True)) if going is None else going,
+        *state,
+        *(_blank(ctx, each, most or 0) for each in stacks),
+    ]
+    types = [scalar, TensorType((), "bool"), *wanted[: len(state)]]
+    types += [TensorType((most or 0, *each.shape[1:]), each.dtype) for each in stacks]
+
+    def ask(values: Sequence[Value]) -> list[Value]:
+        number, further = values[0], values[1]
+        if limit is None:
+            return [further]
+        return [
+            ctx.spell(
+                lambda i, n, g: relay.logical_and(relay.less(i, n), g), number, limit, further
+            )
+        ]
+
+    def turn(values: Sequence[Value]) -> list[Value]:
+        number, rows = values[0], values[2 + len(state) :]
+        found = ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
+        further, *later = found
+        following = ctx.spell(lambda i: relay.add(i, relay.const(np.array(1, np.int64))), number)
+        grown = [
+            ctx.spell(_put, row, number, new)
+            for row, new in zip(rows, later[len(state) :], strict=True)
+        ]
+        return [following, further, *later[: len(state)], *grown]
+
+    found = ctx.loop(carried, types, ask, turn)
+    count, finals = found[0], found[2 : 2 + len(state)]
+    rows = [
+        row if each.shape[0] == most else ctx.spell(_first, row, count)
+        for row, each in zip(found[2 + len(state) :], stacks, strict=True)
+    ]
+    return (*finals, *rows)
+
+
+def _blank(ctx: Out, type_: TensorType, most: int) -> Value:
+    """Return a stack of zeros that holds as many rows as a loop can make."""
+    shape = [most, *type_.shape[1:]]
+    fixed = [length for length in shape if isinstance(length, int)]
+    if len(fixed) < len(shape) or not most:
+        raise Unsupported(f"a loop that stacks {most} results of {type_!r}")
+    return ctx.const(np.zeros(fixed, numpy_dtype(type_.dtype)))
+
+
+def _put(stack: Expr, number: Expr, row: Expr) -> Expr:
+    """Return a stack with a row at a place."""
+    (length,) = fixed_shape(stack, [0])
+    places = along(relay.const(np.arange(length)), tensor_type(stack).rank, 0)
+    here = relay.equal(places, number)
+    return relay.where(here, relay.expand_dims(row, 0), stack)
+
+
+def _first(stack: Expr, count: Expr) -> Expr:
+    """Return the first rows of a stack, as many as a loop made."""
+    end = relay.reshape(count, [1])
+    zero, one = (relay.const(np.array([value], np.int64)) for value in (0, 1))
+    return call("dyn.strided_slice", stack, zero, end, one, axes=(0,))
+
+
+@OPS.imports("read_state", since=18)
+def import_read_state(ctx: Ctx, *, input: str) -> Expr:
+    return ctx.read_state(input)
+
+
+@OPS.imports("write_state", since=18)
+def import_write_state(ctx: Ctx, data: Expr, *, input: str) -> list[Expr]:
+    ctx.write_state(input, data)
+    return []
+
+
+@OPS.imports("classify")
+def import_classify(ctx: Ctx, probabilities: Expr, *, classes: tuple[str | int, ...]) -> Expr:
+    """The tensor of probabilities stands for the dictionary; the class follows from it."""
+    ctx.note_labels(classes)
+    return probabilities

@@ -1,0 +1,356 @@
+"""Pooling over sliding windows, over parts of an image and over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from math import prod
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.context import ImportContext as Ctx
+from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.ops.conv import USUAL, Padding, padding, paired, window_lengths
+from serde.coreml.ops.table import OPS
+from serde.errors import Unsupported
+from serde.relay.dims import Dim
+from serde.relay.expansion.pool import adaptive_pool, global_pool
+from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.relay.expr import Call, Expr
+from serde.relay.op.pool.reduction import lowest
+from serde.relay.registry import call
+from serde.relay.shapes import is_float, pool_dim, split_padding
+from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
+
+Kind = Literal["max", "avg"]
+
+
+def _pooling(
+    ctx: Ctx,
+    x: Expr,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    pad_type: Padding,
+    pad: tuple[int, ...],
+    ceil_mode: bool,
+) -> tuple[Expr, dict[str, AnyValue], tuple[int, ...]]:
+    """Return the data, the attributes of a window, and by how much it ends beyond the padding."""
+    rank = len(kernel_sizes)
+    if rank not in USUAL or ctx.type(x).rank != rank + 2:
+        raise Unsupported(f"a window of {rank} axes over {ctx.type(x)!r}")
+    strides = strides or (1,) * rank
+    lengths = window_lengths(ctx, x, rank, strides, pad_type)
+    sides = padding(lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank)
+    past = (0,) * rank
+    if ceil_mode and any(stride != 1 for stride in strides):
+        lengths = ctx.static_lengths(x, range(2, 2 + rank))
+        past = _past(lengths, kernel_sizes, strides, *split_padding(sides, rank))
+    attrs = {"pool_size": kernel_sizes, "strides": strides, "layout": USUAL[rank][0]}
+    return x, attrs | {"padding": sides, "dilation": (1,) * rank}, past
+
+
+def _past(
+    lengths: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
+) -> tuple[int, ...]:
+    """Return by how much the last windows end beyond the padding, where lengths are rounded up.
+
+    None begins beyond the data and the padding before it, as in PyTorch.
+    """
+    found = []
+    for length, size, stride, first, last in zip(
+        lengths, sizes, strides, before, after, strict=True
+    ):
+        count = -(-(length + first + last - size) // stride) + 1
+        if (count - 1) * stride >= length + first:
+            if not first + last:
+                raise Unsupported(f"a window of {size} that begins beyond a length of {length}")
+            count -= 1
+        found.append(max(0, (count - 1) * stride + size - length - first - last))
+    return tuple(found)
+
+
+def _longer(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyValue]:
+    """Return the attributes of a window with more padding at the ends."""
+    before, after = split_padding(attrs["padding"], len(past))
+    ends = [last + more for last, more in zip(after, past, strict=True)]
+    return attrs | {"padding": (*before, *ends)}
+
+
+@OPS.imports("max_pool")
+def import_max_pool(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...] = (),
+    pad_type: Padding,
+    pad: tuple[int, ...] = (),
+    ceil_mode: bool = False,
+) -> Expr:
+    x, attrs, past = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    return call(f"nn.max_pool{len(past)}d", x, **_longer(attrs, past))
+
+
+@OPS.imports("avg_pool")
+def import_avg_pool(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...] = (),
+    pad_type: Padding,
+    pad: tuple[int, ...] = (),
+    exclude_padding_from_average: bool = False,
+    ceil_mode: bool = False,
+) -> Expr:
+    """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
+    x, attrs, past = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    rank = len(past)
+    include = not exclude_padding_from_average
+    if include and any(past):
+        before, after = split_padding(attrs["padding"], rank)
+        zero = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+        x = relay.nn.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], zero)
+        attrs, include = attrs | {"padding": (0,) * 2 * rank}, False
+    attrs = _longer(attrs, past)
+    return call(f"nn.avg_pool{rank}d", x, count_include_pad=include, **attrs)
+
+
+@OPS.imports("l2_pool")
+def import_l2_pool(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...] = (),
+    pad_type: Padding,
+    pad: tuple[int, ...] = (),
+    ceil_mode: bool = False,
+) -> Expr:
+    x, attrs, past = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    return call("serde.lp_pool", x, p=2, **_longer(attrs, past))
+
+
+def _fits(node: Call) -> bool:
+    """Whether MIL has a window: of floats, without gaps, rounding up as MIL does if at all."""
+    type_ = node.args[0].type
+    return isinstance(type_, TensorType) and _is_window(type_, node.attrs)
+
+
+def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
+    rank = len(attrs["pool_size"])
+    usual = USUAL[rank][0]
+    if not is_float(type_.dtype) or attrs["layout"] != usual:
+        return False
+    if attrs.get("out_layout", "") not in ("", usual):
+        return False
+    return all(each == 1 for each in attrs["dilation"]) and (
+        not _rounds_up(attrs, rank) or _spare(type_.shape[2:], attrs) is not None
+    )
+
+
+def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
+    return bool(attrs["ceil_mode"]) and any(each != 1 for each in attrs["strides"])
+
+
+def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, ...] | None:
+    """Return how far windows that round up end beyond the padding; None where it is not known."""
+    before, after = split_padding(attrs["padding"], len(lengths))
+    found = []
+    for index, length in enumerate(lengths):
+        if not isinstance(length, int):
+            return None
+        size, stride = attrs["pool_size"][index], attrs["strides"][index]
+        sides = before[index] + after[index]
+        count = pool_dim(length, size, stride, sides, 1, ceil_mode=True)
+        if not isinstance(count, int):
+            return None
+        found.append(max(0, (count - 1) * stride + size - length - sides))
+    return tuple(found)
+
+
+def _pairs(ctx: Out, data: Value, attrs: dict[str, AnyValue]) -> list[int]:
+    """Return the padding of a window, with more at the ends where lengths are rounded up."""
+    rank = len(attrs["pool_size"])
+    if _rounds_up(attrs, rank):
+        spare = _spare(ctx.type(data).shape[2:], attrs)
+        if spare is None:
+            raise Unsupported(f"windows that round up along open lengths of {ctx.type(data)!r}")
+        attrs = _longer(attrs, spare)
+    return paired(attrs["padding"], rank)
+
+
+def _pool_export(op: str) -> Callable[..., Value]:
+    def export_pool(
+        ctx: Out,
+        data: Value,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilation: tuple[int, ...],
+        padding: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool = False,
+    ) -> Value:
+        """Where lengths are rounded up, the windows get as much more padding at the end."""
+        attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
+        attrs |= {"padding": padding, "ceil_mode": ceil_mode}
+        exclude = {"exclude_padding_from_average": not count_include_pad}
+        return ctx.emit(
+            op,
+            x=data,
+            kernel_sizes=pool_size,
+            strides=strides,
+            pad_type="custom",
+            pad=_pairs(ctx, data, attrs),
+            ceil_mode=False,
+            **(exclude if op == "avg_pool" else {}),
+        )
+
+    return export_pool
+
+
+def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
+    def expand_pool(
+        data: Expr,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilation: tuple[int, ...],
+        padding: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool = False,
+    ) -> Expr:
+        """Integers and windows with gaps: the elements of windows are slices, combined."""
+        rank = len(pool_size)
+        usual = USUAL[rank][0]
+        data = arranged(data, layout, usual)
+        dtype = tensor_type(data).dtype
+        before, after = split_padding(padding, rank)
+        spare = [stride - 1 if ceil_mode else 0 for stride in strides]
+        ends = [last + more for last, more in zip(after, spare, strict=True)]
+        sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
+        window = (pool_size, strides, dilation)
+        work = _working(dtype, kind)
+        fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
+        wide = _padded(converted(data, work), sides, fill)
+        result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
+        if kind == "avg" and count_include_pad:
+            result = relay.divide(result, relay.const(np.array(prod(pool_size), work)))
+        elif kind == "avg":
+            lengths = fixed_shape(data, range(2, 2 + rank))
+            ones = relay.const(np.ones((1, 1, *lengths), work))
+            counts = _combined(_padded(ones, sides, 0), *window, relay.add)
+            least = relay.const(np.array(1, work))
+            result = relay.divide(result, relay.maximum(counts, least))
+        return arranged(converted(result, dtype), usual, out_layout or layout)
+
+    return expand_pool
+
+
+def _working(dtype: str, kind: Kind) -> str:
+    """Return the dtype in which windows are combined, which MIL has arithmetic of."""
+    if is_float(dtype):
+        return dtype if kind == "max" or dtype == "float64" else "float32"
+    if dtype in ("bool", "int8", "uint8", "int16", "uint16"):
+        return "int32"
+    return dtype
+
+
+def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
+    if not any(map(any, sides)):
+        return data
+    fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
+    return relay.nn.pad(data, list(sides), relay.const(fill))
+
+
+def _combined(
+    data: Expr,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    combine: Callable[[Expr, Expr], Expr],
+) -> Expr:
+    """Combine the elements of every window, one axis after the other."""
+    spans = zip(sizes, strides, dilation, strict=True)
+    for axis, (size, stride, gap) in enumerate(spans, start=2):
+        (length,) = fixed_shape(data, [axis])
+        reach = (length - (size - 1) * gap - 1) // stride * stride + 1
+        starts = range(0, size * gap, gap)
+        parts = [
+            relay.strided_slice(data, [at], [at + reach], [stride], axes=[axis]) for at in starts
+        ]
+        data = reduce(combine, parts)
+    return data
+
+
+for _ndim in (1, 2, 3):
+    for _kind in ("max", "avg"):
+        _name = f"nn.{_kind}_pool{_ndim}d"
+        OPS.exports(_name, when=_fits)(_pool_export(f"{_kind}_pool"))
+        OPS.expands(_name)(_pool_expansion("max" if _kind == "max" else "avg"))
+
+
+def _fits_euclidean(node: Call) -> bool:
+    """Whether MIL has a window of a norm: the Euclidean one, along at most two axes."""
+    type_, rank = node.args[0].type, len(node.attrs["pool_size"])
+    whole = {
+        name: value * rank if isinstance(value, tuple) and len(value) == 1 else value
+        for name, value in node.attrs.items()
+    }
+    return (
+        isinstance(type_, TensorType)
+        and node.attrs["p"] == 2
+        and rank <= 2
+        and _is_window(type_, whole)
+    )
+
+
+@OPS.exports("serde.lp_pool", when=_fits_euclidean)
+def export_lp_pool(
+    ctx: Out,
+    data: Value,
+    *,
+    p: int,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    ceil_mode: bool,
+) -> Value:
+    rank = len(pool_size)
+    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "ceil_mode": ceil_mode}
+    attrs["strides"] = strides * rank if len(strides) == 1 else strides
+    attrs["padding"] = padding
+    return ctx.emit(
+        "l2_pool",
+        x=data,
+        kernel_sizes=pool_size,
+        strides=attrs["strides"],
+        pad_type="custom",
+        pad=_pairs(ctx, data, attrs),
+        ceil_mode=False,
+    )
+
+
+OPS.expands("nn.global_max_pool2d")(global_pool("max"))
+OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
+
+
+for _ndim in (1, 2, 3):
+    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
+    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

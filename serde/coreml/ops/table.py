@@ -1,0 +1,38 @@
+"""The table of converters of MIL's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from serde.converters import ConverterTable
+from serde.coreml.versions import CHANGES
+from serde.relay.expr import Call, Var
+from serde.relay.registry import OpDef
+from serde.relay.visit import free_vars
+
+__all__ = ["OPS", "constants_hold"]
+
+OPS = ConverterTable("coreml", changes=CHANGES)
+
+_CONSTANT = {
+    "serde.gru": (1, 2, 3),
+    "serde.lstm": (1, 2, 3, 7),
+    "serde.rnn": (1, 2, 3),
+}
+"""Operands that MIL wants constant, of operators that are decomposed where they are not."""
+
+
+def constants_hold(node: Call, weights: Collection[str]) -> bool:
+    """Whether the operands of a call that MIL wants constant are made of weights alone.
+
+    Args:
+        node: The call.
+        weights: Names of the variables that stand for weights.
+    """
+    if not isinstance(node.op, OpDef):
+        return True
+    return all(
+        isinstance(variable, Var) and variable.name_hint in weights
+        for place in _CONSTANT.get(node.op.name, ())
+        for variable in free_vars(node.args[place])
+    )

@@ -1,0 +1,70 @@
+"""Regions of images, pooled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.ops.table import OPS
+from serde.coreml.ops.vision.suppression import number
+from serde.errors import Unsupported
+from serde.relay.dims import Dim
+from serde.relay.expansion.sampling import Pixels, between, linear_weights
+from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.relay.expr import Expr
+from serde.relay.types import TensorType
+
+
+@OPS.expands("vision.roi_align")
+def expand_roi_align(
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    layout: str,
+    mode: str,
+) -> Expr:
+    """Every sample of every region is looked up; regions must have one number of samples."""
+    size = TensorType(pooled_size, "int32").concrete_shape
+    if size is None or sample_ratio <= 0:
+        raise Unsupported("regions of which each has its own number of samples")
+    images = converted(arranged(data, layout, "NCHW"), "float32")
+    (count,) = fixed_shape(rois, [0])
+    channels, *space = fixed_shape(images, [1, 2, 3])
+    which, *edges = relay.split(converted(rois, "float32"), 5, axis=1)
+    scale = number(spatial_scale, "float32")
+    left, top, right, bottom = (relay.multiply(each, scale) for each in edges)
+    lines, near = [], []
+    for first, last, bins, length in zip((top, left), (bottom, right), size, space, strict=True):
+        at = _samples(first, last, bins, sample_ratio)
+        inside = relay.logical_and(
+            relay.greater_equal(at, number(-1, "float32")),
+            relay.less_equal(at, number(length, "float32")),
+        )
+        near.append(relay.cast(inside, "float32"))
+        lines.append(relay.clip(at, 0.0, float(length - 1)))
+    rows, columns = (bins * sample_ratio for bins in size)
+    places = [
+        relay.reshape(relay.repeat(lines[0], columns, 1), [count, rows * columns]),
+        relay.reshape(relay.tile(lines[1], (1, rows)), [count, rows * columns]),
+    ]
+    pixels = Pixels(images, relay.cast(which, "int32"))
+    found = between(pixels, places, linear_weights, lambda place, _length: place, zeros=False)
+    counts = relay.multiply(relay.expand_dims(near[0], 2), relay.expand_dims(near[1], 1))
+    found = relay.multiply(found, relay.reshape(counts, [count, rows * columns, 1]))
+    pool = relay.mean if mode == "avg" else relay.max
+    down = relay.reshape(found, [count * size[0], sample_ratio, columns * channels])
+    down = pool(down, axis=(1,))
+    across = relay.reshape(down, [count * size[0] * size[1], sample_ratio, channels])
+    result = relay.reshape(pool(across, axis=(1,)), [count, *size, channels])
+    result = arranged(relay.transpose(result, [0, 3, 1, 2]), "NCHW", layout)
+    return converted(result, tensor_type(data).dtype)
+
+
+def _samples(first: Expr, last: Expr, bins: int, samples: int) -> Expr:
+    """Return where the samples of regions lie along an axis: (regions, bins * samples)."""
+    span = relay.maximum(relay.subtract(last, first), number(1, "float32"))
+    steps = (np.arange(bins * samples) + 0.5) / (bins * samples)
+    return relay.add(first, relay.multiply(span, relay.const(steps[None], "float32")))

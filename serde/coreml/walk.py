@@ -1,0 +1,156 @@
+"""The walk over Relay into an ML Program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from serde.converters import ConverterTable
+from serde.coreml.builder import ProgramBuilder, Value
+from serde.coreml.exporter import (
+    ExportContext,
+    Values,
+    Written,
+    as_typed,
+    bind,
+    present,
+    structural,
+)
+from serde.errors import ConverterBug, TypeInferenceError, Unsupported
+from serde.relay.biases import fused_biases
+from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.model import RelayModel
+from serde.relay.placement import Scope, place
+from serde.relay.registry import OpDef
+from serde.relay.types import TensorType, TupleType
+from serde.relay.visit import use_counts
+from serde.report import Report
+
+__all__ = ["export_program"]
+
+
+def export_program(
+    model: RelayModel, table: ConverterTable, builder: ProgramBuilder, report: Report
+) -> tuple[list[Value], list[Value]]:
+    """Emit the operations of ``main``; return its inputs and outputs. Gaps go into `report`."""
+    values: Values = {}
+    inputs = []
+    for param in model.main.params:
+        if not isinstance(param.type, TensorType):
+            report.add("input", param.name_hint, f"ML Programs have tensors, found {param.type!r}")
+            continue
+        weight = model.params.get(param.name_hint)
+        if weight is not None:
+            values[param] = builder.weight(param.name_hint, weight)
+            continue
+        value = Value(builder.reserve(param.name_hint), param.type)
+        values[param] = value
+        builder.note(value)
+        inputs.append(value)
+    if report.issues:
+        return inputs, []
+    walk = _Walk(table, builder, report)
+    root = model.main.body
+    result = walk.scope(place(root), root, values)
+    if result is None or report.issues:
+        return inputs, []
+    return inputs, list(result) if isinstance(result, tuple) else [result]
+
+
+class _Walk:
+    """State of one export."""
+
+    def __init__(self, table: ConverterTable, builder: ProgramBuilder, report: Report) -> None:
+        self._table = table
+        self._builder = builder
+        self._report = report
+        self._context = ExportContext(builder, table, self._body)
+        self._outer: list[Values] = []
+
+    def scope(self, scope: Scope, root: Expr, values: Values) -> Written | None:
+        """Export what lies in a scope and return the values of `root`."""
+        biases = fused_biases(use_counts(root), dense_rank=None)
+        skipped = {call for call, _bias in biases.values()}
+        self._outer.append(values)
+        for node in scope.nodes:
+            if node in values or node in skipped or isinstance(node, (OpDef, Var)):
+                continue
+            if isinstance(node, If):
+                values[node] = self._choice(node, scope.branches[node], values)
+            else:
+                values[node] = self._node(node, values, biases)
+        self._outer.pop()
+        return values[root]
+
+    def _body(self, function: Function, args: Sequence[Value]) -> list[Value]:
+        values: Values = {**self._outer[-1], **dict(zip(function.params, args, strict=True))}
+        for value in args:
+            self._builder.note(value)
+        found = self.scope(place(function.body), function.body, values)
+        if found is None:
+            raise Unsupported("its body cannot be written")
+        return list(found) if isinstance(found, tuple) else [found]
+
+    def _choice(self, node: If, branches: tuple[Scope, Scope], values: Values) -> Written | None:
+        """Emit a conditional: each branch becomes a block, which sees the values around it."""
+        condition = values[node.cond]
+        name = node.span.source_name if node.span is not None else ""
+        if not isinstance(condition, Value) or node.type is None:
+            return None
+        blocks = []
+        for scope, root in zip(branches, (node.true_branch, node.false_branch), strict=True):
+            found: list[Written | None] = []
+
+            def write(
+                scope: Scope = scope, root: Expr = root, found: list[Written | None] = found
+            ) -> Sequence[Value]:
+                result = self.scope(scope, root, values)
+                found.append(result)
+                if result is None:
+                    return []
+                flat = result if isinstance(result, tuple) else (result,)
+                return [self._builder.own(each, name or "branch") for each in flat]
+
+            blocks.append(self._builder.inner_block(write))
+            if found[0] is None:
+                return None
+        types = node.type.fields if isinstance(node.type, TupleType) else (node.type,)
+        kinds = [each for each in types if isinstance(each, TensorType)]
+        results = self._builder.add("cond", {"pred": condition}, kinds, name or "cond", blocks)
+        return results if isinstance(node.type, TupleType) else results[0]
+
+    def _node(
+        self, node: Expr, values: Values, biases: Mapping[Expr, tuple[Call, Expr]]
+    ) -> Written | None:
+        """Return the values of one expression, or None where it could not be exported."""
+        if isinstance(node, (Constant, Tuple, TupleGetItem)):
+            return structural(node, values, self._context)
+        name = node.span.source_name if node.span is not None else ""
+        if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+            kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
+            self._report.add(kind, name, "has no counterpart in an ML Program")
+            return None
+        call, extra = (node, ()) if node not in biases else (biases[node][0], (biases[node][1],))
+        operands = [values[argument] for argument in (*call.args, *extra)]
+        if not isinstance(call.op, OpDef) or node.type is None:
+            raise ConverterBug(f"{name}: {node!r} is not typed")
+        label = call.op.name
+        try:
+            converter, attrs = bind(self._table, call, self._builder.version)
+            if any(operand is None for operand in operands):
+                return None
+            self._context.enter(name or label.rsplit(".", 1)[-1], node.type)
+            result = converter.function(self._context, *present(call.op, operands), **attrs)
+        except (Unsupported, TypeInferenceError) as error:
+            hint = error.hint if isinstance(error, Unsupported) else None
+            self._report.add(label, name or label, str(error), hint)
+            return None
+        except ConverterBug:
+            raise
+        except Exception as error:
+            raise ConverterBug(
+                f"coreml: {name} ({label}): {type(error).__name__}: {error}"
+            ) from error
+        written = as_typed(result, node.type)
+        for value in written if isinstance(written, tuple) else (written,):
+            self._builder.note(value)
+        return written

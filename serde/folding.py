@@ -1,0 +1,90 @@
+"""Contexts of converters that see the values of small tensors while the graph grows."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from serde.converters import ImportContext
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
+from serde.relay.dims import Any, Dim
+from serde.relay.expr import Expr
+from serde.weights import Array, Weight
+
+__all__ = ["FoldingContext", "Tracker"]
+
+
+class Tracker(Protocol):
+    """Follows the values of a graph that is being built."""
+
+    def known(self, x: Expr) -> Array | None:
+        """Return the value of a tensor that does not depend on inputs, if it is small."""
+
+    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
+        """Return the elements of an integer tensor over symbols."""
+
+    def weight(self, x: Expr) -> Weight | None:
+        """Return the weight that a variable stands for."""
+
+    def fold(self, x: Expr) -> Expr:
+        """Return what stands for a new expression."""
+
+
+class FoldingContext(ImportContext):
+    """What a converter may reach, values of tensors that do not depend on inputs included."""
+
+    def __init__(self, version: int, node: str, outputs: int, tracker: Tracker) -> None:
+        super().__init__(version, node, outputs)
+        self._tracker = tracker
+
+    def known(self, x: Expr) -> Array | None:
+        """Return the value of a tensor that is small and does not depend on inputs, or None."""
+        return self._tracker.known(x)
+
+    def constant(self, x: Expr) -> Array:
+        """Return the value of a tensor that does not depend on inputs, weights included.
+
+        Raises:
+            Unsupported: It is computed when the model runs, or large.
+        """
+        found = self._tracker.known(x)
+        if found is not None:
+            return found
+        weight = self._tracker.weight(x)
+        if weight is None:
+            raise Unsupported("needs a constant, found a value computed at run time")
+        if weight.nbytes > MAX_INLINE_BYTES:
+            raise Unsupported(f"needs a small constant, found a weight of {weight.nbytes} bytes")
+        return weight.array()
+
+    def is_constant(self, x: Expr) -> bool:
+        """Whether :meth:`constant` returns the value of `x`."""
+        if self._tracker.known(x) is not None:
+            return True
+        weight = self._tracker.weight(x)
+        return weight is not None and weight.nbytes <= MAX_INLINE_BYTES
+
+    def ints(self, x: Expr) -> tuple[int, ...]:
+        """Return the elements of a constant tensor of integers.
+
+        Raises:
+            Unsupported: It is computed when the model runs.
+        """
+        return tuple(int(item) for item in self.constant(x).reshape(-1))
+
+    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
+        """Return the elements of an integer tensor over symbols; None if one is not known.
+
+        They may be negative integers where the tensor holds codes.
+        """
+        found = self.partial_dims(x)
+        return None if found is None or any(isinstance(dim, Any) for dim in found) else found
+
+    def partial_dims(self, x: Expr) -> tuple[Dim, ...] | None:
+        """Return the same with anonymous dimensions where only some elements are known."""
+        found = self._tracker.dims(x)
+        return self.ints(x) if found is None and self.is_constant(x) else found
+
+    def fold(self, x: Expr) -> Expr:
+        """Return what stands for an expression that was just built: a constant if it is one."""
+        return self._tracker.fold(x)

@@ -1,0 +1,109 @@
+"""MIL's poolings in Relay, against ONNX Runtime and PyTorch's rule spelled out."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from support.mil import check_import
+from support.one_node import onnx_values
+
+AUTO = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID"}
+
+
+def draw(*shape: int) -> np.ndarray:
+    return np.random.default_rng(5).uniform(-1, 1, shape).astype(np.float32)
+
+
+WINDOWS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
+    "line": ((2, 3, 9), {"kernel_sizes": [3], "strides": [2]}),
+    "image": ((1, 2, 9, 8), {"kernel_sizes": [3, 2], "strides": [2, 3]}),
+    "volume": ((1, 2, 5, 6, 4), {"kernel_sizes": [2, 3, 2], "strides": [1, 2, 2]}),
+    "by_one": ((1, 2, 6, 5), {"kernel_sizes": [2, 3]}),
+}
+
+
+def judged(op: str, x: np.ndarray, attrs: dict[str, Any], **own: Any) -> np.ndarray:
+    """What ONNX Runtime makes of a window: the norm by way of the mean of squares."""
+    given = {"kernel_shape": attrs["kernel_sizes"], **own}
+    if "strides" in attrs:
+        given["strides"] = attrs["strides"]
+    if op == "max_pool":
+        return onnx_values("MaxPool", x, **given)
+    if op == "l2_pool":
+        means = onnx_values("AveragePool", x * x, count_include_pad=1, **given)
+        return np.sqrt(means * np.prod(attrs["kernel_sizes"]))
+    exclude = attrs.get("exclude_padding_from_average", False)
+    return onnx_values("AveragePool", x, count_include_pad=int(not exclude), **given)
+
+
+def cases() -> list[Any]:
+    found = []
+    for op, name in itertools.product(["max_pool", "avg_pool", "l2_pool"], WINDOWS):
+        if op == "l2_pool" and name == "volume":
+            continue
+        for exclude in (False, True) if op == "avg_pool" else (False,):
+            extra = {"exclude_padding_from_average": True} if exclude else {}
+            found.append(pytest.param(op, name, extra, id=f"{op}-{name}-{exclude}"))
+    return found
+
+
+@pytest.mark.parametrize(("op", "name", "extra"), cases())
+@pytest.mark.parametrize("pad_type", ["valid", "same", "same_lower"])
+def test_pool(op: str, name: str, extra: dict[str, Any], pad_type: str) -> None:
+    shape, attrs = WINDOWS[name]
+    x, attrs = draw(*shape), attrs | extra
+    wanted = judged(op, x, attrs, auto_pad=AUTO[pad_type])
+    check_import(op, {"x": x}, {**attrs, "pad_type": pad_type}, target="iOS16", expected=[wanted])
+
+
+@pytest.mark.parametrize(("op", "name", "extra"), cases())
+def test_pool_of_padded_data(op: str, name: str, extra: dict[str, Any]) -> None:
+    shape, attrs = WINDOWS[name]
+    x, attrs = draw(*shape), attrs | extra
+    rank = len(shape) - 2
+    pad = [[1, 0], [0, 1], [1, 1]][:rank]
+    before, after = zip(*pad, strict=True)
+    wanted = judged(op, x, attrs, pads=[*before, *after])
+    given = {**attrs, "pad_type": "custom", "pad": [each for pair in pad for each in pair]}
+    check_import(op, {"x": x}, given, expected=[wanted])
+
+
+def rounded_up(op: str, x: np.ndarray, size: int, stride: int, pad: int, exclude: bool) -> Any:
+    """PyTorch's rule along one axis: none begins behind the data, no count behind the padding."""
+    length = x.shape[-1]
+    count = -(-(length + 2 * pad - size) // stride) + 1
+    if (count - 1) * stride >= length + pad:
+        count -= 1
+    columns = []
+    for index in range(count):
+        start = index * stride - pad
+        end = min(start + size, length + pad)
+        inside = x[..., max(start, 0) : min(end, length)]
+        if op == "max_pool":
+            columns.append(inside.max(-1))
+        elif op == "l2_pool":
+            columns.append(np.sqrt((inside * inside).sum(-1)))
+        else:
+            columns.append(inside.sum(-1) / (inside.shape[-1] if exclude else end - start))
+    return np.stack(columns, -1).astype(np.float32)
+
+
+@pytest.mark.parametrize(("size", "stride", "pad"), [(3, 2, 0), (3, 2, 1), (2, 2, 1), (4, 3, 2)])
+@pytest.mark.parametrize("length", [7, 8])
+@pytest.mark.parametrize(
+    ("op", "exclude"),
+    [("max_pool", False), ("avg_pool", False), ("avg_pool", True), ("l2_pool", False)],
+)
+def test_pool_that_rounds_up(
+    op: str, exclude: bool, length: int, size: int, stride: int, pad: int
+) -> None:
+    x = draw(2, 3, length)
+    attrs: dict[str, Any] = {"kernel_sizes": [size], "strides": [stride], "ceil_mode": True}
+    attrs |= {"pad_type": "custom", "pad": [pad, pad]}
+    if op == "avg_pool":
+        attrs["exclude_padding_from_average"] = exclude
+    wanted = rounded_up(op, x, size, stride, pad, exclude)
+    check_import(op, {"x": x}, attrs, expected=[wanted])

@@ -1,0 +1,134 @@
+"""Relay of flexible lengths as ML Programs: one program judged at several lengths."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.mil_values import check_types, infer
+
+import serde.relay as relay
+from serde.coreml.bridge import CoremlExportOptions
+from serde.coreml.lower import from_relay
+from serde.coreml.model import operations
+from serde.relay.dims import symbol
+from serde.relay.expr import Expr, Function, Var
+from serde.relay.interpreter import run
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import call
+from serde.relay.transform.infer_type import infer_function
+from serde.relay.types import TensorType
+from serde.report import Report
+from serde.weights import ArrayWeight
+
+N, M = symbol("n"), symbol("m")
+
+
+def constant(*shape: int) -> Expr:
+    rng = np.random.default_rng(zlib.crc32(str(shape).encode()))
+    return relay.const(rng.uniform(-1, 1, shape).astype(np.float32))
+
+
+def ints(*values: Any) -> Expr:
+    return relay.const(np.array(values, np.int32))
+
+
+def heads(x: Expr) -> Expr:
+    """Split heads and merge them again, as attention does."""
+    apart = relay.transpose(relay.reshape(x, [N, M, 2, 6]), axes=[0, 2, 1, 3])
+    back = relay.transpose(apart, axes=[0, 2, 1, 3])
+    return relay.reshape(back, [N, M, 12])
+
+
+def windows(x: Expr) -> Expr:
+    """Cut an image into windows: a transpose of six axes."""
+    apart = relay.reshape(x, [N, 2, 2, 3, 2, 1])
+    moved = relay.transpose(apart, axes=[0, 1, 3, 2, 4, 5])
+    return relay.reshape(moved, [N * 6, 4, 1])
+
+
+def causal(x: Expr) -> Expr:
+    """Mask what comes later: places are compared."""
+    return relay.trilu(x, 1, upper=True)
+
+
+CASES: dict[str, tuple[tuple[Any, ...], Callable[[Expr], Expr]]] = {
+    "heads": ((N, M, 12), heads),
+    "windows": ((N, 4, 6, 1), windows),
+    "causal": ((N, M, M), causal),
+    "flatten": ((N, 3, 4), relay.nn.batch_flatten),
+    "merge": ((N, M, 4), lambda x: relay.reshape(x, [N * M, 4])),
+    "dense": ((N, 4), lambda x: relay.nn.dense(x, constant(5, 4))),
+    "dense_of_stacks": ((N, M, 3, 4), lambda x: relay.nn.dense(x, constant(5, 4))),
+    "scores": ((N, M, 4), lambda x: relay.nn.batch_matmul(x, x)),
+    "stacks": ((N, 2, M, 4), lambda x: call("serde.matmul", x, constant(4, 3))),
+    "mean": ((N, M, 4), lambda x: relay.mean(x, axis=[1])),
+    "argmax": ((N, M), lambda x: relay.argmax(x, axis=1)),
+    "argmax_of_all": ((N, M), lambda x: relay.argmax(x)),
+    "concatenate": ((N, 4), lambda x: relay.concatenate((x, x), axis=0)),
+    "slice": ((N, M, 4), lambda x: relay.strided_slice(x, [0, 1], [2**31 - 1, 2**31 - 1])),
+    "slice_last": ((N, M), lambda x: relay.strided_slice(x, [-1], [2**31 - 1], axes=[1])),
+    "slice_back": ((N, M), lambda x: relay.strided_slice(x, [-1], [-(2**31)], [-1], axes=[1])),
+    "split": ((N, M, 6), lambda x: relay.split(x, 3, axis=2)[1]),
+    "broadcast": ((N, 1, 4), lambda x: relay.broadcast_to(x, [N, 3, 4])),
+    "broadcast_to_symbol": ((N, M), lambda x: relay.add(x, relay.broadcast_to(constant(1), [M]))),
+    "zeros_like": ((N, M), relay.zeros_like),
+    "pad": ((N, 3, M), lambda x: relay.nn.pad(x, ((0, 0), (1, 0), (2, 1)), 0.5)),
+    "take": ((N, M), lambda x: relay.take(x, ints(-1, 5, 0), axis=1)),
+    "take_wrapped": ((N, M), lambda x: relay.take(x, ints([-1, 5]), axis=1, mode="wrap")),
+    "take_signed": ((N, M), lambda x: call("serde.take", x, ints(-1, 0), axis=1)),
+    "topk": ((N, M), lambda x: relay.topk(x, 1, 1, "values")),
+    "sort": ((N, M), lambda x: relay.sort(x, axis=1)),
+    "cumsum": ((N, M), lambda x: relay.cumsum(x, axis=1)),
+    "repeat": ((N, M), lambda x: relay.repeat(x, 2, axis=1)),
+    "tile": ((N, M), lambda x: relay.tile(x, [1, 3])),
+    "expand": ((N, M), lambda x: relay.expand_dims(x, axis=1, num_newaxis=2)),
+    "squeeze": ((N, 1, M), lambda x: relay.squeeze(x, axis=[1])),
+    "size": ((N, M), lambda x: relay.cast(relay.ndarray_size(x), "float32")),
+    "shape": ((N, M), lambda x: relay.shape_of(x)),
+    "variance": ((N, 4), lambda x: relay.variance(x, axis=[1])),
+    "einsum": ((N, M, 4), lambda x: relay.einsum([x, x], "nij,nkj->nik")),
+    "depth_to_space": ((N, 8, M, 3), lambda x: relay.nn.depth_to_space(x, 2)),
+    "gather": ((N, 3), lambda x: relay.gather(x, 1, relay.cast(relay.zeros_like(x), "int32"))),
+    "where": ((N, M), lambda x: relay.where(relay.greater(x, constant()), x, constant())),
+    "mask": ((M, N), lambda x: relay.sequence_mask(x, relay.cast(relay.max(x, axis=[0]), "int32"))),
+}
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS18"])
+@pytest.mark.parametrize("name", CASES)
+def test_program_of_flexible_lengths(name: str, target: str) -> None:
+    shape, build = CASES[name]
+    x = Var("x", TensorType(shape, "float32"))
+    main = infer_function(Function([x], build(x)))
+    model = RelayModel(IRModule({"main": main}), {}, ModelMeta(("x",), ("y",)))
+    options = CoremlExportOptions(minimum_deployment_target=target, compute_precision="float32")
+    native = from_relay(model, options, Report())
+    check_types(native)
+    for n, m in ((1, 3), (3, 4)):
+        lengths = [n if dim == N else m if dim == M else dim for dim in shape]
+        given = np.random.default_rng(n).uniform(-2, 2, lengths).astype(np.float32)
+        (found,) = infer(native, {"x": given}).values
+        wanted = run(main, [given], mod=model.mod)
+        assert found is not None
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_a_weight_in_another_shape_costs_no_operation() -> None:
+    x = Var("x", TensorType((N, 3, 4), "float32"))
+    bias = Var("bias", TensorType((3,), "float32"))
+    main = infer_function(Function([x, bias], relay.nn.bias_add(x, bias, axis=1)))
+    data = np.arange(3, dtype=np.float32)
+    weights = {"bias": ArrayWeight(data)}
+    model = RelayModel(IRModule({"main": main}), weights, ModelMeta(("x",), ("y",)))
+    options = CoremlExportOptions(compute_precision="float32")
+    native = from_relay(model, options, Report())
+    assert [op.type for op in operations(native.spec) if op.type != "const"] == ["add"]
+    given = np.ones((2, 3, 4), np.float32)
+    (found,) = infer(native, {"x": given}).values
+    np.testing.assert_array_equal(found, given + data[:, None])

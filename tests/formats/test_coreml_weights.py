@@ -1,0 +1,225 @@
+"""Layers whose weights are weights: MIL wants constants of many of them, and has more then.
+
+The samples of the other test give every operand as an input.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.gaps import case, unknown_gaps
+from support.mil_values import check_types, infer
+from support.samples import BuiltSample, build
+
+import serde
+import serde.relay as relay
+from serde.coreml.bridge import CoremlExportOptions
+from serde.coreml.lower import from_relay
+from serde.coreml.model import CoremlModel, operations
+from serde.coreml.writer import save
+from serde.relay.interpreter import run
+from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.module import IRModule
+from serde.relay.registry import Sample, all_ops
+from serde.relay.transform.infer_type import infer_function
+from serde.report import Report
+from serde.weights import ArrayWeight
+
+LAYERS = {
+    **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv3d"), "conv"),
+    **dict.fromkeys(
+        ("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"), "conv_transpose"
+    ),
+    "nn.batch_norm": "batch_norm",
+    "nn.instance_norm": "instance_norm",
+    "nn.layer_norm": "layer_norm",
+    "serde.gru": "gru",
+    "serde.layer_norm": "layer_norm",
+    "serde.lstm": "lstm",
+    "serde.rnn": "rnn",
+}
+"""Operators of Relay, and what MIL has of them where their weights are constant."""
+
+OTHERWISE = {
+    "nn.batch_norm-1": "channels on the last axis",
+    "nn.batch_norm-2": "a tensor of two axes",
+    "nn.instance_norm-1": "channels on the last axis",
+    "serde.gru-1": "lengths of sequences",
+    "serde.gru-2": "a function that MIL has not, and a bound of gates",
+    "serde.lstm-1": "lengths of sequences",
+    "serde.lstm-2": "a function that MIL has not, and a bound of gates",
+    "serde.lstm-3": "a projection, and bounds that differ",
+    "serde.rnn-1": "lengths of sequences",
+}
+"""Samples that MIL's operator cannot say, which are spelled out."""
+
+TARGETS = ("iOS15", "iOS18")
+HALF = {"float16": 2e-2, "float32": 2e-3}
+
+
+def layers() -> list[Any]:
+    return [
+        case("coreml-weights", f"{name}-{index}-{target}", name, index, target)
+        for name in LAYERS
+        for index, _ in enumerate(all_ops()[name].samples)
+        for target in TARGETS
+    ]
+
+
+def test_gaps_name_cases() -> None:
+    assert unknown_gaps("coreml-weights", {each.id for each in layers()}) == []
+
+
+def with_weights(built: BuiltSample) -> tuple[RelayModel, dict[str, np.ndarray]]:
+    """The sample as a model whose first operand is the input, and what goes in."""
+    data, *others = built.variables
+    main = infer_function(built.function)
+    values = dict(zip(built.variables, built.arrays, strict=True))
+    params = {each.name_hint: ArrayWeight(values[each]) for each in others}
+    fields = getattr(built.call.type, "fields", (built.call.type,))
+    meta = ModelMeta((data.name_hint,), tuple(f"out{i}" for i in range(len(fields))))
+    return RelayModel(IRModule({"main": main}), params, meta), {data.name_hint: values[data]}
+
+
+def written(model: RelayModel, target: str, precision: str = "float32") -> CoremlModel:
+    allow = frozenset({"int64-as-int32", "float64-as-float32"})
+    options = CoremlExportOptions(
+        minimum_deployment_target=target, compute_precision=precision, allow=allow
+    )
+    return from_relay(model, options, Report())
+
+
+def kinds(model: CoremlModel) -> set[str]:
+    return {op.type for op in operations(model.spec)}
+
+
+@pytest.mark.parametrize(("name", "index", "target"), layers())
+def test_layer(name: str, index: int, target: str) -> None:
+    given: Sample = all_ops()[name].samples[index]
+    built = build(all_ops()[name], given)
+    source, inputs = with_weights(built)
+    model = written(source, target)
+    check_types(model)
+    whole = LAYERS[name] in kinds(model)
+    assert whole == (f"{name}-{index}" not in OTHERWISE)
+    ends = {"float64": "float32", "int8": "int32", "int64": "int32"}
+    if target == "iOS15":
+        ends["float16"] = "float32"
+
+    def held(array: np.ndarray) -> np.ndarray:
+        return array.astype(ends.get(array.dtype.name, array.dtype.name))
+
+    inferred = infer(model, {key: held(value) for key, value in inputs.items()})
+    for expected, actual in zip(built.run(), inferred.values, strict=True):
+        assert actual is not None, inferred.silent
+        wanted = held(expected)
+        assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape)
+        tolerance = 4e-3 if expected.dtype == np.float16 else 2e-5
+        np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS17"])
+@pytest.mark.parametrize("name", ["serde.lstm", "serde.gru", "serde.rnn", "nn.batch_norm"])
+def test_layer_in_float16(name: str, target: str) -> None:
+    """Before iOS17 recurrent layers compute in float32 in between."""
+    built = build(all_ops()[name], all_ops()[name].samples[0])
+    source, inputs = with_weights(built)
+    model = written(source, target, "float16")
+    check_types(model)
+    assert LAYERS[name] in kinds(model)
+    inferred = infer(model, inputs)
+    for expected, actual in zip(built.run(), inferred.values, strict=True):
+        assert actual is not None, inferred.silent
+        np.testing.assert_allclose(actual, expected, rtol=2e-2, atol=5e-3)
+
+
+def test_layer_of_an_open_batch(tmp_path: Path) -> None:
+    """States that are not given are zeros, as many as there are sequences."""
+    built = build(
+        all_ops()["serde.lstm"],
+        all_ops()["serde.lstm"].samples[0],
+        lambda number, axis, length: (
+            relay.dims.symbol("batch") if (number, axis) == (0, 1) else length
+        ),
+    )
+    source, inputs = with_weights(built)
+    model = written(source, "iOS15")
+    check_types(model)
+    assert "lstm" in kinds(model)
+    found = serde.to_relay(save(model, tmp_path / "model.mlpackage"))
+    values = inputs | {key: weight.array() for key, weight in found.params.items()}
+    actual = run(found.main, [values[p.name_hint] for p in found.main.params], mod=found.mod)
+    for ours, theirs in zip(actual, built.run(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+QUANTIZED = ["whole", "whole_shifted", "each", "each_shifted", "last"]
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS16", "iOS17", "iOS18"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", QUANTIZED)
+def test_quantised_weight(name: str, dtype: str, target: str, tmp_path: Path) -> None:
+    """It stays quantised from iOS16 on, and is the weight of a convolution all the same."""
+    rng = np.random.default_rng(3)
+    limits = np.iinfo(dtype)
+    axis = -1 if name == "last" else 0
+    count = 5 if name == "last" else 6
+    shape = () if name.startswith("whole") else (count,)
+    weight = rng.integers(limits.min, limits.max, (6, 3, 4, 5), endpoint=True).astype(dtype)
+    scale = rng.uniform(0.01, 0.02, shape).astype(np.float32)
+    zero = rng.integers(1, 9, shape).astype(dtype)
+    x = relay.var("x", shape=(1, 3, 8, 9))
+    w = relay.var("w", shape=weight.shape, dtype=dtype)
+    shifted = None if name in ("whole", "each") else relay.const(zero)
+    real = relay.serde.dequantize_linear(w, relay.const(scale), shifted, axis=axis)
+    main = infer_function(relay.Function([x, w], relay.nn.conv2d(x, real, kernel_size=(4, 5))))
+    source = RelayModel(
+        IRModule({"main": main}), {"w": ArrayWeight(weight)}, ModelMeta(("x",), ("y",))
+    )
+    model = written(source, target)
+    check_types(model)
+    kept = {"iOS15": "", "iOS18": "constexpr_blockwise_shift_scale"}
+    wanted = kept.get(target, "constexpr_affine_dequantize")
+    made = {kind for kind in kinds(model) if kind.startswith("constexpr")}
+    assert made == ({wanted} if wanted else set())
+    found = serde.to_relay(save(model, tmp_path / "model.mlpackage"))
+    data = rng.uniform(-1, 1, (1, 3, 8, 9)).astype(np.float32)
+    values = {"x": data} | {key: each.array() for key, each in found.params.items()}
+    actual = run(found.main, [values[p.name_hint] for p in found.main.params], mod=found.mod)
+    spread = [1] * 4
+    if shape:
+        spread[axis] = -1
+    lower = 0 if shifted is None else zero.astype(np.float32).reshape(spread if shape else ())
+    floats = (weight.astype(np.float32) - lower) * scale.reshape(spread if shape else ())
+    windows = np.lib.stride_tricks.sliding_window_view(data, (4, 5), (2, 3))
+    expected = np.moveaxis(np.tensordot(windows, floats, ([1, 4, 5], [1, 2, 3])), -1, 1)
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("block", [2, 4])
+def test_weight_of_four_bits_in_blocks(block: int, tmp_path: Path) -> None:
+    from ml_dtypes import int4
+
+    rng = np.random.default_rng(5)
+    weight = rng.integers(-8, 7, (6, 8), endpoint=True).astype(int4)
+    scale = rng.uniform(0.1, 0.2, (6, 8 // block)).astype(np.float32)
+    x = relay.var("x", shape=(3, 8))
+    w = relay.var("w", shape=(6, 8), dtype="int4")
+    real = relay.serde.dequantize_linear(w, relay.const(scale), None, axis=1, block_size=block)
+    main = infer_function(relay.Function([x, w], relay.nn.dense(x, real)))
+    source = RelayModel(
+        IRModule({"main": main}), {"w": ArrayWeight(weight)}, ModelMeta(("x",), ("y",))
+    )
+    model = written(source, "iOS18")
+    check_types(model)
+    assert "constexpr_blockwise_shift_scale" in kinds(model)
+    found = serde.to_relay(save(model, tmp_path / "model.mlpackage"))
+    data = rng.uniform(-1, 1, (3, 8)).astype(np.float32)
+    values = {"x": data} | {key: each.array() for key, each in found.params.items()}
+    actual = run(found.main, [values[p.name_hint] for p in found.main.params], mod=found.mod)
+    floats = weight.astype(np.float32) * scale.repeat(block, 1)
+    np.testing.assert_allclose(actual, data @ floats.T, rtol=1e-5, atol=1e-5)
