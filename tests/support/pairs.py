@@ -55,6 +55,10 @@ class Verdict:
 COLUMNS = ("net", "source", "target", "operators", "max rel", "original in", "target in", "verdict")
 
 
+PRECISE = {"coreml": {"compute_precision": "float32"}}
+"""Options with which a format computes as its sources do."""
+
+
 def readable() -> list[str]:
     """Formats that can be read and written, so that files of them can be made."""
     return [
@@ -114,7 +118,12 @@ def verdicts(mx: Any, names: Sequence[str], directory: Path) -> Iterator[Verdict
         for source in readable():
             if source not in sources:
                 sources[source] = str(folder / f"source{get_bridge(source).suffixes[0]}")
-                serde.convert(original, sources[source], input_shapes={"data": net.shape})
+                serde.convert(
+                    original,
+                    sources[source],
+                    input_shapes={"data": net.shape},
+                    **PRECISE.get(source, {}),
+                )
         for source, path in sources.items():
             for target in writable():
                 out = folder / f"{source}-to{get_bridge(target).suffixes[0]}"
@@ -129,7 +138,8 @@ def _verdict(
     report, check = Report(), Report()
     fault, refused, worst = "", "", float("nan")
     try:
-        serde.convert(path, out, report=report, **(shapes if source == "mxnet" else {}))
+        given = {**(shapes if source == "mxnet" else {}), **PRECISE.get(target, {})}
+        serde.convert(path, out, report=report, **given)
         serde.check(original, out, report=check, **shapes)
     except UnsupportedModelError as error:
         refused = ", ".join(sorted({issue.op for issue in error.report.issues}))
