@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.converters import Hole, Incomplete
-from serde.coreml.features import color_space, declare, five_axes, prepared
-from serde.coreml.interface import program_meta, read_shapes
+from serde.coreml.features import declare, five_axes, prepared
+from serde.coreml.interface import class_labels, model_meta, read_shapes
 from serde.coreml.layers import LAYERS
 from serde.coreml.model import CoremlModel
 from serde.coreml.networks import LayerContext, is_lifted, lifted, lowered
@@ -21,7 +21,7 @@ from serde.relay import cast, reshape, squeeze
 from serde.relay.collection import without_collection
 from serde.relay.dims import Dim
 from serde.relay.expr import Constant, Expr, Function, Span, Tuple, Var
-from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.transform.growing import Folder
 from serde.relay.transform.infer_type import infer_function
@@ -61,22 +61,14 @@ def network_to_relay(
     if main.type is None:
         main = infer_function(main)
     params = {variable.name_hint: weight for variable, weight in weights.items()}
-    meta = _meta(model, [each.name_hint for each in inputs], list(results))
+    meta = model_meta(
+        model,
+        [each.name_hint for each in inputs],
+        list(results),
+        labels=class_labels(model),
+        image_axes=("height", "width"),
+    )
     return RelayModel(IRModule({"main": main}), params, meta, dict(scope.values))
-
-
-def _meta(model: CoremlModel, inputs: Sequence[str], outputs: Sequence[str]) -> ModelMeta:
-    meta = program_meta(model, "main", inputs, outputs)
-    colors = {
-        f"{each.name}.color_space": color_space(each)
-        for each in model.spec.description.input
-        if each.type.WhichOneof("Type") == "imageType"
-    }
-    labels: tuple[str, ...] = ()
-    if model.kind == "neuralNetworkClassifier":
-        kind = model.network.WhichOneof("ClassLabels")
-        labels = tuple(map(str, getattr(model.network, kind).vector)) if kind else ()
-    return replace(meta, labels=labels, extra={**meta.extra, **colors})
 
 
 @dataclass
