@@ -41,9 +41,7 @@ def structure(source: Any) -> dict[str, Any]:
             continue
         given = {
             name: tuple(
-                constant(each.value)
-                if each.WhichOneof("binding") == "value"
-                else values[each.name]
+                constant(each.value) if each.WhichOneof("binding") == "value" else values[each.name]
                 for each in argument.arguments
             )
             for name, argument in op.inputs.items()
