@@ -97,6 +97,7 @@ class Interface:
         output_images: Outputs that are images.
         shapes: Shapes that an input may have, the default one first.
         ranges: Lengths of flexible dimensions by symbol.
+        assumed: Symbols of which nothing tells the lengths, so that they are the usual ones.
         classifier: What makes it a classifier, if it is one.
         regressor: Whether it is to be a regressor.
         descriptions: What inputs and outputs are, by their names in the source.
@@ -108,6 +109,7 @@ class Interface:
     output_images: Mapping[str, Image] = field(default_factory=dict)
     shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
     classifier: Classifier | None = None
     regressor: bool = False
     descriptions: Mapping[str, str] = field(default_factory=dict)
@@ -238,7 +240,8 @@ def plan(model: RelayModel, options: CoremlExportOptions, target: Target) -> Int
     outputs = dict(zip(model.meta.outputs, map(_tensor, types), strict=False))
     extra = model.meta.extra
     shapes = _enumerated(options, extra, inputs, target)
-    ranges = _ranges(options, extra, inputs, shapes)
+    symbols = _symbols(inputs)
+    ranges = _ranges(options, extra, inputs, symbols, shapes)
     images = _images(options.images, "images", extra, inputs, target)
     for name, image in images.items():
         type_ = inputs[name]
@@ -260,6 +263,7 @@ def plan(model: RelayModel, options: CoremlExportOptions, target: Target) -> Int
         output_images=output_images,
         shapes=shapes,
         ranges=ranges,
+        assumed=tuple(name for name in symbols if name not in ranges),
         classifier=classifier,
         regressor=options.mode == "regressor",
         descriptions=_descriptions(options, extra, [*inputs, *outputs], classifier),
@@ -354,15 +358,20 @@ def _fits(type_: TensorType | None, shape: Sequence[int]) -> bool:
     return all(dim == length for dim, length in pairs if isinstance(dim, int))
 
 
+def _symbols(inputs: Mapping[str, TensorType | None]) -> list[str]:
+    """Return the names of the dynamic dimensions of inputs."""
+    dims = [dim for type_ in inputs.values() if type_ is not None for dim in type_.shape]
+    return sorted({name for dim in dims if isinstance(dim, SymDim) for name in dim.symbols()})
+
+
 def _ranges(
     options: CoremlExportOptions,
     extra: Mapping[str, str],
     inputs: Mapping[str, TensorType | None],
+    names: Sequence[str],
     shapes: Mapping[str, Sequence[Sequence[int]]],
 ) -> dict[str, Range]:
-    """Return the lengths of the symbols in the shapes of the inputs."""
-    dims = [dim for type_ in inputs.values() if type_ is not None for dim in type_.shape]
-    names = sorted({name for dim in dims if isinstance(dim, SymDim) for name in dim.symbols()})
+    """Return the lengths of the symbols in the shapes of the inputs, where they are known."""
     _check_known("ranges", options.ranges, names, "dynamic dimension")
     found = {}
     for name in names:

@@ -194,6 +194,9 @@ def expected_of(model: RelayModel, interface: Interface, description: AnyValue) 
         index = interface.classifier.output
         outputs = [*rest[:index], by_label, *rest[index:]]
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
+    images = {
+        f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()
+    }
 
     def inner(param: Var, type_: TensorType) -> Inner | None:
         name = names[param.name_hint]
@@ -203,7 +206,12 @@ def expected_of(model: RelayModel, interface: Interface, description: AnyValue) 
         return outside, outside
 
     model = _with_ends(model, inner, lambda _index, x, _type: x)
-    meta = replace(model.meta, inputs=tuple(inputs), outputs=tuple(outputs))
+    meta = replace(
+        model.meta,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        extra={**model.meta.extra, **images},
+    )
     if model is given and meta.outputs == given.meta.outputs:
         return given
     return model.evolve(meta=meta)

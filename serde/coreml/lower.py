@@ -16,6 +16,7 @@ from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.protos import message_class
+from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
@@ -74,6 +75,11 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             "mode='regressor': an ML Program gives its numbers as they are, without a mode; "
             "only a NeuralNetwork can be a regressor"
+        )
+    if interface.assumed:
+        report.notes.append(
+            f"dynamic dimensions get lengths from {DEFAULT_RANGE.lower} to {DEFAULT_RANGE.upper}, "
+            f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = _as_floats(with_channels_first(model, interface.images), options.allow, report)
     if options.compute_precision == "float16":
