@@ -163,7 +163,7 @@ class CoremlExportOptions(ExportOptions):
     @property
     def computes_float16(self) -> bool:
         """Whether what is written computes in float16 whatever the model does."""
-        return self.compute_precision == "float16"
+        return self.compute_precision != "float32"
 
 
 class CoremlBridge(Bridge):
@@ -222,8 +222,8 @@ class CoremlBridge(Bridge):
 
     def expected(self, model: RelayModel, native: AnyValue, options: ExportOptions) -> RelayModel:
         """Return the model with pixels as image inputs, under the names that were written."""
-        from serde.coreml.description import plan
         from serde.coreml.ends import expected_of
+        from serde.coreml.planning import plan
         from serde.coreml.versions import TARGETS
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()

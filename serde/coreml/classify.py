@@ -1,4 +1,4 @@
-"""The operation that makes a classifier of an ML Program."""
+"""Classifiers: the operation that makes one of an ML Program, and whether its scores add up."""
 
 from __future__ import annotations
 
@@ -6,8 +6,14 @@ from typing import Any as AnyValue
 
 from serde.coreml.builder import ProgramBuilder, Value, set_text
 from serde.coreml.description import Classifier
+from serde.relay.expr import Call, Expr, Tuple
+from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
 
-__all__ = ["append_classify"]
+__all__ = ["append_classify", "is_softmax"]
+
+_KEEPERS = frozenset({"cast", "copy", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
+"""Operators that leave a softmax one."""
 
 _STRING, _INT64, _FLOAT64 = 2, 24, 12
 """Numbers in ``DataType`` of MIL.proto."""
@@ -49,3 +55,13 @@ def _fill_labels(value: AnyValue, classifier: Classifier, key: int) -> None:
             tensor.strings.values.append(label)
         else:
             tensor.longInts.values.append(label)
+
+
+def is_softmax(model: RelayModel, output: int) -> bool:
+    """Whether an output of a model is a softmax."""
+    node: Expr = model.main.body
+    if isinstance(node, Tuple):
+        node = node.fields[output]
+    while isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _KEEPERS:
+        node = node.args[0]
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == "nn.softmax"

@@ -11,7 +11,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.coreml.description import Interface, layout_of
+from serde.coreml.description import Interface
+from serde.coreml.planning import layout_of
 from serde.coreml.requests import Image
 from serde.coreml.versions import Target
 from serde.relay.expr import Call, Expr, Function, Span, Tuple, TupleGetItem, Var, const

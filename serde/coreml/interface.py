@@ -9,14 +9,14 @@ input may have, the default one first; ``predicted_feature``, ``predicted_probab
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from serde.bridge import ImportOptions, TensorSummary
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.requests import COLORS
 from serde.coreml.values import Plain, read_value
-from serde.errors import OptionError, Unsupported
+from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.dims import DimLike
 from serde.relay.model import ModelMeta
 
@@ -28,6 +28,7 @@ __all__ = [
     "described",
     "feature_facts",
     "feature_summary",
+    "input_names",
     "model_meta",
     "read_shapes",
 ]
@@ -40,6 +41,18 @@ ARRAY_DTYPES = {
     131080: "int8",
 }
 """dtypes by ``ArrayDataType`` of FeatureTypes.proto."""
+
+
+def input_names(inputs: Iterable[Any], source: str | None) -> list[str]:
+    """Return the names of what a model takes.
+
+    Raises:
+        FormatError: Two have one name, or one has none.
+    """
+    names = [each.name for each in inputs]
+    if len(set(names)) < len(names) or "" in names:
+        raise FormatError("two inputs have one name, or one has none", path=source)
+    return names
 
 
 def read_shapes(

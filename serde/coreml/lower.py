@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type, stored_dtype
-from serde.coreml.classify import append_classify
-from serde.coreml.description import Classifier, Feature, Interface, is_softmax, plan
+from serde.coreml.classify import append_classify, is_softmax
+from serde.coreml.description import Classifier, Feature, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
+from serde.coreml.planning import plan
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.versions import TARGETS, Target

@@ -21,8 +21,11 @@ import serde.relay as relay
 from serde.bridge import get_bridge
 from serde.compat import import_mxnet
 from serde.coreml.bridge import CoremlExportOptions
+from serde.coreml.description import Feature
 from serde.coreml.model import CoremlModel
+from serde.coreml.planning import plan
 from serde.coreml.reader import load
+from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
 from serde.inspection import inspect_model
 from serde.relay.dims import symbol
@@ -487,7 +490,7 @@ def test_files_that_hold_no_labels(tmp_path: Path, data: bytes | None, message: 
     if data is not None:
         path.write_bytes(data)
     with pytest.raises(OptionError, match=message):
-        CoremlExportOptions(class_labels=path)  # type: ignore[arg-type]
+        CoremlExportOptions(class_labels=path)
 
 
 FACTS: dict[str, Any] = {
@@ -607,3 +610,56 @@ def test_a_function_of_several_is_read_with_its_own_description(tmp_path: Path) 
     found = inspect_model(together)
     assert found.summary.facts["functions"] == "fine, rough"
     assert found.summary.facts["input x"] == "RGB image; 8x8"
+
+
+def network_of(classifier: bool) -> Any:
+    """A NeuralNetwork of coremltools with an image, or with labels too."""
+    ct = tools()
+    from coremltools.models import datatypes
+
+    mode = "classifier" if classifier else None
+    features = [("x", datatypes.Array(3, 8, 8))], [("scores", datatypes.Array(3))]
+    builder = ct.models.neural_network.NeuralNetworkBuilder(*features, mode=mode)
+    builder.add_softmax("softmax", "x", "scores")
+    if classifier:
+        builder.set_class_labels(LABELS, prediction_blob="scores")
+    builder.set_pre_processing_parameters(
+        image_input_names=["x"], is_bgr=True, red_bias=-2.1, green_bias=-2, blue_bias=-1.8,
+        image_scale=0.5,
+    )  # fmt: skip
+    return builder.spec
+
+
+@pytest.mark.parametrize("classifier", [False, True])
+def test_a_network_is_described_as_coremltools_does(classifier: bool) -> None:
+    theirs = network_of(classifier)
+    asked = {"color_layout": "BGR", "scale": 0.5, "bias": (-1.8, -2, -2.1)}
+    labels = LABELS if classifier else None
+    options = CoremlExportOptions(
+        images={"x": asked},
+        class_labels=labels,
+    )
+    interface = plan(relay_net(FIXED), options, TARGETS["iOS14"])
+    x = Feature("x", "x", TensorType(FIXED, "float32"))
+    scores = Feature("scores", "scores", TensorType((1, 3), "float32"))
+    ours = type(theirs)()
+    interface.fill(ours.description, [x], [scores], by_label="scores")
+    network = ours.neuralNetworkClassifier if classifier else ours.neuralNetwork
+    interface.prepare(network, [x])
+    expected = theirs.neuralNetworkClassifier if classifier else theirs.neuralNetwork
+    assert list(network.preprocessing) == list(expected.preprocessing)
+    assert ours.description.input == theirs.description.input
+    if classifier:
+        assert {each.name: each.type for each in ours.description.output} == {
+            each.name: each.type for each in theirs.description.output
+        }
+        names = ours.description.predictedFeatureName, ours.description.predictedProbabilitiesName
+        assert names == ("classLabel", "scores")
+
+
+def test_a_network_has_one_scale() -> None:
+    options = CoremlExportOptions(images={"x": {"red_scale": 2}})
+    interface = plan(relay_net(FIXED), options, TARGETS["iOS14"])
+    x = Feature("x", "x", TensorType(FIXED, "float32"))
+    with pytest.raises(OptionError, match="a NeuralNetwork scales all channels alike"):
+        interface.prepare(network_of(False).neuralNetwork, [x])
