@@ -273,7 +273,7 @@ class CoremlBridge(Bridge):
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of inputs, outputs, constants and operations or layers."""
-        from serde.coreml.interface import described
+        from serde.coreml.interface import described, tensors_of
         from serde.coreml.model import operations
 
         description = described(model.spec)
@@ -287,7 +287,7 @@ class CoremlBridge(Bridge):
             nodes = [layer.name for layer in model.network.layers]
         return TensorNames(
             inputs=tuple(each.name for each in description.input),
-            outputs=tuple(each.name for each in description.output),
+            outputs=tuple(each.name for each in tensors_of(description)),
             weights=tuple(weights),
             nodes=tuple(nodes),
         )

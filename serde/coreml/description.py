@@ -119,22 +119,16 @@ class Interface:
         """
         for feature in inputs:
             self._input(description.input.add(name=feature.name), feature)
-        rest = list(outputs)
         if self.classifier is not None:
-            scores = rest.pop(self.classifier.output)
-            names = self.classifier.feature, by_label or self.classifier.probabilities
-            label, dictionary = (description.output.add(name=name) for name in names)
-            keys = dictionary.type.dictionaryType
-            text = self.classifier.has_text
-            (label.type.stringType if text else label.type.int64Type).SetInParent()
-            (keys.stringKeyType if text else keys.int64KeyType).SetInParent()
-            label.shortDescription = self.descriptions.get(names[0], "")
-            dictionary.shortDescription = self.descriptions.get(
-                names[1], self.descriptions.get(scores.source, "")
-            )
-            description.predictedFeatureName, description.predictedProbabilitiesName = names
-        for feature in rest:
-            self._output(description.output.add(name=feature.name), feature)
+            description.predictedFeatureName = self.classifier.feature
+            description.predictedProbabilitiesName = by_label or self.classifier.probabilities
+            self._label(description.output.add(name=self.classifier.feature), self.classifier)
+        for index, feature in enumerate(outputs):
+            if self.classifier is not None and index == self.classifier.output:
+                name = description.predictedProbabilitiesName
+                self._by_label(description.output.add(name=name), feature, self.classifier)
+            else:
+                self._output(description.output.add(name=feature.name), feature)
         if self.regressor:
             description.predictedFeatureName = outputs[0].name
 
@@ -223,6 +217,17 @@ class Interface:
             # Core ML gives nothing for an image of flexible size whose bounds are any others.
             for target in (image.imageSizeRange.heightRange, image.imageSizeRange.widthRange):
                 target.lowerBound, target.upperBound = 1, _UNBOUNDED
+
+    def _label(self, message: AnyValue, classifier: Classifier) -> None:
+        message.shortDescription = self.descriptions.get(message.name, "")
+        type_ = message.type.stringType if classifier.has_text else message.type.int64Type
+        type_.SetInParent()
+
+    def _by_label(self, message: AnyValue, scores: Feature, classifier: Classifier) -> None:
+        known = self.descriptions.get(scores.source, "")
+        message.shortDescription = self.descriptions.get(message.name, known)
+        keys = message.type.dictionaryType
+        (keys.stringKeyType if classifier.has_text else keys.int64KeyType).SetInParent()
 
     def bounds(self, dim: Dim) -> Range:
         """Return the lengths that a dimension may have."""

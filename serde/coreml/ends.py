@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.coreml.description import Interface
+from serde.coreml.interface import tensors_of
 from serde.coreml.planning import layout_of
 from serde.coreml.requests import Image
 from serde.coreml.versions import Target
@@ -189,11 +190,7 @@ def expected_of(model: RelayModel, interface: Interface, description: AnyValue) 
     if interface.images or interface.output_images or interface.classifier is not None:
         model = with_images(with_channels_first(model, interface.images), interface)
     inputs = [each.name for each in description.input]
-    outputs = [each.name for each in description.output]
-    if interface.classifier is not None:
-        _label, by_label, *rest = outputs
-        index = interface.classifier.output
-        outputs = [*rest[:index], by_label, *rest[index:]]
+    outputs = [each.name for each in tensors_of(description)]
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
     images = {
         f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()

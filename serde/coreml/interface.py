@@ -31,6 +31,7 @@ __all__ = [
     "input_names",
     "model_meta",
     "read_shapes",
+    "tensors_of",
 ]
 
 ARRAY_DTYPES = {
@@ -101,6 +102,17 @@ def _color(feature: Any) -> str:
     image = feature.type.imageType
     members = image.DESCRIPTOR.fields_by_name["colorSpace"].enum_type.values_by_number
     return str(members[image.colorSpace].name) if image.colorSpace in members else ""
+
+
+def tensors_of(description: Any) -> list[Any]:
+    """Return the outputs of a model, without the label of the best class, which is no tensor."""
+    label = description.predictedFeatureName
+    kinds = ("stringType", "int64Type")
+    return [
+        each
+        for each in description.output
+        if each.name != label or each.type.WhichOneof("Type") not in kinds
+    ]
 
 
 def _is_image(feature: Any) -> bool:

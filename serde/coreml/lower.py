@@ -101,9 +101,9 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
     results = [value.name for value in named]
     if classifier is not None:
-        scores = named[classifier.output]
-        append_classify(builder, scores, classifier, *ends)
-        results = [*ends, *(name for name in results if name != scores.name)]
+        append_classify(builder, named[classifier.output], classifier, *ends)
+        results[classifier.output] = ends[1]
+        results.insert(0, ends[0])
     builder.block.outputs.extend(results)
     spec = _spec(model, interface, target, builder, inputs, named)
     return CoremlModel(spec, layout=builder.layout)

@@ -451,11 +451,12 @@ def test_one_of_several_outputs_holds_the_scores() -> None:
     model = written(net, class_labels=LABELS, predicted_probabilities_output="b")
     check_types(model)
     names = [each.name for each in model.spec.description.output]
-    assert names == ["classLabel", "classLabel_probs", "a", "c"]
+    assert names == ["classLabel", "a", "classLabel_probs", "c"]
     again = read(model)
-    assert again.meta.outputs == ("classLabel_probs", "a", "c")
+    assert again.meta.outputs == ("a", "classLabel_probs", "c")
+    assert get_bridge("coreml").names(model).outputs == again.meta.outputs
     value = np.array([[1, 2, 3]], np.float32)
-    scores, *_ = evaluate(again, value)
+    _, scores, _ = evaluate(again, value)
     np.testing.assert_allclose(scores, run(net.main, [value])[1], rtol=1e-3)
     # Written once more, the same output holds the scores.
     assert [each.name for each in written(again).spec.description.output] == names
@@ -620,7 +621,9 @@ def network_of(classifier: bool) -> Any:
     mode = "classifier" if classifier else None
     features = [("x", datatypes.Array(3, 8, 8))], [("scores", datatypes.Array(3))]
     builder = ct.models.neural_network.NeuralNetworkBuilder(*features, mode=mode)
-    builder.add_softmax("softmax", "x", "scores")
+    builder.add_pooling("pool", 1, 1, 1, 1, "AVERAGE", "VALID", "x", "means", is_global=True)
+    builder.add_flatten("flatten", 0, "means", "flat")
+    builder.add_softmax("softmax", "flat", "scores")
     if classifier:
         builder.set_class_labels(LABELS, prediction_blob="scores")
     builder.set_pre_processing_parameters(
@@ -663,3 +666,18 @@ def test_a_network_has_one_scale() -> None:
     x = Feature("x", "x", TensorType(FIXED, "float32"))
     with pytest.raises(OptionError, match="a NeuralNetwork scales all channels alike"):
         interface.prepare(network_of(False).neuralNetwork, [x])
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS18"])
+def test_a_network_becomes_a_program_with_its_image_and_labels(target: str) -> None:
+    ct = tools()
+    network = ct.models.MLModel(network_of(True), skip_model_load=True)
+    made = serde.export_model(
+        network, format="coreml", minimum_deployment_target=target, compute_precision="float32"
+    )
+    again = serde.to_relay(made)
+    assert again.meta.labels == tuple(LABELS)
+    assert again.meta.extra["x.color_space"] == "BGR"
+    pixels = np.random.default_rng(8).integers(0, 256, FIXED).astype(np.float32)
+    expected = evaluate(serde.to_relay(network), pixels)
+    np.testing.assert_allclose(evaluate(again, pixels), expected, rtol=1e-5, atol=1e-7)

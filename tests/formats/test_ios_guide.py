@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -56,6 +57,74 @@ def test_a_command_of_the_guide_runs(command: str, folder: Path) -> None:
         assert main(shlex.split(COMMANDS[1])[1:]) == 0
     assert main(arguments) == 0
     assert (folder / "Net.mlpackage").exists()
+
+
+IMAGE = "data:BGR,scale=1/58,red_bias=-2.1,green_bias=-2.0,blue_bias=-1.8"
+CONVERT = ["convert", "net-symbol.json", "Net.mlpackage", "--input-shape", "data:1,3,224,224"]
+
+
+@pytest.mark.parametrize("precision", ["float16", "float32"])
+def test_a_check_knows_of_images_and_labels(
+    precision: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--image", IMAGE, "--class-labels", "synset.txt", "--compute-precision", precision]
+    mapping = ["--tensor-mapping", "names.json"]
+    assert main([*CONVERT, *asked, *mapping, "--check"]) == 0
+    assert "classLabel_probs" in capsys.readouterr().err
+    names = json.loads((folder / "names.json").read_text(encoding="utf-8"))
+    assert names["outputs"] == {"scores_output": "classLabel_probs"}
+
+
+def test_inspect_shows_what_apps_see(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--image", IMAGE, "--class-labels", "synset.txt", "--describe", "data=The photo."]
+    assert main([*CONVERT, *asked, "-q"]) == 0
+    assert main(["inspect", "Net.mlpackage", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["facts"]
+    assert facts["input data"] == "BGR image; 224x224; The photo."
+    assert facts["labels"] == "4: tench, goldfish, shark, ray"
+
+
+@pytest.mark.parametrize(
+    ("flags", "shown"),
+    [
+        (["--range", "H:224:448:256"], "1 x 3 x 224..448 x 1..1024, by default 1x3x256x1"),
+        (
+            ["--enumerated-shape", "1,3,224,224", "--enumerated-shape", "1x3x64x96"],
+            "1x3x224x224 or 1x3x64x96",
+        ),
+    ],
+)
+def test_inspect_shows_flexible_lengths(
+    flags: list[str], shown: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = ["--input-shape", "data:1,3,H,W"]
+    assert main([*CONVERT[:3], *shape, *flags]) == 0
+    told = "dynamic dimensions get lengths from 1 to 1024"
+    assert (told in capsys.readouterr().err) == (flags[0] == "--range")
+    assert main(["inspect", "Net.mlpackage"]) == 0
+    assert shown in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--image", "data:CMYK"], "accepted forms: data  data:BGR"),
+        (["--image", "data", "--image", "data:BGR"], "--image: data is given twice"),
+        (["--range", "H:8"], "--range H:8: expected one of: N:1:8"),
+        (["--range", "H:8:4"], "expected 1 <= lower <= default <= upper"),
+        (["--enumerated-shape", "data:1,3,N,8"], "expected data:1,3,224,224"),
+        (["--class-labels", "none.txt"], "class_labels: none.txt: No such file"),
+        (["--class-labels", "a", "--class-labels", "b"], "--class-labels: is given twice"),
+        (["--describe", "data"], "--describe data: expected NAME=TEXT"),
+        (["--output-image", "scores_output"], "RGB image is a tensor of [1, 3, H, W]"),
+    ],
+)
+def test_a_flag_that_says_nothing_usable(
+    flags: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*CONVERT, *flags]) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / "Net.mlpackage").exists()
 
 
 def test_the_python_of_the_guide_runs(folder: Path) -> None:
