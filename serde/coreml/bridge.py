@@ -16,6 +16,16 @@ from serde.report import Report
 
 __all__ = ["CoremlBridge", "CoremlExportOptions", "CoremlImportOptions"]
 
+_TEXTS = (
+    "author",
+    "license",
+    "model_version",
+    "predicted_feature_name",
+    "predicted_probabilities_output",
+    "short_description",
+)
+"""Options that are text, or left out."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class CoremlImportOptions(ImportOptions):
@@ -157,6 +167,12 @@ class CoremlExportOptions(ExportOptions):
             "descriptions": requests.texts_from(self.descriptions, "descriptions"),
             "metadata": requests.texts_from(self.metadata, "metadata"),
         }
+        for name in _TEXTS:
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):
+                raise OptionError(f"{name}: expected text, found {given!r}")
+        if self.mode not in (None, "classifier", "regressor"):
+            raise OptionError(f"mode: expected 'classifier' or 'regressor', found {self.mode!r}")
         for name, value in made.items():
             object.__setattr__(self, name, value)
 

@@ -54,10 +54,8 @@ def _with_ends(
     inside = set(memo.values())
 
     def shortened(_node: Expr, new: Expr) -> Expr:
-        short = _uncast(new)
-        return (
-            short if short is not None and isinstance(new, Call) and new.args[0] in inside else new
-        )
+        short = _uncast(new) if _cast_of(new) in inside else None
+        return new if short is None else short
 
     body = rewrite(main.body, shortened, memo) if memo else main.body
     if isinstance(body.type, TupleType) and not isinstance(body, Tuple):

@@ -404,6 +404,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         r"ranges: h: its lengths are those of enumerated_shapes of x",
     ),
     "no_such_port": ({"descriptions": {"z": "a"}}, r"no input or output is called 'z'"),
+    "no_mode": ({"mode": "oracle"}, r"mode: expected 'classifier' or 'regressor', found 'oracle'"),
+    "no_author": ({"author": 1}, r"author: expected text, found 1"),
     "no_text": ({"metadata": {"z": 1}}, r"metadata: expected texts by name"),
 }
 
