@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._version import __version__
@@ -16,9 +15,6 @@ from serde.coreml.requests import COLORS, DEFAULT_RANGE, Image, Range
 from serde.errors import OptionError
 from serde.relay.dims import Dim, SymDim, substitute
 from serde.relay.types import TensorType
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["OWN", "Classifier", "Feature", "Interface"]
 

@@ -108,8 +108,8 @@ def _enumerated(
     asked = dict(options.enumerated_shapes)
     if "" in asked:
         if len(inputs) != 1:
-            listed = ", ".join(inputs)
-            raise OptionError(f"enumerated_shapes: name the input; there are: {listed}")
+            names = ", ".join(inputs)
+            raise OptionError(f"enumerated_shapes: name the input; there are: {names}")
         asked[next(iter(inputs))] = asked.pop("")
     _check_known("enumerated_shapes", asked, inputs, "input")
     for name, shapes in asked.items():
@@ -123,14 +123,23 @@ def _enumerated(
         text = extra.get(f"{name}.shapes")
         if name in asked or text is None:
             continue
-        known = tuple(tuple(map(int, each.split(","))) for each in text.split(";"))
-        if all(_fits(type_, shape) for shape in known) and not _is_fixed(type_):
-            asked[name] = known
+        listed = [_numbers(each, ",") for each in text.split(";")]
+        fitting = tuple(shape for shape in listed if _fits(type_, shape))
+        if len(fitting) == len(listed) and not _is_fixed(type_):
+            asked[name] = fitting
     if len(asked) > 1 and target.number < _SEVERAL_ENUMERATED:
         raise OptionError(
             f"enumerated_shapes: of {', '.join(asked)}: before iOS18 only one input may have them"
         )
     return asked
+
+
+def _numbers(text: str, separator: str) -> tuple[int, ...]:
+    """Return the integers in a fact about a model; none where it is another text."""
+    try:
+        return tuple(map(int, text.split(separator)))
+    except ValueError:
+        return ()
 
 
 def _is_fixed(type_: TensorType | None) -> bool:
@@ -195,10 +204,10 @@ def _ranges(
 
 def _range_of(text: str) -> Range | None:
     """Return the range that a model declared; one without an upper bound gets the usual one."""
-    parts = text.split(":")
+    parts = _numbers(text, ":")
     if len(parts) != 3:
         return None
-    lower, upper, default = map(int, parts)
+    lower, upper, default = parts
     lower, default = max(lower, 1), max(default, lower, 1)
     upper = upper if 0 < upper < 2**31 else max(DEFAULT_RANGE.upper, default)
     return Range(lower, upper, min(default, upper))
@@ -256,7 +265,7 @@ def _classifier(
     extra = model.meta.extra
     labels: tuple[str | int, ...] = model.meta.labels
     if extra.get("label_type") == "int64":
-        labels = tuple(map(int, model.meta.labels))
+        labels = _numbers(",".join(model.meta.labels), ",") or model.meta.labels
     asked = options.class_labels is not None or options.mode == "classifier"
     if options.mode == "regressor":
         if options.class_labels is not None:
