@@ -7,14 +7,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-import logging
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,204 +16,11 @@ from support import torch_nets
 from support import torch_parts as parts
 from support import torch_sequences as sequences
 from support import torch_vision as vision
-from support.coreml_models import tools
+from support.coreml_compression import Compression, in_turn, palette, pruned, quantized
+from support.coreml_recipes import Built, Inputs, Recipe, made
 from torch import Tensor, nn
 
-__all__ = ["MODELS", "Built", "Recipe", "build"]
-
-Inputs = Callable[[], tuple[Tensor, ...]]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a model is made.
-
-    Attributes:
-        make: Makes the net.
-        inputs: Makes the inputs that PyTorch and the model are compared on.
-        front: What PyTorch gives to coremltools.
-        target: Deployment target; without one a NeuralNetwork is made.
-        precision: What the program computes in.
-        example: Makes the inputs that the net is traced with, where they are others.
-        types: Makes coremltools' types of the inputs by their names; else fixed shapes.
-        dynamic: For ``export``, the dimensions that may differ.
-        options: More arguments of ``ct.convert``.
-        compress: Makes the model a compressed one.
-        prepare: What the model does to an input before the net sees it.
-        states: Names of the buffers that the model keeps.
-        beside: Another model, which becomes the default function of a package of both.
-    """
-
-    make: Callable[[], nn.Module]
-    inputs: Inputs
-    front: Literal["trace", "script", "export"] = "trace"
-    target: str | None = "iOS15"
-    precision: Literal["float16", "float32"] = "float32"
-    example: Inputs | None = None
-    types: Callable[[Any], Sequence[Any]] | None = None
-    dynamic: Any = None
-    options: Callable[[Any], Mapping[str, Any]] = field(default=lambda _ct: {})
-    compress: Callable[[Any, Any], Any] | None = None
-    prepare: Callable[[Tensor], Tensor] | None = None
-    states: tuple[str, ...] = ()
-    beside: str | None = None
-
-
-@dataclass(frozen=True)
-class Built:
-    """A model, and what it is to give.
-
-    Attributes:
-        model: coremltools' ``MLModel``.
-        inputs: Arrays by name; states are among them, as they are before.
-        expected: What PyTorch gives: the outputs in order, then the states as they are after.
-        tolerance: Greatest difference, as a part of the standard deviation of an output.
-        function: The function of the model that is meant; None for the only one.
-    """
-
-    model: Any
-    inputs: dict[str, np.ndarray]
-    expected: list[np.ndarray]
-    tolerance: float
-    function: str | None = None
-
-
-FOLDER = tempfile.TemporaryDirectory()
-"""Where packages lie while they are in use."""
-
-TOLERANCE = {"float32": 1e-4, "float16": 1e-2}
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what PyTorch and coremltools say of each other's versions and of old ways."""
-    before = logging.root.manager.disable
-    logging.disable(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(before)
-
-
-def _net(recipe: Recipe) -> nn.Module:
-    """The net with weights of the usual size, and statistics that its inputs have."""
-    torch.manual_seed(3)
-    net = recipe.make().eval()
-    with torch.no_grad():
-        for name, value in net.named_parameters():
-            if value.dim() < 2:
-                low, high = (0.5, 1.5) if value.mean() == 1 else (-0.2, 0.2)
-                value.uniform_(low, high)
-            elif not value.any() or "embed" in name:
-                value.normal_()
-        norms = [
-            each for each in net.modules() if isinstance(each, nn.modules.batchnorm._BatchNorm)
-        ]
-        for norm in norms:
-            norm.train()
-            norm.reset_running_stats()
-            norm.momentum = None
-        if norms:
-            torch.manual_seed(4)
-            draws = [(recipe.example or recipe.inputs)() for _ in range(8)]
-            (whole,) = (torch.cat(each) for each in zip(*draws, strict=True))
-            net(whole if recipe.prepare is None else recipe.prepare(whole))
-        return net.eval()
-
-
-def _drawn(inputs: Inputs, recipe: Recipe) -> tuple[Tensor, ...]:
-    torch.manual_seed(5)
-    drawn = inputs()
-    return tuple(map(recipe.prepare, drawn)) if recipe.prepare is not None else drawn
-
-
-def _fronted(recipe: Recipe, net: nn.Module, example: tuple[Tensor, ...]) -> Any:
-    if recipe.front == "script":
-        return torch.jit.script(net)
-    if recipe.front == "trace":
-        return torch.jit.trace(net, example, check_trace=False)
-    program = torch.export.export(net, example, dynamic_shapes=recipe.dynamic)
-    return program.run_decompositions({})
-
-
-def _names(count: int) -> list[str]:
-    return [f"x{i}" for i in range(count)]
-
-
-def _converted(recipe: Recipe, net: nn.Module) -> Any:
-    ct = tools()
-    example = _drawn(recipe.example or recipe.inputs, recipe)
-    if recipe.types is not None:
-        types = list(recipe.types(ct))
-    else:
-        whole = [not each.dtype.is_floating_point for each in example]
-        types = [
-            ct.TensorType(name, each.shape, dtype=np.int32 if integer else np.float32)
-            for name, each, integer in zip(_names(len(example)), example, whole, strict=True)
-        ]
-    options: dict[str, Any] = {"convert_to": "neuralnetwork"}
-    if recipe.target is not None:
-        options = {
-            "convert_to": "mlprogram",
-            "minimum_deployment_target": getattr(ct.target, recipe.target),
-            "compute_precision": getattr(ct.precision, recipe.precision.upper()),
-        }
-    if recipe.states:
-        options["states"] = [
-            ct.StateType(ct.TensorType(shape=getattr(net, name).shape, dtype=np.float16), name)
-            for name in recipe.states
-        ]
-    options |= recipe.options(ct)
-    return ct.convert(
-        _fronted(recipe, net, example), inputs=types, skip_model_load=True, **options
-    )
-
-
-def _weights(model: Any) -> dict[str, np.ndarray]:
-    """The weights of a program by the names that coremltools gives them."""
-    found = tools().optimize.coreml.get_weights_metadata(model, weight_threshold=0)
-    return {name: np.asarray(each.val) for name, each in found.items()}
-
-
-def _with_weights_of(model: Any, plain: Any, net: nn.Module) -> nn.Module:
-    """Give a net the weights of a compressed model, as coremltools decompresses them.
-
-    Which is which shows in the model before, whose weights are the net's own.
-    """
-    before = _weights(plain)
-    after = _weights(tools().optimize.coreml.decompress_weights(model))
-    changed = 0
-    with torch.no_grad():
-        for value in net.parameters():
-            own = value.numpy()
-            same = [
-                name
-                for name, each in before.items()
-                if each.shape == own.shape and np.allclose(each, own, rtol=1e-3, atol=1e-6)
-            ]
-            new = [each for name, each in after.items() if same and name.startswith(same[0])]
-            if len(same) == len(new) == 1:
-                value.copy_(torch.from_numpy(new[0].astype(np.float32)))
-                changed += not np.array_equal(new[0], before[same[0]])
-    if changed < COMPRESSED:
-        raise AssertionError(f"only {changed} weights of the net are compressed")
-    return net
-
-
-def _together(model: Any, other: Any) -> Any:
-    """Return a package of two models: the functions ``one`` and, by default, ``other``."""
-    ct = tools()
-    folder = Path(FOLDER.name)
-    functions = ct.utils.MultiFunctionDescriptor()
-    for name, each in (("one", model), ("other", other)):
-        each.save(str(folder / f"{name}.mlpackage"))
-        functions.add_function(str(folder / f"{name}.mlpackage"), "main", name)
-    functions.default_function_name = "other"
-    ct.utils.save_multifunction(functions, str(folder / "both.mlpackage"))
-    both = ct.models.MLModel(str(folder / "both.mlpackage"), skip_model_load=True)
-    return both
+__all__ = ["MODELS", "Built", "build"]
 
 
 @functools.cache
@@ -230,34 +31,7 @@ def build(name: str) -> Built:
         name: A key of ``MODELS``.
     """
     recipe = MODELS[name]
-    with _quiet():
-        net = _net(recipe)
-        states = {key: getattr(net, key) for key in recipe.states}
-        for value in states.values():
-            value.copy_(torch.randn(value.shape).half())
-        before = {key: value.numpy().copy() for key, value in states.items()}
-        model = _converted(recipe, net)
-        if recipe.compress is not None:
-            plain, model = model, recipe.compress(tools(), model)
-            net = _with_weights_of(model, plain, net)
-        if recipe.beside is not None:
-            model = _together(model, build(recipe.beside).model)
-        given = _drawn(recipe.inputs, replace(recipe, prepare=None))
-        inputs = dict(zip(_names(len(given)), (each.numpy() for each in given), strict=True))
-        for key, value in states.items():
-            value.copy_(torch.from_numpy(before[key]))
-        with torch.no_grad():
-            found = net(*_drawn(recipe.inputs, recipe))
-    outputs = [*(found if isinstance(found, tuple) else (found,)), *states.values()]
-    # A NeuralNetwork has no tensors without axes.
-    rank = 1 if recipe.target is None else 0
-    return Built(
-        model,
-        inputs | before,
-        [np.array(each.detach().numpy(), ndmin=rank) for each in outputs],
-        TOLERANCE[recipe.precision],
-        None if recipe.beside is None else "one",
-    )
+    return made(recipe, None if recipe.beside is None else build(recipe.beside).model)
 
 
 def _old(name: str, batch: int = 2, length: int = 8) -> tuple[Callable[[], nn.Module], Inputs]:
@@ -324,48 +98,7 @@ class Small(nn.Module):
         return self.fourth(torch.tanh(self.third(x.flatten(1))))
 
 
-COMPRESSED = 3
-"""Weights that a compressed model has at least."""
-
-
-def _compressed(method: str, kind: str, **settings: Any) -> Callable[[Any, Any], Any]:
-    """Compression of every weight by a function of coremltools and the settings of a config."""
-
-    def compress(ct: Any, model: Any) -> Any:
-        optimize = ct.optimize.coreml
-        settings.setdefault("weight_threshold", 0)
-        config = optimize.OptimizationConfig(getattr(optimize, kind)(**settings))
-        joint = {"joint_compression": True} if _is_compressed(model) else {}
-        return getattr(optimize, method)(model, config, **joint)
-
-    return compress
-
-
-def _is_compressed(model: Any) -> bool:
-    program = model.get_spec().mlProgram
-    blocks = (b for f in program.functions.values() for b in f.block_specializations.values())
-    return any(op.type.startswith("constexpr") for block in blocks for op in block.operations)
-
-
-def _quantized(**settings: Any) -> Callable[[Any, Any], Any]:
-    return _compressed("linear_quantize_weights", "OpLinearQuantizerConfig", **settings)
-
-
-def _palette(nbits: int, mode: str = "uniform", **settings: Any) -> Callable[[Any, Any], Any]:
-    return _compressed(
-        "palettize_weights", "OpPalettizerConfig", nbits=nbits, mode=mode, **settings
-    )
-
-
-def _pruned(**settings: Any) -> Callable[[Any, Any], Any]:
-    return _compressed("prune_weights", "OpMagnitudePrunerConfig", **settings)
-
-
-def _both(*steps: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda ct, model: functools.reduce(lambda each, step: step(ct, each), steps, model)
-
-
-def _small(compress: Callable[[Any, Any], Any], target: str, **settings: Any) -> Recipe:
+def _small(compress: Compression, target: str, **settings: Any) -> Recipe:
     return Recipe(Small, _draw(2, 4, 8, 8), target=target, compress=compress, **settings)
 
 
@@ -390,7 +123,9 @@ def _image(shape: tuple[int, ...], scale: float, bias: Any, layout: str) -> dict
     def types(ct: Any) -> Sequence[Any]:
         given = bias if len(bias) > 1 else bias[0]
         return [
-            ct.ImageType("x0", shape, scale=scale, bias=given, color_layout=getattr(ct.colorlayout, layout))
+            ct.ImageType(
+                "x0", shape, scale=scale, bias=given, color_layout=getattr(ct.colorlayout, layout)
+            )
         ]
 
     return {
@@ -456,9 +191,7 @@ MODELS: dict[str, Recipe] = {
     "volume_ios16": Recipe(vision.Volume, _draw(1, 2, 4, 6, 8), target="iOS16"),
     # Attention.
     "heads": Recipe(sequences.Heads, _draw(2, 6, 16)),
-    "heads_export_ios18": Recipe(
-        sequences.Heads, _draw(2, 6, 16), front="export", target="iOS18"
-    ),
+    "heads_export_ios18": Recipe(sequences.Heads, _draw(2, 6, 16), front="export", target="iOS18"),
     **{
         f"scaled_{target}_{precision}": Recipe(
             sequences.Scaled,
@@ -476,9 +209,7 @@ MODELS: dict[str, Recipe] = {
     ),
     "windows_ios16": Recipe(sequences.Windows, _draw(2, 8, 8, 8), target="iOS16"),
     "llama_ios17": Recipe(sequences.Llama, _draw(2, 6, 16), target="iOS17"),
-    "llama_export_ios18": Recipe(
-        sequences.Llama, _draw(2, 6, 16), front="export", target="iOS18"
-    ),
+    "llama_export_ios18": Recipe(sequences.Llama, _draw(2, 6, 16), front="export", target="iOS18"),
     "bert": Recipe(*_old("bert")),
     "bert_export_ios18": Recipe(*_old("bert"), front="export", target="iOS18"),
     "gpt_ios16": Recipe(*_old("gpt"), target="iOS16"),
@@ -513,9 +244,7 @@ MODELS: dict[str, Recipe] = {
     "branches_no": Recipe(
         sequences.Branches, lambda: (-torch.randn(2, 4).abs(),), front="script", target="iOS17"
     ),
-    "counter_ios17": Recipe(
-        sequences.Counter, _draw(5, 4), front="script", target="iOS17"
-    ),
+    "counter_ios17": Recipe(sequences.Counter, _draw(5, 4), front="script", target="iOS17"),
     "nested": Recipe(sequences.Nested, _draw(2, 4), front="script"),
     # Operators of one kind.
     "activations": Recipe(_activations(), _draw(2, 4, 5, 5)),
@@ -559,40 +288,36 @@ MODELS: dict[str, Recipe] = {
     "unary": Recipe(_unary, _draw(4, 5)),
     "unary_ios17": Recipe(_unary, _draw(4, 5), target="iOS17"),
     "sampling": Recipe(parts.Sampling, _several((2, 3, 6, 4), (2, 5, 7, 2))),
-    "sampling_ios17": Recipe(
-        parts.Sampling, _several((2, 3, 6, 4), (2, 5, 7, 2)), target="iOS17"
-    ),
+    "sampling_ios17": Recipe(parts.Sampling, _several((2, 3, 6, 4), (2, 5, 7, 2)), target="iOS17"),
     "selecting_ios16": Recipe(parts.Selecting, _draw(4, 5), target="iOS16"),
     "spectra": Recipe(parts.Spectra, _draw(2, 16)),
     "joining_ios16": Recipe(parts.Joining, _several((3, 4), (3, 4)), target="iOS16"),
     "shapes": Recipe(parts.Shapes, _draw(2, 4, 6, 4)),
     # Compressed weights.
-    "int8": _small(_quantized(mode="linear_symmetric"), "iOS16"),
-    "uint8_float16": _small(
-        _quantized(mode="linear", dtype="uint8"), "iOS16", precision="float16"
-    ),
-    "int8_per_tensor_ios17": _small(_quantized(mode="linear", granularity="per_tensor"), "iOS17"),
-    "int8_ios18": _small(_quantized(mode="linear"), "iOS18"),
+    "int8": _small(quantized(mode="linear_symmetric"), "iOS16"),
+    "uint8_float16": _small(quantized(mode="linear", dtype="uint8"), "iOS16", precision="float16"),
+    "int8_per_tensor_ios17": _small(quantized(mode="linear", granularity="per_tensor"), "iOS17"),
+    "int8_ios18": _small(quantized(mode="linear"), "iOS18"),
     "int4_blocks_ios18": _small(
-        _quantized(mode="linear_symmetric", dtype="int4", granularity="per_block", block_size=2),
+        quantized(mode="linear_symmetric", dtype="int4", granularity="per_block", block_size=2),
         "iOS18",
     ),
     "uint4_blocks_ios26_float16": _small(
-        _quantized(mode="linear", dtype="uint4", granularity="per_block", block_size=4),
+        quantized(mode="linear", dtype="uint4", granularity="per_block", block_size=4),
         "iOS26",
         precision="float16",
     ),
-    **{f"palette_{bits}": _small(_palette(bits), "iOS16") for bits in (1, 2, 4, 6, 8)},
-    "palette_4_ios17_float16": _small(_palette(4), "iOS17", precision="float16"),
-    "palette_3_ios18": _small(_palette(3), "iOS18"),
+    **{f"palette_{bits}": _small(palette(bits), "iOS16") for bits in (1, 2, 4, 6, 8)},
+    "palette_4_ios17_float16": _small(palette(4), "iOS17", precision="float16"),
+    "palette_3_ios18": _small(palette(3), "iOS18"),
     **{
         f"palette_{bits}_groups_ios18": _small(
-            _palette(bits, granularity="per_grouped_channel", group_size=4), "iOS18"
+            palette(bits, granularity="per_grouped_channel", group_size=4), "iOS18"
         )
         for bits in (2, 4, 6)
     },
     "palette_scaled_ios18": _small(
-        _palette(
+        palette(
             4,
             granularity="per_grouped_channel",
             group_size=8,
@@ -600,17 +325,17 @@ MODELS: dict[str, Recipe] = {
         ),
         "iOS18",
     ),
-    "sparse": _small(_pruned(target_sparsity=0.6), "iOS16"),
+    "sparse": _small(pruned(target_sparsity=0.6), "iOS16"),
     "sparse_pairs_ios17_float16": _small(
-        _pruned(n_m_ratio=(2, 4), dim=1), "iOS17", precision="float16"
+        pruned(n_m_ratio=(2, 4), dim=1), "iOS17", precision="float16"
     ),
-    "sparse_ios18": _small(_pruned(target_sparsity=0.5, block_size=2, dim=0), "iOS18"),
+    "sparse_ios18": _small(pruned(target_sparsity=0.5, block_size=2, dim=0), "iOS18"),
     "sparse_int8_ios18": _small(
-        _both(_pruned(target_sparsity=0.5), _quantized(mode="linear_symmetric")), "iOS18"
+        in_turn(pruned(target_sparsity=0.5), quantized(mode="linear_symmetric")), "iOS18"
     ),
-    "sparse_palette_ios18": _small(_both(_pruned(target_sparsity=0.5), _palette(4)), "iOS18"),
+    "sparse_palette_ios18": _small(in_turn(pruned(target_sparsity=0.5), palette(4)), "iOS18"),
     "palette_int8_ios18": _small(
-        _both(_palette(4), _quantized(mode="linear_symmetric", granularity="per_tensor")), "iOS18"
+        in_turn(palette(4), quantized(mode="linear_symmetric", granularity="per_tensor")), "iOS18"
     ),
     # Shapes that are not fixed.
     "batch_of_any_size": Recipe(

@@ -215,7 +215,8 @@ class Reductions(nn.Module):
         return (
             x.sum(1), x.mean((0, 2)), x.mean(), x.amax(2), x.amin(0, keepdim=True),
             x.var(1), x.var(2, unbiased=False), x.std(0), torch.logsumexp(x, 1), x.norm(dim=1),
-            x.norm(p=1, dim=2), x.norm(p=3, dim=1), x.norm(p=float("inf"), dim=0), torch.linalg.vector_norm(x, dim=(1, 2)), x.sum((1, 2), True),
+            x.norm(p=1, dim=2), x.norm(p=3, dim=1), x.norm(p=float("inf"), dim=0),
+            torch.linalg.vector_norm(x, dim=(1, 2)), x.sum((1, 2), True),
             x.abs().max(), x.logcumsumexp(1), x.cumprod(1),
         )  # fmt: skip
 
@@ -226,7 +227,8 @@ class Logic(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, ...]:
         a, b = x > y, x < 0.5
         return (
-            a & b, torch.logical_or(a, b), ~a, torch.logical_xor(a, b), x >= y, x <= y, x == x.round(), x != y, torch.logical_and(a, b),
+            a & b, torch.logical_or(a, b), ~a, torch.logical_xor(a, b),
+            x >= y, x <= y, x == x.round(), x != y, torch.logical_and(a, b),
             (a.to(torch.int32) + b.to(torch.int32)) * 2, a.any().to(torch.float32),
         )  # fmt: skip
 

@@ -237,10 +237,7 @@ class Branches(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if bool(x.sum() > 0):
             y = self.first(x)
-            if bool(x.max() > 1.0):
-                y = y * 2.0
-            else:
-                y = y - 1.0
+            y = y * 2.0 if bool(x.max() > 1.0) else y - 1.0
         else:
             y = self.second(x).relu()
         return y
@@ -266,10 +263,7 @@ class Nested(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for i in range(3):
             for j in range(2):
-                if bool(x.mean() > 0):
-                    x = x * 0.5 - 0.4 * j
-                else:
-                    x = x + 0.9
+                x = x * 0.5 - 0.4 * j if bool(x.mean() > 0) else x + 0.9
             x = x + i
         return x
 

@@ -94,7 +94,7 @@ def import_simple_recurrent(
     bias_vector: Part | None = None,
     reverse_input: bool = False,
 ) -> list[Expr]:
-    """coremltools writes a state whose axes are (batch, channel, 1, 1, 1)."""
+    """The state may be (batch, channel, 1, 1, 1), as coremltools writes it."""
     size = output_vector_size
     bias = None
     if has_bias_vector:
