@@ -35,15 +35,18 @@ class CoremlExportOptions(ExportOptions):
     """Options of writing Core ML models.
 
     Attributes:
-        minimum_deployment_target: Oldest system that is to run the model: ``iOS15`` to ``iOS26``.
-        compute_precision: What a program computes in; its inputs and outputs stay as they are.
+        minimum_deployment_target: Oldest system that is to run the model: ``iOS15`` to ``iOS26``
+            for ML Programs, ``iOS13`` or ``iOS14`` for NeuralNetworks.
+        compute_precision: What a program computes in, float16 if left out; its inputs and outputs
+            stay as they are. Of a NeuralNetwork what its weights are stored in, float32 if left
+            out.
     """
 
     minimum_deployment_target: str = field(
         default="iOS15", metadata={"help": "Oldest system that is to run the model."}
     )
-    compute_precision: Literal["float16", "float32"] = field(
-        default="float16", metadata={"help": "What the program computes in."}
+    compute_precision: Literal["float16", "float32"] | None = field(
+        default=None, metadata={"help": "What a program computes in, or weights are stored in."}
     )
 
 
@@ -95,7 +98,7 @@ class CoremlBridge(Bridge):
         return program_to_relay(model, own, report)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
-        """Return the model as an ML Program."""
+        """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
         from serde.coreml.lower import from_relay
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()

@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.converters import Converter, ConverterTable, TypedContext
-from serde.coreml.builder import Argument, ProgramBuilder, Value
+from serde.coreml.builder import Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.computed import ComputedWeight
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
@@ -38,7 +38,7 @@ class ExportContext(TypedContext[Value]):
 
     def __init__(
         self,
-        builder: ProgramBuilder,
+        builder: Builder,
         table: ConverterTable,
         write_body: Callable[[Function, Sequence[Value]], list[Value]],
     ) -> None:
@@ -54,6 +54,16 @@ class ExportContext(TypedContext[Value]):
     def source(self) -> str:
         """Name of the node that is converted."""
         return self._source
+
+    @property
+    def quantises(self) -> bool:
+        """Whether weights may stay quantised."""
+        return self._builder.quantises
+
+    @property
+    def narrows(self) -> bool:
+        """Whether values become integers of 8 and 16 bits."""
+        return self._builder.narrows
 
     def enter(self, source: str, result: Type) -> None:
         """Turn to the node called `source`, whose Relay type is `result`."""
@@ -253,7 +263,7 @@ class ExportContext(TypedContext[Value]):
         """Return an expression in operators that the target has."""
 
         def supported(node: Call) -> bool:
-            return self._table.can_export(node, self.version)
+            return self._table.can_export(node, self.version) and self._builder.says(node)
 
         legal = Legalize(supported, self._table.expansion)
         return legal.transform(Function(free_vars(root), root)).body

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layers.conv import border_amounts
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
+from serde.relay.types import TensorType
 
 Scatter = Literal[
     "SCATTER_UPDATE", "SCATTER_ADD", "SCATTER_SUB", "SCATTER_MUL", "SCATTER_DIV", "SCATTER_MAX",
@@ -214,11 +219,22 @@ def import_slice_dynamic(
     if known:
         ends = end_ids if end is None else ctx.whole(end)
         return _sliced(ctx, x, ctx.whole(begin), ends, steps, begin_masks, end_masks, squeeze_masks)
-    if any((*begin_masks, *end_masks, *squeeze_masks)):
-        raise Unsupported("masks beside bounds that are computed when the model runs")
+    if any(squeeze_masks):
+        raise Unsupported("axes that go, beside bounds that are computed when the model runs")
     ends_ = relay.const(np.array(end_ids, np.int32)) if end is None else ctx.integers(end)
-    by = relay.const(np.array(steps or (1,) * rank, np.int32))
-    return relay.strided_slice(x, ctx.integers(begin), ends_, by)
+    by = np.array(steps or (1,) * rank, np.int32)
+    far = np.where(by > 0, 2**31 - 1, -(2**31)).astype(np.int32)
+    first = _opened(ctx.integers(begin), _flags(begin_masks, rank), np.where(by > 0, 0, far))
+    last = _opened(ends_, _flags(end_masks, rank), far)
+    return relay.strided_slice(x, first, last, relay.const(by))
+
+
+def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
+    """Return bounds, where they are masked those of all that there is."""
+    if not any(masks):
+        return bounds
+    whole = relay.const(np.asarray(open_, np.int32))
+    return relay.where(relay.const(np.array(masks)), whole, bounds)
 
 
 @LAYERS.imports("sliceBySize")
@@ -352,3 +368,136 @@ def import_range_dynamic(
 
 def _scalar(ctx: Ctx, x: Expr) -> Expr:
     return ctx.fold(relay.reshape(x, ())) if ctx.type(x).rank else x
+
+
+@LAYERS.exports("gather")
+def export_gather(
+    ctx: Out, x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0
+) -> Value:
+    """One index has an axis here, which then goes."""
+    if batch_dims:
+        raise Unsupported("indices that share axes with what they take")
+    if indices.type.rank or x.type.rank < 2:
+        return ctx.layer("gather", x, indices, axis=axis)
+    shape = list(x.type.shape)
+    shape[axis] = 1
+    found = ctx.layer("gather", x, indices, of=TensorType(shape, x.type.dtype), axis=axis)
+    return ctx.layer("squeeze", found, axes=[axis])
+
+
+@LAYERS.exports("gather_along_axis")
+def export_gather_along_axis(ctx: Out, x: Value, indices: Value, *, axis: int = 0) -> Value:
+    return ctx.layer("gatherAlongAxis", x, indices, axis=axis)
+
+
+@LAYERS.exports("gather_nd")
+def export_gather_nd(ctx: Out, x: Value, indices: Value) -> Value:
+    return ctx.layer("gatherND", x, indices)
+
+
+@LAYERS.exports("scatter_along_axis")
+def export_scatter_along_axis(
+    ctx: Out, data: Value, indices: Value, updates: Value, *, axis: int = 0, mode: str = "add"
+) -> Value:
+    how = f"SCATTER_{mode.upper()}"
+    return ctx.layer("scatterAlongAxis", data, indices, updates, axis=axis, mode=how)
+
+
+@LAYERS.exports("scatter_nd")
+def export_scatter_nd(
+    ctx: Out, data: Value, indices: Value, updates: Value, *, mode: str = "add"
+) -> Value:
+    how = f"SCATTER_{mode.upper()}"
+    return ctx.layer("scatterND", data, indices, updates, mode=how)
+
+
+@LAYERS.exports("slice_by_index")
+def export_slice_by_index(
+    ctx: Out,
+    x: Value,
+    begin: Value,
+    end: Value,
+    *,
+    stride: tuple[int, ...] = (),
+    begin_mask: tuple[bool, ...] = (),
+    end_mask: tuple[bool, ...] = (),
+) -> Value:
+    rank = x.type.rank
+    fields: dict[str, AnyValue] = {
+        "begin_masks": [*begin_mask] or [False] * rank,
+        "end_masks": [*end_mask] or [False] * rank,
+        "strides": [*stride] or [1] * rank,
+        "squeeze_masks": [False] * rank if ctx.target >= 14 else [],
+    }
+    if begin.data is None or end.data is None:
+        return ctx.layer("sliceDynamic", x, begin, end, **fields)
+    bounds = {"begin_ids": begin.data.tolist(), "end_ids": end.data.tolist()}
+    return ctx.layer("sliceStatic", x, **bounds, **fields)
+
+
+@LAYERS.exports("slice_by_size")
+def export_slice_by_size(ctx: Out, x: Value, begin: Value, size: Value) -> Value:
+    if begin.data is not None and not begin.data.any():
+        end = size
+    else:
+        end = ctx.emit("add", size.type, x=begin, y=size)
+    return ctx.emit("slice_by_index", x=x, begin=begin, end=end)
+
+
+@LAYERS.exports("sliding_windows")
+def export_sliding_windows(ctx: Out, x: Value, *, axis: int, size: int, stride: int = 1) -> Value:
+    return ctx.layer("slidingWindows", x, axis=axis, window_size=size, step=stride)
+
+
+@LAYERS.exports("topk")
+def export_topk(
+    ctx: Out, x: Value, *, k: int = 1, axis: int = -1, ascending: bool = False
+) -> tuple[Value, ...]:
+    return ctx.layers("topK", [x], axis=axis, k=k, use_bottom_k=ascending)
+
+
+@LAYERS.exports("argsort")
+def export_argsort_v13(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
+    """Before iOS14, all that there are, in order."""
+    length = x.type.shape[axis]
+    if not isinstance(length, int):
+        ctx.since(14, "order along a length that is not fixed")
+        raise Unsupported("an order along a length that is not fixed")
+    types = [TensorType(x.type.shape, x.type.dtype), ctx.result]
+    return ctx.layers("topK", [x], types, axis=axis, k=length, use_bottom_k=ascending)[1]
+
+
+@LAYERS.exports("argsort", since=14)
+def export_argsort(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
+    return ctx.layer("argSort", x, axis=axis, descending=not ascending)
+
+
+@LAYERS.exports("non_zero")
+def export_non_zero(ctx: Out, x: Value) -> Value:
+    return ctx.layer("whereNonZero", x)
+
+
+@LAYERS.exports("range_1d")
+def export_range_1d(ctx: Out, end: Value, start: Value, step: Value) -> Value:
+    return ctx.layer("rangeDynamic", end, start, step)
+
+
+@LAYERS.exports("pad")
+def export_pad(
+    ctx: Out, x: Value, *, pad: tuple[int, ...], mode: str, constant_val: float = 0.0
+) -> Value:
+    """What continues a tensor goes along its last two axes, of which there are three at least."""
+    if mode == "constant":
+        widths = [*[0] * (2 * x.type.rank - len(pad)), *pad]
+        return ctx.layer("constantPad", x, value=constant_val, pad_amounts=widths)
+    fields = {"reflect": "reflection", "replicate": "replication"}
+    amounts = {**{fields[mode]: {}}, "padding_amounts": border_amounts(pad[-4:])}
+    rank = x.type.rank
+    if rank >= 3:
+        return ctx.layer("padding", x, **amounts)
+    front = list(range(3 - rank))
+    wide = [
+        TensorType((*[1] * (3 - rank), *each.shape), each.dtype) for each in (x.type, ctx.result)
+    ]
+    raised = ctx.layer("expandDims", x, of=wide[0], axes=front)
+    return ctx.layer("squeeze", ctx.layer("padding", raised, of=wide[1], **amounts), axes=front)
