@@ -9,9 +9,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.converters import Converter, TypedContext
+from serde.converters import Converter
 from serde.coreml.builder import Argument, Builder, Value
 from serde.coreml.quantized import QuantizedWeight
+from serde.emission import EmittingContext
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.dims import Dim
 from serde.relay.expr import Call
@@ -321,7 +322,7 @@ def _is_value(given: AnyValue) -> bool:
     return isinstance(given, Value)
 
 
-class LayerExport(TypedContext[Value]):
+class LayerExport(EmittingContext[Value]):
     """What a converter of an operator of MIL into layers may reach.
 
     Attributes:
@@ -337,20 +338,17 @@ class LayerExport(TypedContext[Value]):
         source: str,
         blocks: Sequence[Network],
     ) -> None:
+        super().__init__()
+        if types:
+            self.enter(source, types[0])
         self._builder = builder
         self.types = tuple(types)
         self.blocks = tuple(blocks)
         self.target = builder.target
-        self._source = source
 
     def type(self, x: Value) -> TensorType:
         """Return the Relay type of a value."""
         return x.type
-
-    @property
-    def result(self) -> TensorType:
-        """Type of the one tensor that the converter must return."""
-        return self.types[0]
 
     def layer(
         self, kind: str, *inputs: Value, of: TensorType | None = None, **fields: AnyValue
@@ -363,7 +361,7 @@ class LayerExport(TypedContext[Value]):
             of: Type of the output; that of the operation's first result if left out.
             fields: Its parameters; None is left out.
         """
-        return self.layers(kind, inputs, [of or self.result], **fields)[0]
+        return self.layers(kind, inputs, [of or self.result_type()], **fields)[0]
 
     def layers(
         self,
@@ -417,22 +415,12 @@ class LayerExport(TypedContext[Value]):
 
     def emit(self, op: str, type_: TensorType | None = None, /, **inputs: Argument) -> Value:
         """Append the layers of another operator of MIL with one output."""
-        type_ = self.result if type_ is None else type_
+        type_ = self.result_type() if type_ is None else type_
         return self._builder.add(op, inputs, [type_], self._source)[0]
 
-    def const(self, value: AnyValue, dtype: str = "float32") -> Value:
+    def const(self, value: AnyValue, dtype: AnyValue = "float32") -> Value:
         """Return a constant."""
         return self._builder.constant(np.array(value, dtype))
-
-    def constant(self, x: Value) -> Array:
-        """Return the value of a constant.
-
-        Raises:
-            Unsupported: It is a weight, or computed when the model runs.
-        """
-        if x.data is None:
-            raise Unsupported("needs a constant, found a value computed at run time")
-        return x.data
 
     def parameter(self, x: Value, axis: int = 0) -> Parameter:
         """Return a constant or a weight as values within a layer.
@@ -459,8 +447,12 @@ class LayerExport(TypedContext[Value]):
             Unsupported: The target is older.
         """
         if self.target < target:
-            hint = f"use minimum_deployment_target=iOS{target}"
-            raise Unsupported(f"networks for iOS{self.target} have no {what}", hint=hint)
+            raise self.only_since(target, what)
+
+    def only_since(self, target: int, what: str) -> Unsupported:
+        """Return the refusal of what only newer systems have."""
+        hint = f"use minimum_deployment_target=iOS{target}"
+        return Unsupported(f"networks for iOS{self.target} have no {what}", hint=hint)
 
     def reshaped(self, x: Value, dims: Sequence[Dim]) -> Value:
         """Return `x` in another shape, of which at most one length is not fixed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
@@ -104,13 +105,15 @@ WITH = {"elu": "ELU", "leaky_relu": "leakyReLU"}
 def _export_without(op: str, function: str) -> None:
     @LAYERS.exports(op)
     def export_without(ctx: Out, x: Value) -> Value:
-        return ctx.layer("activation", x, **{function: {}})
+        fields: dict[str, AnyValue] = {function: {}}
+        return ctx.layer("activation", x, **fields)
 
 
 def _export_with(op: str, function: str) -> None:
     @LAYERS.exports(op)
     def export_with(ctx: Out, x: Value, *, alpha: float) -> Value:
-        return ctx.layer("activation", x, **{function: {"alpha": alpha}})
+        fields: dict[str, AnyValue] = {function: {"alpha": alpha}}
+        return ctx.layer("activation", x, **fields)
 
 
 for _name, _function in WITHOUT.items():

@@ -239,13 +239,15 @@ def lifted_line(ctx: Out, x: Value) -> Value:
 
 def image_type(ctx: Out) -> TensorType:
     """Return the type of the result, of lines that of images of one row."""
-    shape = ctx.result.shape
-    return ctx.result if len(shape) == 4 else TensorType((*shape[:2], 1, shape[2]), "float32")
+    shape = ctx.result_type().shape
+    return (
+        ctx.result_type() if len(shape) == 4 else TensorType((*shape[:2], 1, shape[2]), "float32")
+    )
 
 
 def lowered_line(ctx: Out, x: Value) -> Value:
     """Return images as what the operation gives: images, or lines that had one row."""
-    return x if ctx.result.rank == 4 else ctx.layer("squeeze", x, axes=[2])
+    return x if ctx.result_type().rank == 4 else ctx.layer("squeeze", x, axes=[2])
 
 
 @LAYERS.exports("conv")
@@ -367,7 +369,8 @@ def _volume(
 ) -> Value:
     ctx.since(14, "convolutions along three axes")
     first, second, *kernel = ctx.static_shape(weight)
-    gaps = {f"dilation_{axis}": gap for axis, gap in zip(_AXES, dilations, strict=True)}
+    fields = volume_fields(kernel, strides, pad)
+    fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, dilations, strict=True)}
     return ctx.layer(
         "convolution3d",
         x,
@@ -378,6 +381,5 @@ def _volume(
         weights=ctx.parameter(weight, axis=1 if turned else 0),
         has_bias=bias is not None,
         bias=None if bias is None else ctx.parameter(bias),
-        **volume_fields(kernel, strides, pad),
-        **gaps,
+        **fields,
     )

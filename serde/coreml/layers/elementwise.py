@@ -400,7 +400,7 @@ def export_cast(ctx: Out, x: Value, *, dtype: str) -> Value:
 
     Floats are cut towards zero; whole numbers are taken modulo the range of narrower ones.
     """
-    source, target = x.type.dtype, ctx.result.dtype
+    source, target = x.type.dtype, ctx.result_type().dtype
     if is_float(target) or source == "bool":
         return x
     if target == "bool":
@@ -430,7 +430,7 @@ def export_cumsum_v13(
     rank = x.type.rank
     length = x.type.shape[axis]
     if not isinstance(length, int):
-        ctx.since(14, "running sum along a length that is not fixed")
+        raise ctx.only_since(14, "running sum along a length that is not fixed")
     ones = np.tri(length, k=-1 if exclusive else 0, dtype=np.float32)
     triangle = ctx.const(ones if reverse else ones.T)
     order = [*(each for each in range(rank) if each != axis), axis]

@@ -263,8 +263,10 @@ def export_resize_bilinear(
     if any(f * before != after for f, before, after in zip(factors, lengths, size, strict=True)):
         raise Unsupported(f"a resizing from {lengths} to {size} by the centres of pixels")
     ctx.since(14, "upsampling by the centres of pixels")
-    corners = {"linear_upsample_mode": "ALIGN_CORNERS_FALSE"}
-    return ctx.layer("upsample", x, scaling_factor=factors, mode="BILINEAR", **corners)
+    grid = "ALIGN_CORNERS_FALSE"
+    return ctx.layer(
+        "upsample", x, scaling_factor=factors, mode="BILINEAR", linear_upsample_mode=grid
+    )
 
 
 @LAYERS.exports("upsample_bilinear")

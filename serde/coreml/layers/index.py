@@ -16,6 +16,7 @@ from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
+from serde.relay.registry import call
 from serde.relay.types import TensorType
 
 Scatter = Literal[
@@ -115,10 +116,10 @@ def import_scatter_nd(
     depth = ctx.type(indices).shape[-1]
     if not isinstance(depth, int):
         raise Unsupported("indices of an unknown number of axes")
-    lengths = ctx.static_lengths(data, range(depth))
+    lengths: Expr = relay.strided_slice(relay.shape_of(data, dtype="int32"), [0], [depth])
     whole = ctx.integers(indices)
     below = relay.less(whole, relay.const(np.int32(0)))
-    shifted = relay.add(whole, relay.const(np.array(lengths, np.int32)))
+    shifted = relay.add(whole, ctx.fold(lengths))
     places = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
     return relay.scatter_nd(data, places, _written(slices, mode), REDUCTIONS[mode])
 
@@ -318,6 +319,9 @@ def import_constant_pad(
 ) -> Expr:
     """Where the amounts are lengths of the result, each pair holds where its axis grows."""
     rank = ctx.type(x).rank
+    if amounts is not None and not ctx.is_constant(amounts) and not pad_to_given_output_size_mode:
+        pairs_ = relay.reshape(ctx.integers(amounts), (rank, 2))
+        return call("dyn.nn.pad", x, pairs_, number(value), pad_mode="constant")
     given = pad_amounts if amounts is None else ctx.whole(amounts)
     if len(given) != 2 * rank:
         raise Unsupported(f"{len(given)} amounts for {rank} axes")
@@ -461,9 +465,8 @@ def export_argsort_v13(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = 
     """Before iOS14, all that there are, in order."""
     length = x.type.shape[axis]
     if not isinstance(length, int):
-        ctx.since(14, "order along a length that is not fixed")
-        raise Unsupported("an order along a length that is not fixed")
-    types = [TensorType(x.type.shape, x.type.dtype), ctx.result]
+        raise ctx.only_since(14, "order along a length that is not fixed")
+    types = [TensorType(x.type.shape, x.type.dtype), ctx.result_type()]
     return ctx.layers("topK", [x], types, axis=axis, k=length, use_bottom_k=ascending)[1]
 
 
@@ -483,21 +486,24 @@ def export_range_1d(ctx: Out, end: Value, start: Value, step: Value) -> Value:
 
 
 @LAYERS.exports("pad")
-def export_pad(
-    ctx: Out, x: Value, *, pad: tuple[int, ...], mode: str, constant_val: float = 0.0
-) -> Value:
+def export_pad(ctx: Out, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0) -> Value:
     """What continues a tensor goes along its last two axes, of which there are three at least."""
+    if mode == "constant" and pad.data is None:
+        return ctx.layer("constantPad", x, pad, value=constant_val)
+    widths = [int(each) for each in ctx.constant(pad)]
+    widths = [*[0] * (2 * x.type.rank - len(widths)), *widths]
     if mode == "constant":
-        widths = [*[0] * (2 * x.type.rank - len(pad)), *pad]
         return ctx.layer("constantPad", x, value=constant_val, pad_amounts=widths)
     fields = {"reflect": "reflection", "replicate": "replication"}
-    amounts = {**{fields[mode]: {}}, "padding_amounts": border_amounts(pad[-4:])}
+    ends = widths[-4:] if x.type.rank > 1 else [0, 0, *widths]
+    amounts: dict[str, AnyValue] = {fields[mode]: {}, "padding_amounts": border_amounts(ends)}
     rank = x.type.rank
     if rank >= 3:
         return ctx.layer("padding", x, **amounts)
     front = list(range(3 - rank))
     wide = [
-        TensorType((*[1] * (3 - rank), *each.shape), each.dtype) for each in (x.type, ctx.result)
+        TensorType((*[1] * (3 - rank), *each.shape), each.dtype)
+        for each in (x.type, ctx.result_type())
     ]
     raised = ctx.layer("expandDims", x, of=wide[0], axes=front)
     return ctx.layer("squeeze", ctx.layer("padding", raised, of=wide[1], **amounts), axes=front)

@@ -200,14 +200,14 @@ def export_matmul(
 @LAYERS.exports("einsum")
 def export_einsum(ctx: Out, values: tuple[Value, ...], *, equation: str) -> Value:
     """Both of MIL's equations are products of stacks of matrices, whose height goes before them."""
-    rank = ctx.result.rank
+    rank = ctx.result_type().rank
     order = [0, 2, 1, 3] if rank == 4 else [1, 0, 2]
 
     def turned(type_: TensorType) -> TensorType:
         return TensorType([type_.shape[axis] for axis in order], type_.dtype)
 
     sides = [ctx.layer("transpose", each, of=turned(each.type), axes=order) for each in values]
-    found = ctx.layer("batchedMatmul", *sides, of=turned(ctx.result))
+    found = ctx.layer("batchedMatmul", *sides, of=turned(ctx.result_type()))
     return ctx.layer("transpose", found, axes=order)
 
 

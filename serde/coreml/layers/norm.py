@@ -108,7 +108,7 @@ def _imaged(ctx: Out, x: Value) -> tuple[Value, TensorType]:
     """Return data with its channels third from the last, and the type of a norm of it."""
     shape = x.type.shape
     if len(shape) == 4:
-        return x, ctx.result
+        return x, ctx.result_type()
     if len(shape) == 3:
         type_ = TensorType((*shape[:2], 1, shape[2]), x.type.dtype)
         return ctx.layer("expandDims", x, of=type_, axes=[2]), type_
@@ -122,9 +122,9 @@ TURNED = (0, 2, 1, 3, 4)
 
 def _plain(ctx: Out, x: Value) -> Value:
     """Return a norm with the axes that the data had."""
-    if ctx.result.rank == 4:
+    if ctx.result_type().rank == 4:
         return x
-    if ctx.result.rank == 3:
+    if ctx.result_type().rank == 3:
         return ctx.layer("squeeze", x, axes=[2])
     return ctx.layer("transpose", x, axes=list(TURNED))
 

@@ -316,14 +316,14 @@ def export_transpose(ctx: Out, x: Value, *, perm: tuple[int, ...]) -> Value:
 def export_expand_dims(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
     """A scalar has one axis already."""
     if not x.type.rank:
-        return ctx.reshaped(x, ctx.result.shape)
+        return ctx.reshaped(x, ctx.result_type().shape)
     return ctx.layer("expandDims", x, axes=list(axes))
 
 
 @LAYERS.exports("squeeze")
 def export_squeeze(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
     """One axis stays, for every tensor has one."""
-    if not ctx.result.rank:
+    if not ctx.result_type().rank:
         return ctx.reshaped(x, ())
     return ctx.layer("squeeze", x, axes=list(axes))
 
@@ -364,11 +364,12 @@ def export_shape(ctx: Out, x: Value) -> Value:
 
 
 @LAYERS.exports("fill")
-def export_fill(ctx: Out, shape: Value, *, value: float = 0.0) -> Value:
+def export_fill(ctx: Out, shape: Value, value: Value) -> Value:
+    number = float(ctx.constant(value).reshape(()))
     if shape.data is None:
-        return ctx.layer("fillDynamic", shape, value=float(value))
+        return ctx.layer("fillDynamic", shape, value=number)
     lengths = [int(each) for each in shape.data] or [1]
-    return ctx.layer("fillStatic", value=float(value), target_shape=lengths)
+    return ctx.layer("fillStatic", value=number, target_shape=lengths)
 
 
 @LAYERS.exports("tile")
