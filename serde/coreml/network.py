@@ -9,7 +9,7 @@ from typing import Any as AnyValue
 
 from serde.converters import Hole, Incomplete
 from serde.coreml.features import color_space, declare, five_axes, prepared
-from serde.coreml.interface import program_meta, read_shapes
+from serde.coreml.interface import ARRAY_DTYPES, program_meta, read_shapes
 from serde.coreml.layers import LAYERS
 from serde.coreml.model import CoremlModel
 from serde.coreml.networks import LayerContext, is_lifted, lifted, lowered
@@ -212,6 +212,9 @@ class _Walk:
             value = scope.values[source]
             if not self.exact and plain and not isinstance(value, Hole):
                 value = self.folder.fold(_as_declared(value, feature))
+            array = feature.type.multiArrayType if kind == "multiArrayType" else None
+            if array is not None and ARRAY_DTYPES.get(array.dataType) == "int32":
+                value = value if isinstance(value, Hole) else self.folder.fold(cast(value, "int32"))
             found[name] = value
         if not found:
             last = self._last(scope)

@@ -332,6 +332,16 @@ def _long(ctx: Out, x: Value, axes: list[int]) -> Value:
     return ctx.layer("expandDims", x, of=TensorType(shape, x.type.dtype), axes=axes)
 
 
+def _walked(ctx: Out, x: Value, direction: str) -> Value:
+    """Return steps in the order in which a layer walks, in which MIL has its results, too.
+
+    What order a layer has them in that walks backwards itself is written nowhere.
+    """
+    if direction != "reverse":
+        return x
+    return ctx.layer("reverse", x, of=x.type, reverse_dim=[True, False, False])
+
+
 STEPS, STATE = [3, 4], [0, 3, 4]
 """Axes that steps (step, sequence, channel) and states (sequence, channel) lack."""
 
@@ -342,10 +352,10 @@ def _five(type_: TensorType, axes: list[int]) -> TensorType:
 
 
 def _simple(
-    ctx: Out, kind: str, x: Value, initial_h: Value, fields: dict[str, AnyValue]
+    ctx: Out, kind: str, x: Value, initial_h: Value, direction: str, fields: dict[str, AnyValue]
 ) -> list[Value]:
     """Append a layer of one state and one direction."""
-    inputs = [_long(ctx, x, STEPS), _long(ctx, initial_h, STATE)]
+    inputs = [_long(ctx, _walked(ctx, x, direction), STEPS), _long(ctx, initial_h, STATE)]
     types = [_five(ctx.types[0], STEPS), _five(ctx.types[1], STATE)]
     every, last = ctx.layers(kind, inputs, types, sequence_output=True, **fields)
     return [
@@ -376,9 +386,8 @@ def export_rnn(
         "weight_matrix": ctx.parameter(weight_ih),
         "recursion_matrix": ctx.parameter(weight_hh),
         "bias_vector": None if bias is None else ctx.parameter(bias),
-        "reverse_input": direction == "reverse",
     }
-    return _simple(ctx, "simpleRecurrent", x, initial_h, fields)
+    return _simple(ctx, "simpleRecurrent", x, initial_h, direction, fields)
 
 
 @LAYERS.exports("gru")
@@ -401,7 +410,6 @@ def export_gru(
         "output_vector_size": size,
         "activations": [_function(recurrent_activation), _function(activation)],
         "has_bias_vectors": bias is not None,
-        "reverse_input": direction == "reverse",
     }
     parts = [("weight_matrix", weight_ih), ("recursion_matrix", weight_hh), ("bias_vector", bias)]
     for what, value in parts:
@@ -409,7 +417,7 @@ def export_gru(
             continue
         for gate, part in zip(("reset", "output", "update"), _rows_of(value, 3), strict=True):
             fields[f"{gate}_gate_{what}"] = part
-    return _simple(ctx, "gru", x, initial_h, fields)
+    return _simple(ctx, "gru", x, initial_h, direction, fields)
 
 
 def _step_weights(
@@ -462,7 +470,8 @@ def export_lstm(
     }
     sizes = {"input_vector_size": entering, "output_vector_size": size}
     weights = _step_weights(weight_ih, weight_hh, bias, peephole)
-    data, states = _long(ctx, x, STEPS), [initial_h, initial_c]
+    data = _long(ctx, _walked(ctx, x, direction), STEPS)
+    states = [initial_h, initial_c]
     every = _five(ctx.types[0], STEPS)
     if weight_ih_back is None or weight_hh_back is None:
         inputs = [data, *(_long(ctx, each, STATE) for each in states)]
@@ -474,7 +483,6 @@ def export_lstm(
             activations=functions,
             params=params,
             weight_params=weights,
-            reverse_input=direction == "reverse",
             **sizes,
         )
         return [
