@@ -6,27 +6,20 @@ nothing with the bridge runs it; our importer must give the same.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from support.coreml_models import tools
+from support.coreml_networks import check_network, network
 from support.coreml_samples import DRAWN, is_covered, model_of
 from support.gaps import case, unknown_gaps
-from support.nn_layers import evaluate_network
 from support.samples import build
 
-import serde
-from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
-from serde.coreml.writer import save
-from serde.relay.interpreter import run
 from serde.relay.registry import Sample, all_ops
-from serde.report import Report
 
-TARGETS = ("iOS13", "iOS14")
-CONSENT = frozenset({"integers-as-float32", "float64-as-float32"})
+TARGETS = {"iOS13": 4, "iOS14": 5}
+"""Deployment targets and their versions of the specification."""
+
 TOLERANCE = {"float16": 4e-3}
 """A network computes in float32 what is float16 in Relay."""
 
@@ -47,30 +40,15 @@ def test_gaps_name_cases() -> None:
 
 
 @pytest.mark.parametrize(("name", "given", "target"), samples())
-def test_network_agrees_with_kernel(name: str, given: Sample, target: str, tmp_path: Path) -> None:
+def test_network_agrees_with_kernel(name: str, given: Sample, target: str) -> None:
     built = build(all_ops()[name], given)
     source = model_of(built)
-    options = CoremlExportOptions(minimum_deployment_target=target, allow=CONSENT)
-    path = save(from_relay(source, options, Report()), tmp_path / "net.mlmodel")
+    model = network(source, target)
+    assert model.spec.specificationVersion == TARGETS[target]
     arrays = {
         name: np.atleast_1d(array)
         for name, array in zip(source.meta.inputs, built.arrays, strict=True)
     }
-    message = tools().proto.Model_pb2.Model.FromString(path.read_bytes())
-    assert message.specificationVersion == {"iOS13": 4, "iOS14": 5}[target]
-    found = evaluate_network(message, arrays)
-    back = serde.to_relay(path)
-    fed = {each.name_hint: arrays[each.name_hint].astype(each.type.dtype) for each in back.inputs()}
-    fed |= {name: weight.array() for name, weight in back.params.items()}
-    again = run(back.main, [fed[each.name_hint] for each in back.main.params], mod=back.mod)
-    ours = list(again) if isinstance(again, tuple) else [again]
-    for output, expected, read in zip(source.meta.outputs, built.run(), ours, strict=True):
-        wanted = np.atleast_1d(expected)
-        tolerance = TOLERANCE.get(wanted.dtype.name, 2e-5)
-        for actual in (found[output], read):
-            assert actual.shape == wanted.shape
-            assert actual.dtype.kind == ("f" if wanted.dtype.kind == "f" else "i")
-            if name not in DRAWN:
-                np.testing.assert_allclose(
-                    actual.astype(np.float64), wanted.astype(np.float64), tolerance, tolerance
-                )
+    expected = built.run()
+    tolerance = max(TOLERANCE.get(each.dtype.name, 2e-5) for each in expected)
+    check_network(model, arrays, expected, tolerance=tolerance, drawn=name in DRAWN)

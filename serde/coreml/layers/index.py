@@ -35,13 +35,16 @@ REDUCTIONS = {
 }
 
 
-def _from_start(ctx: Ctx, indices: Expr, length: object) -> Expr:
-    """Return indices that are counted from the first entry of an axis."""
+def _from_start(ctx: Ctx, indices: Expr, data: Expr, axis: int) -> Expr:
+    """Return indices of an axis that are counted from its first entry."""
     whole = ctx.integers(indices)
+    length = ctx.type(data).shape[axis]
+    count: Expr = relay.const(np.int32(length if isinstance(length, int) else 0))
     if not isinstance(length, int):
-        raise Unsupported("needs the length of the axis that indices are of")
+        place = relay.const(np.int32(axis))
+        count = relay.take(relay.shape_of(data, dtype="int32"), place, axis=0, mode="fast")
     below = relay.less(whole, relay.const(np.int32(0)))
-    return relay.where(below, relay.add(whole, relay.const(np.int32(length))), whole)
+    return relay.where(below, relay.add(whole, count), whole)
 
 
 def _written(values: Expr, mode: Scatter) -> Expr:
@@ -64,7 +67,7 @@ def import_gather_nd(ctx: Ctx, data: Expr, indices: Expr) -> Expr:
 @LAYERS.imports("gatherAlongAxis")
 def import_gather_along_axis(ctx: Ctx, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     place = ctx.axis(data, axis)
-    return relay.gather(data, place, _from_start(ctx, indices, ctx.type(data).shape[place]))
+    return relay.gather(data, place, _from_start(ctx, indices, data, place))
 
 
 @LAYERS.imports("scatterAlongAxis")
@@ -78,7 +81,7 @@ def import_scatter_along_axis(
     mode: Scatter = "SCATTER_UPDATE",
 ) -> Expr:
     place = ctx.axis(data, axis)
-    places = _from_start(ctx, indices, ctx.type(data).shape[place])
+    places = _from_start(ctx, indices, data, place)
     return relay.scatter_elements(data, places, _written(values, mode), place, REDUCTIONS[mode])
 
 
@@ -96,7 +99,7 @@ def import_scatter(
     place, rank = ctx.axis(data, axis), ctx.type(data).rank
     order = (place, *(each for each in range(rank) if each != place))
     back = tuple(order.index(each) for each in range(rank))
-    places = _from_start(ctx, indices, ctx.type(data).shape[place])
+    places = _from_start(ctx, indices, data, place)
     if ctx.type(indices).rank != 1:
         raise Unsupported(f"indices of {ctx.type(indices).rank} axes")
     written = relay.scatter_nd(
