@@ -50,6 +50,11 @@ class CoremlExportOptions(ExportOptions):
     )
 
 
+def _as_layers(version: int | None) -> str:
+    """Return what a list of operators says of one that is written as layers, too."""
+    return "" if version is None else f"; written in layers, from iOS{max(version, 13)}"
+
+
 class CoremlBridge(Bridge):
     """Reads and writes Core ML models."""
 
@@ -132,7 +137,11 @@ class CoremlBridge(Bridge):
         read: dict[str, list[str]] = {}
         for op, version in TABLE.imported():
             read.setdefault(op, []).append(f"iOS{max(version, 15)}")
-        rows = [(op, f"read, since {', '.join(known)}") for op, known in sorted(read.items())]
+        layered = LAYERS.exported()
+        rows = [
+            (op, f"read, since {', '.join(known)}" + _as_layers(layered.get(op)))
+            for op, known in sorted(read.items())
+        ]
         written = TABLE.exported().items()
         rows += [(f"{layer} (layer)", "read") for layer, _ in LAYERS.imported()]
         return rows + [(op, f"written, from iOS{max(version, 15)}") for op, version in written]

@@ -59,7 +59,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     model = as_floats(model, options.allow, report)
     if options.compute_precision != "float32":
         model = _narrowed(model, target, report)
-    model = lowered(model, supported, report)
+    model = lowered(model, TABLE, supported, report)
     model = with_numbers(model, target)
     ask(model, _CONSENT, options.allow, report)
     builder = ProgramBuilder(target.number)

@@ -13,10 +13,9 @@ from serde.coreml.builder import Value
 from serde.coreml.layer_builder import MIL_VERSION, Layer, LayerBuilder, held_shape
 from serde.coreml.layer_fit import has_layers
 from serde.coreml.layer_messages import NetworkMessages
-from serde.coreml.layers import LAYERS
+from serde.coreml.layers import DIRECT, LAYERS
 from serde.coreml.lowering import as_floats, ask, declare, lowered, note_source, with_numbers
 from serde.coreml.model import CoremlModel
-from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.protos import message_class
 from serde.coreml.versions import Target
@@ -55,16 +54,16 @@ def network_from_relay(
     """
 
     def supported(node: Call) -> bool:
-        said = TABLE.can_export(node, MIL_VERSION) and constants_hold(node, model.params)
+        said = DIRECT.can_export(node, MIL_VERSION) and constants_hold(node, model.params)
         return said and has_layers(node, target.number)
 
     model = as_floats(model, options.allow, report)
-    model = lowered(model, supported, report)
+    model = lowered(model, DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(model, target)
     builder = LayerBuilder(LAYERS, target.number, has_layers)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    inputs, outputs = export_program(model, TABLE, builder, report)
+    inputs, outputs = export_program(model, DIRECT, builder, report)
     report.raise_if_refused()
     named = _named(outputs, names, builder)
     builder.network.prune({value.name for value in named})

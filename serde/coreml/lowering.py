@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any as AnyValue
 
 from serde._version import __version__
+from serde.converters import ConverterTable
 from serde.coreml.builder import Value, stored_dtype
 from serde.coreml.interface import ARRAY_DTYPES
-from serde.coreml.ops import TABLE
 from serde.coreml.versions import Target
 from serde.relay import transform
 from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
@@ -137,7 +137,9 @@ def ask(
     report.raise_if_refused()
 
 
-def lowered(model: RelayModel, supported: Callable[[Call], bool], report: Report) -> RelayModel:
+def lowered(
+    model: RelayModel, table: ConverterTable, supported: Callable[[Call], bool], report: Report
+) -> RelayModel:
     """Return the model in operators that a target has, as `supported` tells of calls."""
     passes = transform.Sequential(
         [
@@ -146,7 +148,7 @@ def lowered(model: RelayModel, supported: Callable[[Call], bool], report: Report
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
             transform.channels_first(),
-            transform.Legalize(supported, TABLE.expansion),
+            transform.Legalize(supported, table.expansion),
             transform.SimplifyExpr(),
             transform.FoldConstant(),
         ]

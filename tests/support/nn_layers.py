@@ -112,8 +112,8 @@ def gauss(x: Array) -> Array:
 
 plain(
     {
-        "acos": np.arccos, "asin": np.arcsin, "atan": np.arctan, "atanh": np.arctanh,
-        "ceil": np.ceil, "copy": lambda x: x, "cos": np.cos, "cosh": np.cosh, "erf": gauss,
+        "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+        "atan": np.arctan, "atanh": np.arctanh, "ceil": np.ceil, "copy": lambda x: x, "cos": np.cos, "cosh": np.cosh, "erf": gauss,
         "exp2": np.exp2, "floor": np.floor, "logicalNot": lambda x: x == 0, "round": np.rint,
         "sign": np.sign, "sin": np.sin, "sinh": np.sinh, "tan": np.tan, "tanh": np.tanh,
         "getShape": lambda x: np.array(x.shape), "whereNonZero": np.argwhere,
@@ -127,6 +127,7 @@ pairs(
         "multiplyBroadcastable": np.multiply, "powBroadcastable": np.power,
         "subtractBroadcastable": np.subtract,
         "logicalAnd": np.logical_and, "logicalOr": np.logical_or, "logicalXor": np.logical_xor,
+        "broadcastToLike": lambda x, y: np.broadcast_to(x, y.shape),
         "broadcastToDynamic": lambda x, s: np.broadcast_to(x, s.astype(int)),
         "reshapeDynamic": lambda x, s: x.reshape(zeros_kept(x, s)),
         "gatherND": lambda x, i: x[tuple(np.moveaxis(i.astype(int), -1, 0))],
@@ -292,7 +293,9 @@ def pooled(x: Array, kind: int, kernel: Any, strides: Any, pad: Any, excludes: b
 
 @layer("pooling")
 def pooling(xs: Sequence[Array], p: Any) -> Array:
-    assert not p.globalPooling
+    if p.globalPooling:
+        axes = (2, 3)
+        return (np.max, np.mean)[p.type](xs[0], axis=axes, keepdims=True)
     pad = amounts(p.valid.paddingAmounts)
     return pooled(xs[0], p.type, list(p.kernelSize), list(p.stride), pad, p.avgPoolExcludePadding)
 
@@ -358,6 +361,21 @@ def matrix_band_part(xs: Sequence[Array], p: Any) -> Array:
     low = (p.numLower < 0) | (rows - columns <= p.numLower)
     high = (p.numUpper < 0) | (columns - rows <= p.numUpper)
     return np.where(low & high, xs[0], 0)
+
+
+@layer("lowerTriangular")
+def lower_triangular(xs: Sequence[Array], p: Any) -> Array:
+    return np.tril(xs[0], p.k)
+
+
+@layer("upperTriangular")
+def upper_triangular(xs: Sequence[Array], p: Any) -> Array:
+    return np.triu(xs[0], p.k)
+
+
+@layer("broadcastToStatic")
+def broadcast_to_static(xs: Sequence[Array], p: Any) -> Array:
+    return np.broadcast_to(xs[0], list(p.targetShape))
 
 
 REDUCTIONS: dict[str, Callable[..., Array]] = {

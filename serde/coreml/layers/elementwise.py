@@ -10,8 +10,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
 from serde.coreml.layer_builder import LayerExport as Out
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.coreml.parts import Part
@@ -325,8 +326,17 @@ def _export_comparison(op: str, layer: str) -> None:
         return ctx.layer(layer, x, y)
 
 
+def _export_direct(op: str) -> None:
+    @DIRECT.exports(op)
+    def export_direct(ctx: ExportContext, data: Value) -> Value:
+        return ctx.emit(op, x=data)
+
+
 for _name, _target in PLAIN.items():
     _export_plain(_name, _target)
+for _name in ("acosh", "asinh"):
+    _export_plain(_name, _name)
+    _export_direct(_name)
 for _name, _target in FUNCTIONS.items():
     _export_function(_name, _target)
 for _name, _target in PAIRS.items():

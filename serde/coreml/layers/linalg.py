@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
 from serde.coreml.layer_builder import LayerExport as Out
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Constant, Expr
 from serde.relay.types import TensorType
 
 
@@ -214,3 +215,18 @@ def export_einsum(ctx: Out, values: tuple[Value, ...], *, equation: str) -> Valu
 @LAYERS.exports("band_part")
 def export_band_part(ctx: Out, x: Value, *, lower: int = -1, upper: int = -1) -> Value:
     return ctx.layer("matrixBandPart", x, num_lower=lower, num_upper=upper)
+
+
+def _is_fixed(node: Call) -> bool:
+    return isinstance(node.args[1], Constant)
+
+
+@DIRECT.exports("trilu", when=_is_fixed)
+def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+    return ctx.emit("trilu", x=data, k=int(ctx.constant(k)), upper=upper)
+
+
+@LAYERS.exports("trilu")
+def export_triangle(ctx: Out, x: Value, *, k: int, upper: bool) -> Value:
+    """MIL's bands hold the main diagonal; a triangle begins at any."""
+    return ctx.layer("upperTriangular" if upper else "lowerTriangular", x, k=k)

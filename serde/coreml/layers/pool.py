@@ -6,6 +6,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
 from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.conv import (
     Padding3d,
@@ -18,12 +19,14 @@ from serde.coreml.layers.conv import (
     volume_fields,
     window_padding,
 )
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import images
 from serde.coreml.ops.conv import Padding
 from serde.coreml.parts import Part
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Expr
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
 
 Pool = Literal["MAX", "AVERAGE", "L2"]
 
@@ -189,3 +192,31 @@ def _export_pool(op: str, kind: Pool) -> None:
 
 for _name, _kind in POOLS.items():
     _export_pool(_name, _kind)
+
+
+def _is_image(node: Call) -> bool:
+    type_ = node.args[0].type
+    usual = node.attrs["layout"] == "NCHW" and node.attrs["out_layout"] in ("", "NCHW")
+    return usual and isinstance(type_, TensorType) and is_float(type_.dtype)
+
+
+def _export_global(op: str, kind: Pool) -> None:
+    @DIRECT.exports(op, when=_is_image)
+    def export_global(ctx: ExportContext, data: Value, *, layout: str, out_layout: str) -> Value:
+        return ctx.emit("global_pool", x=data, kind=kind)
+
+
+GLOBAL: dict[str, Pool] = {"nn.global_avg_pool2d": "AVERAGE", "nn.global_max_pool2d": "MAX"}
+
+for _name, _kind in GLOBAL.items():
+    _export_global(_name, _kind)
+
+
+@LAYERS.exports("global_pool")
+def export_global_pool(ctx: Out, x: Value, *, kind: Pool) -> Value:
+    fields: dict[str, AnyValue] = {
+        "kernel_size": [1, 1],
+        "stride": [1, 1],
+        "valid": {"padding_amounts": {}},
+    }
+    return ctx.layer("pooling", x, type=kind, global_pooling=True, **fields)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
 from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
 from serde.coreml.layer_builder import LayerExport as Out
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import is_lifted, lifted, lowered
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.dims import Any
+from serde.relay.expr import Call, Expr
+from serde.relay.types import TensorType
 
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]
 SliceAxis = Literal["CHANNEL_AXIS", "HEIGHT_AXIS", "WIDTH_AXIS"]
@@ -394,3 +398,40 @@ def export_reverse_sequence(
     ctx: Out, x: Value, lengths: Value, *, seq_axis: int = 0, batch_axis: int = 0
 ) -> Value:
     return ctx.layer("reverseSeq", x, lengths, batch_axis=batch_axis, sequence_axis=seq_axis)
+
+
+def _is_known(node: Call) -> bool:
+    type_ = node.type
+    return isinstance(type_, TensorType) and type_.concrete_shape not in (None, ())
+
+
+@DIRECT.exports("broadcast_to", when=_is_known)
+def export_broadcast_to(
+    ctx: ExportContext, data: Value, *, shape: AnyValue, dtype: AnyValue
+) -> Value:
+    lengths = ctx.result_type().concrete_shape
+    return ctx.emit("broadcast", x=data, shape=lengths)
+
+
+@LAYERS.exports("broadcast")
+def export_broadcast(ctx: Out, x: Value, *, shape: tuple[int, ...]) -> Value:
+    return ctx.layer("broadcastToStatic", x, target_shape=list(shape))
+
+
+def _is_like(node: Call) -> bool:
+    """Whether the result has the shape of the second tensor, and not one that both make."""
+    type_, like = node.type, node.args[1].type
+    if not isinstance(type_, TensorType) or not isinstance(like, TensorType):
+        return False
+    same = type_.shape == like.shape and not any(isinstance(dim, Any) for dim in type_.shape)
+    return same and bool(type_.shape)
+
+
+@DIRECT.exports("broadcast_to_like", when=_is_like)
+def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Value:
+    return ctx.emit("broadcast_like", x=data, like=like)
+
+
+@LAYERS.exports("broadcast_like")
+def export_broadcast_like(ctx: Out, x: Value, like: Value) -> Value:
+    return ctx.layer("broadcastToLike", x, like)
