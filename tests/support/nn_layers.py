@@ -113,7 +113,8 @@ def gauss(x: Array) -> Array:
 plain(
     {
         "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
-        "atan": np.arctan, "atanh": np.arctanh, "ceil": np.ceil, "copy": lambda x: x, "cos": np.cos, "cosh": np.cosh, "erf": gauss,
+        "atan": np.arctan, "atanh": np.arctanh, "ceil": np.ceil,
+        "copy": lambda x: x, "cos": np.cos, "cosh": np.cosh, "erf": gauss,
         "exp2": np.exp2, "floor": np.floor, "logicalNot": lambda x: x == 0, "round": np.rint,
         "sign": np.sign, "sin": np.sin, "sinh": np.sinh, "tan": np.tan, "tanh": np.tanh,
         "getShape": lambda x: np.array(x.shape), "whereNonZero": np.argwhere,

@@ -214,9 +214,4 @@ for _name, _kind in GLOBAL.items():
 
 @LAYERS.exports("global_pool")
 def export_global_pool(ctx: Out, x: Value, *, kind: Pool) -> Value:
-    fields: dict[str, AnyValue] = {
-        "kernel_size": [1, 1],
-        "stride": [1, 1],
-        "valid": {"padding_amounts": {}},
-    }
-    return ctx.layer("pooling", x, type=kind, global_pooling=True, **fields)
+    return ctx.layer("pooling", x, type=kind, global_pooling=True, valid={"padding_amounts": {}})
