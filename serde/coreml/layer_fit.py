@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from serde.coreml.layers.recurrent import BOUNDED
 from serde.coreml.ops.image.resize import sampling_of
 from serde.relay.expr import Call
 from serde.relay.registry import OpDef
@@ -19,6 +18,9 @@ WITHOUT = frozenset(
     }
 )
 """Operators that no layers say."""
+
+BOUNDED = frozenset({"hard_sigmoid", "sigmoid", "tanh"})
+"""Functions that a layer's bound on what they are applied to does not change."""
 
 RECURRENT = frozenset({"serde.gru", "serde.lstm", "serde.rnn"})
 RESIZES = frozenset({"image.resize1d", "image.resize2d"})

@@ -10,13 +10,11 @@ import numpy as np
 import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.layer_builder import LayerExport as Out
-from serde.coreml.layers.conv import border_amounts
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
-from serde.relay.registry import call
 from serde.relay.types import TensorType
 
 Scatter = Literal[
@@ -310,40 +308,6 @@ def import_where_non_zero(ctx: Ctx, x: Expr) -> Expr:
     return relay.cast(relay.argwhere(x), "float32")
 
 
-@LAYERS.imports("constantPad")
-def import_constant_pad(
-    ctx: Ctx,
-    x: Expr,
-    amounts: Expr | None = None,
-    *,
-    value: float = 0.0,
-    pad_amounts: tuple[int, ...] = (),
-    pad_to_given_output_size_mode: bool = False,
-) -> Expr:
-    """Where the amounts are lengths of the result, each pair holds where its axis grows."""
-    rank = ctx.type(x).rank
-    if amounts is not None and not ctx.is_constant(amounts) and not pad_to_given_output_size_mode:
-        pairs_ = relay.reshape(ctx.integers(amounts), (rank, 2))
-        return call("dyn.nn.pad", x, pairs_, number(value), pad_mode="constant")
-    given = pad_amounts if amounts is None else ctx.whole(amounts)
-    if len(given) != 2 * rank:
-        raise Unsupported(f"{len(given)} amounts for {rank} axes")
-    pairs = list(zip(given[0::2], given[1::2], strict=True))
-    if pad_to_given_output_size_mode:
-        lengths = ctx.static_shape(x)
-        pairs = [_to_length(pair, length) for pair, length in zip(pairs, lengths, strict=True)]
-    return relay.nn.pad(x, tuple(pairs), number(value))
-
-
-def _to_length(pair: tuple[int, int], length: int) -> tuple[int, int]:
-    before, after = pair
-    if before and after:
-        raise Unsupported("lengths of the result at both ends of an axis")
-    if before:
-        return before - length, 0
-    return 0, after - length if after else 0
-
-
 @LAYERS.imports("rangeStatic")
 def import_range_static(
     ctx: Ctx,
@@ -486,27 +450,3 @@ def export_non_zero(ctx: Out, x: Value) -> Value:
 @LAYERS.exports("range_1d")
 def export_range_1d(ctx: Out, end: Value, start: Value, step: Value) -> Value:
     return ctx.layer("rangeDynamic", end, start, step)
-
-
-@LAYERS.exports("pad")
-def export_pad(ctx: Out, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0) -> Value:
-    """What continues a tensor goes along its last two axes, of which there are three at least."""
-    if mode == "constant" and pad.data is None:
-        return ctx.layer("constantPad", x, pad, value=constant_val)
-    widths = [int(each) for each in ctx.constant(pad)]
-    widths = [*[0] * (2 * x.type.rank - len(widths)), *widths]
-    if mode == "constant":
-        return ctx.layer("constantPad", x, value=constant_val, pad_amounts=widths)
-    fields = {"reflect": "reflection", "replicate": "replication"}
-    ends = widths[-4:] if x.type.rank > 1 else [0, 0, *widths]
-    amounts: dict[str, AnyValue] = {fields[mode]: {}, "padding_amounts": border_amounts(ends)}
-    rank = x.type.rank
-    if rank >= 3:
-        return ctx.layer("padding", x, **amounts)
-    front = list(range(3 - rank))
-    wide = [
-        TensorType((*[1] * (3 - rank), *each.shape), each.dtype)
-        for each in (x.type, ctx.result_type())
-    ]
-    raised = ctx.layer("expandDims", x, of=wide[0], axes=front)
-    return ctx.layer("squeeze", ctx.layer("padding", raised, of=wide[1], **amounts), axes=front)

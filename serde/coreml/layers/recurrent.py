@@ -293,9 +293,6 @@ FUNCTIONS = {
 }
 """MIL's functions, and those of layers."""
 
-BOUNDED = frozenset({"hard_sigmoid", "sigmoid", "tanh"})
-"""Relay's functions that the bound on what they are applied to does not change."""
-
 UNBOUNDED = float(np.finfo(np.float32).max)
 """A bound of the cell that is none."""
 
@@ -307,6 +304,12 @@ def _function(name: str) -> dict[str, AnyValue]:
     kind = FUNCTIONS[name]
     alpha, beta = PARAMETERS.get(kind, (0.0, 0.0))
     return {kind: {"alpha": alpha, "beta": beta} if kind in PARAMETERS else {}}
+
+
+def _parts(ih: Value, hh: Value, bias: Value | None) -> list[tuple[str, Value]]:
+    """Return the weights of gates that there are, by the ends of the names of their fields."""
+    found = [("weight_matrix", ih), ("recursion_matrix", hh)]
+    return found if bias is None else [*found, ("bias_vector", bias)]
 
 
 def _rows_of(value: Value, count: int) -> list[Parameter]:
@@ -327,16 +330,11 @@ def _rows_of(value: Value, count: int) -> list[Parameter]:
 
 def _long(ctx: Out, x: Value, axes: list[int]) -> Value:
     """Return steps or a state with the axes that layers have: five."""
-    rest = iter(x.type.shape)
-    shape = [1 if axis in axes else next(rest) for axis in range(5)]
-    return ctx.layer("expandDims", x, of=TensorType(shape, x.type.dtype), axes=axes)
+    return ctx.layer("expandDims", x, of=_five(x.type, axes), axes=axes)
 
 
 def _walked(ctx: Out, x: Value, direction: str) -> Value:
-    """Return steps in the order in which a layer walks, in which MIL has its results, too.
-
-    What order a layer has them in that walks backwards itself is written nowhere.
-    """
+    """Return steps as a layer walks: in what order one that goes backwards has them is unknown."""
     if direction != "reverse":
         return x
     return ctx.layer("reverse", x, of=x.type, reverse_dim=[True, False, False])
@@ -406,15 +404,11 @@ def export_gru(
 ) -> list[Value]:
     size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
     fields: dict[str, AnyValue] = {
-        "input_vector_size": entering,
-        "output_vector_size": size,
         "activations": [_function(recurrent_activation), _function(activation)],
         "has_bias_vectors": bias is not None,
     }
-    parts = [("weight_matrix", weight_ih), ("recursion_matrix", weight_hh), ("bias_vector", bias)]
-    for what, value in parts:
-        if value is None:
-            continue
+    fields |= {"input_vector_size": entering, "output_vector_size": size}
+    for what, value in _parts(weight_ih, weight_hh, bias):
         for gate, part in zip(("reset", "output", "update"), _rows_of(value, 3), strict=True):
             fields[f"{gate}_gate_{what}"] = part
     return _simple(ctx, "gru", x, initial_h, direction, fields)
@@ -425,10 +419,7 @@ def _step_weights(
 ) -> dict[str, AnyValue]:
     """Return the weights of one direction of a long short-term memory."""
     fields: dict[str, AnyValue] = {}
-    parts = [("weight_matrix", weight_ih), ("recursion_matrix", weight_hh), ("bias_vector", bias)]
-    for what, value in parts:
-        if value is None:
-            continue
+    for what, value in _parts(weight_ih, weight_hh, bias):
         for gate, part in zip(STEP_GATES, _rows_of(value, 4), strict=True):
             fields[f"{gate}_{'input' if gate == 'block' else 'gate'}_{what}"] = part
     if peephole is not None:
