@@ -33,6 +33,9 @@ MAX_RANK = 5
 _LARGEST = float(np.nextafter(np.float32(2**31), np.float32(0)))
 """The greatest float32 that is an int32, which stands for "to the end"."""
 
+_WIDE = frozenset({"int32", "int64", "uint32", "uint64"})
+"""dtypes of whole numbers that float32 may not hold."""
+
 Fields = dict[str, AnyValue]
 
 
@@ -253,6 +256,9 @@ class LayerBuilder(Builder):
             key = ("data", data.shape, data.tobytes())
             weight = ArrayWeight(data)
         if key not in self._known:
+            if weight.dtype in _WIDE:
+                for start, stop in weight.row_ranges():
+                    held_array(weight.rows(start, stop))
             shape = [*held_shape(weight.shape)]
             name = self.reserve(value.name)
             fields = {"shape": shape, "data": Parameter(weight)}

@@ -194,9 +194,14 @@ def test_narrow_numbers_need_none() -> None:
     check_network(model, {"a": a, "b": b}, [a * b])
 
 
-def test_a_number_that_float32_does_not_hold() -> None:
-    x = var("x", 3, dtype="int32")
-    source = model_of(relay.add(x, relay.const(np.int32(2**24 + 1))), [x])
+@pytest.mark.parametrize("weight", [False, True])
+def test_a_number_that_float32_does_not_hold(weight: bool) -> None:
+    x, w = var("x", 3, dtype="int32"), var("w", 3, dtype="int32")
+    value = np.full(3, 2**24 + 1, np.int32)
+    if weight:
+        source = model_of(relay.add(x, w), [x], {w: value})
+    else:
+        source = model_of(relay.add(x, relay.const(value)), [x])
     with pytest.raises(UnsupportedModelError, match="16777217, which float32 does not hold"):
         network(source, "iOS13")
 

@@ -302,8 +302,7 @@ STEP_GATES = ("input", "forget", "output", "block")
 
 def _function(name: str) -> dict[str, AnyValue]:
     kind = FUNCTIONS[name]
-    alpha, beta = PARAMETERS.get(kind, (0.0, 0.0))
-    return {kind: {"alpha": alpha, "beta": beta} if kind in PARAMETERS else {}}
+    return {kind: dict(zip(("alpha", "beta"), PARAMETERS.get(kind, ()), strict=False))}
 
 
 def _parts(ih: Value, hh: Value, bias: Value | None) -> list[tuple[str, Value]]:
