@@ -15,6 +15,7 @@ from support.coreml_networks import (
     message_of,
     network,
 )
+from support.nn_layers import evaluate_network
 
 import serde
 import serde.relay as relay
@@ -222,6 +223,26 @@ def test_a_model_in_memory() -> None:
     assert spec.specificationVersion == 5
     values = spec.neuralNetwork.layers[0].innerProduct.weights.floatValue
     np.testing.assert_array_equal(np.array(values, F32).reshape(300, 64), weight)
+
+
+def test_coremltools_finds_the_weights() -> None:
+    """It stores them in float16, which takes that it knows every layer and its sizes."""
+    from coremltools.models.neural_network.quantization_utils import quantize_weights
+
+    rng = np.random.default_rng(5)
+    x, k, w, b = var("x", 1, 3, 8, 8), var("k", 8, 3, 3, 3), var("w", 40, 288), var("b", 40)
+    found = relay.nn.relu(relay.nn.conv2d(x, k, kernel_size=(3, 3)))
+    body = relay.nn.bias_add(relay.nn.dense(relay.nn.batch_flatten(found), w), b, axis=-1)
+    values = {each: rng.normal(size=each.type.concrete_shape).astype(F32) for each in (k, w, b)}
+    source = model_of(body, [x], values)
+    whole = serde.export_model(source, format="coreml", minimum_deployment_target="iOS13")
+    half = quantize_weights(whole, 16).get_spec()
+    stored = half.neuralNetwork.layers
+    assert len(stored[0].convolution.weights.float16Value) == 2 * 8 * 27
+    data = {"x": rng.normal(size=(1, 3, 8, 8)).astype(F32)}
+    (ours,) = evaluate_network(whole.get_spec(), data).values()
+    (theirs,) = evaluate_network(half, data).values()
+    np.testing.assert_allclose(ours, theirs, rtol=1e-2, atol=0.3)
 
 
 def test_a_file_that_was_read_is_written_again(tmp_path: Path) -> None:
