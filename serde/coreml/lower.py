@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
+from serde.coreml.classify import append_classify, is_softmax
+from serde.coreml.description import Classifier, Interface
+from serde.coreml.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.lower_network import network_from_relay
-from serde.coreml.lowering import as_floats, ask, declare, lowered, note_source, with_numbers
+from serde.coreml.lowering import as_floats, ask, features, lowered
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
+from serde.coreml.planning import plan
 from serde.coreml.protos import message_class
+from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
@@ -56,20 +61,41 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
 
-    model = as_floats(model, options.allow, report)
+    interface = plan(model, options, target)
+    if interface.regressor:
+        raise OptionError(
+            "mode='regressor': an ML Program gives its numbers as they are, without a mode; "
+            "only a NeuralNetwork can be a regressor"
+        )
+    if interface.assumed:
+        report.notes.append(
+            f"dynamic dimensions get lengths from {DEFAULT_RANGE.lower} to {DEFAULT_RANGE.upper}, "
+            f"as ranges does not tell of them: {', '.join(interface.assumed)}"
+        )
+    model = as_floats(with_channels_first(model, interface.images), options.allow, report)
     if options.compute_precision != "float32":
         model = _narrowed(model, target, report)
     model = lowered(model, TABLE, supported, report)
-    model = with_numbers(model, target)
+    model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
     builder = ProgramBuilder(target.number)
+    classifier = interface.classifier
+    if classifier is not None:
+        ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
+        _tell_scores(model, classifier, report)
     names = [builder.reserve(name) for name in model.meta.outputs]
     inputs, outputs = export_program(model, TABLE, builder, report)
     report.raise_if_refused()
     _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _named(outputs, names, builder)
     report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
-    spec = _spec(model, target, builder, inputs, named)
+    results = [value.name for value in named]
+    if classifier is not None:
+        append_classify(builder, named[classifier.output], classifier, *ends)
+        results[classifier.output] = ends[1]
+        results.insert(0, ends[0])
+    builder.block.outputs.extend(results)
+    spec = _spec(model, interface, target, builder, inputs, named)
     return CoremlModel(spec, layout=builder.layout)
 
 
@@ -141,8 +167,19 @@ def _rename(block: AnyValue, renamed: Mapping[str, str]) -> None:
         block.outputs[index] = renamed.get(name, name)
 
 
+def _tell_scores(model: RelayModel, classifier: Classifier, report: Report) -> None:
+    """Tell what the scores of a classifier are, where they are no probabilities."""
+    if not is_softmax(model, classifier.output):
+        name = model.meta.outputs[classifier.output]
+        report.notes.append(
+            f"the scores {name} come from no softmax: apps see them as they are, "
+            "not as probabilities"
+        )
+
+
 def _spec(
     model: RelayModel,
+    interface: Interface,
     target: Target,
     builder: ProgramBuilder,
     inputs: Sequence[Value],
@@ -150,16 +187,16 @@ def _spec(
 ) -> AnyValue:
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
-    for value in inputs:
-        declare(spec.description.input.add(name=value.name), value, target.number)
-    for value in outputs:
-        declare(spec.description.output.add(name=value.name), value, target.number, flexible=False)
-    note_source(spec, model, builder.names)
+    interface.fill(
+        spec.description,
+        features([param.name_hint for param in model.inputs()], inputs, target.number),
+        features(model.meta.outputs, outputs, target.number),
+    )
+    interface.note(spec.description.metadata, model.meta.source_format, builder.names)
     spec.mlProgram.version = 1
     function = spec.mlProgram.functions["main"]
     function.opset = target.opset
     for value in inputs:
         set_type(function.inputs.add(name=value.name).type, value.type, target.number)
-    builder.block.outputs.extend(value.name for value in outputs)
     function.block_specializations[target.opset].CopyFrom(builder.block)
     return spec

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.coreml.builder import Value
+from serde.coreml.description import Feature, Interface
+from serde.coreml.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.layer_builder import MIL_VERSION, Layer, LayerBuilder, held_shape
 from serde.coreml.layer_fit import has_layers
 from serde.coreml.layer_messages import NetworkMessages
 from serde.coreml.layers import DIRECT, LAYERS
-from serde.coreml.lowering import as_floats, ask, declare, lowered, note_source, with_numbers
+from serde.coreml.lowering import as_floats, ask, features, lowered
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops.table import constants_hold
+from serde.coreml.planning import plan
 from serde.coreml.protos import message_class
 from serde.coreml.versions import Target
 from serde.coreml.walk import export_program
@@ -57,10 +59,11 @@ def network_from_relay(
         said = DIRECT.can_export(node, MIL_VERSION) and constants_hold(node, model.params)
         return said and has_layers(node, target.number)
 
-    model = as_floats(model, options.allow, report)
+    interface = plan(model, options, target)
+    model = as_floats(with_channels_first(model, interface.images), options.allow, report)
     model = lowered(model, DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
-    model = with_numbers(model, target)
+    model = with_numbers(with_images(model, interface), target)
     builder = LayerBuilder(LAYERS, target.number, has_layers)
     names = [builder.reserve(name) for name in model.meta.outputs]
     inputs, outputs = export_program(model, DIRECT, builder, report)
@@ -68,7 +71,7 @@ def network_from_relay(
     named = _named(outputs, names, builder)
     builder.network.prune({value.name for value in named})
     report.facts |= {"minimum_deployment_target": target.name}
-    return _model(model, target, builder, inputs, named, options, report)
+    return _model(model, interface, target, builder, inputs, named, options, report)
 
 
 def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder) -> list[Value]:
@@ -89,6 +92,7 @@ def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder
 
 def _model(
     model: RelayModel,
+    interface: Interface,
     target: Target,
     builder: LayerBuilder,
     inputs: Sequence[Value],
@@ -98,24 +102,38 @@ def _model(
 ) -> CoremlModel:
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
-    for value in inputs:
-        _declare(spec.description.input.add(name=value.name), value)
-    for value in outputs:
-        _declare(spec.description.output.add(name=value.name), value, flexible=False)
-    note_source(spec, model, builder.names)
-    spec.neuralNetwork.arrayInputShapeMapping = _EXACT
+    classifier = interface.classifier
+    scores = None if classifier is None else outputs[classifier.output].name
+    interface.fill(
+        spec.description,
+        _features([param.name_hint for param in model.inputs()], inputs),
+        _features(model.meta.outputs, outputs),
+        scores,
+    )
+    interface.note(spec.description.metadata, model.meta.source_format, builder.names)
+    kind = "neuralNetworkRegressor" if interface.regressor else "neuralNetwork"
+    kind = kind if classifier is None else "neuralNetworkClassifier"
+    network = getattr(spec, kind)
+    network.arrayInputShapeMapping = network.imageInputShapeMapping = _EXACT
+    if classifier is not None:
+        labels = network.stringClassLabels if classifier.has_text else network.int64ClassLabels
+        labels.vector.extend(classifier.labels)
+        network.labelProbabilityLayerName = scores
     half = options.compute_precision == "float16"
     messages = NetworkMessages(half=half)
-    messages.write(builder.network, spec.neuralNetwork, "neuralNetwork")
+    messages.write(builder.network, network, kind)
     if half:
         _note_overflows(model, report)
     return CoremlModel(spec, arrays=messages.arrays)
 
 
-def _declare(feature: AnyValue, value: Value, *, flexible: bool = True) -> None:
-    """Declare an input or output; a scalar has one axis."""
-    type_ = TensorType(held_shape(value.type.shape), value.type.dtype)
-    declare(feature, replace(value, type=type_), MIL_VERSION, flexible=flexible)
+def _features(names: Sequence[str], values: Sequence[Value]) -> list[Feature]:
+    """Return what is to be declared of inputs or outputs; a scalar has one axis."""
+    found = features(names, values, MIL_VERSION)
+    return [
+        replace(each, type=TensorType(held_shape(each.type.shape), each.type.dtype))
+        for each in found
+    ]
 
 
 def _note_overflows(model: RelayModel, report: Report) -> None:

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any as AnyValue
+from collections.abc import Callable, Mapping, Sequence
 
-from serde._version import __version__
 from serde.converters import ConverterTable
 from serde.coreml.builder import Value, stored_dtype
-from serde.coreml.interface import ARRAY_DTYPES
-from serde.coreml.versions import Target
+from serde.coreml.description import Feature
 from serde.relay import transform
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.expr import Call
 from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, call
+from serde.relay.registry import OpDef
 from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order, rewrite
+from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
-__all__ = ["as_floats", "ask", "declare", "lowered", "note_source", "with_numbers"]
-
-SOURCE = "com.github.serde.source"
-NAMES = "com.github.serde.names"
-"""Keys of the user's metadata: what was converted, and the names that had to be changed."""
+__all__ = ["as_floats", "ask", "features", "lowered"]
 
 AS_FLOATS = "quantised-as-floats"
 """Name of the step that computes quantised operators on floats."""
@@ -42,9 +34,6 @@ _ARITHMETIC = frozenset([
     "multiply", "negative", "power", "prod", "right_shift", "subtract", "sum",
 ])  # fmt: skip
 """Operators whose results may be larger than their operands."""
-
-_CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
-_UNBOUNDED = -1
 
 
 def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> RelayModel:
@@ -65,41 +54,6 @@ def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> Relay
     (report.allowed if AS_FLOATS in allow else report.issues).append(issue)
     report.raise_if_refused()
     return model.evolve(mod=mod)
-
-
-def with_numbers(model: RelayModel, target: Target) -> RelayModel:
-    """Return the model with ends that a Core ML model can declare.
-
-    Truth values and narrow integers become int32 there and, before iOS16, float16 becomes
-    float32.
-    """
-    held = dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16"), "int32")
-    held |= {"float16": "float32"} if target.number < 16 else {}
-    main = model.main
-    memo: dict[Expr, Expr] = {}
-    params = list(main.params)
-    for index, param in enumerate(params):
-        type_ = param.type
-        if param.name_hint in model.params or not isinstance(type_, TensorType):
-            continue
-        if type_.dtype in held:
-            outer = Var(param.name_hint, TensorType(type_.shape, held[type_.dtype]), param.span)
-            memo[param] = call("cast", outer, dtype=type_.dtype)
-            params[index] = outer
-    body = rewrite(main.body, lambda _node, new: new, memo) if memo else main.body
-    if isinstance(body.type, TupleType) and not isinstance(body, Tuple):
-        body = Tuple([TupleGetItem(body, index) for index in range(len(body.type.fields))])
-    fields = list(body.fields) if isinstance(body, Tuple) else [body]
-    ends = [
-        call("cast", each, dtype=held[each.type.dtype])
-        if isinstance(each.type, TensorType) and each.type.dtype in held
-        else each
-        for each in fields
-    ]
-    if ends == fields and not memo:
-        return model
-    result = Tuple(ends) if isinstance(body, Tuple) else ends[0]
-    return model.evolve(mod=IRModule({"main": Function(params, result)}))
 
 
 def ask(
@@ -156,28 +110,10 @@ def lowered(
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
-def note_source(spec: AnyValue, model: RelayModel, names: Mapping[str, str]) -> None:
-    """Write what was converted into the metadata, and the old names of what has a new one."""
-    metadata = spec.description.metadata
-    metadata.shortDescription = model.meta.description
-    metadata.userDefined[SOURCE] = f"serde {__version__}, {model.meta.source_format}"
-    if names:
-        changed = (f"{new}={old}" for new, old in sorted(names.items()))
-        metadata.userDefined[NAMES] = ";".join(changed)
-
-
-def declare(feature: AnyValue, value: Value, version: int, *, flexible: bool = True) -> None:
-    """Declare an input or output: its dtype and, of an input, which lengths are flexible."""
-    array = feature.type.multiArrayType
-    array.dataType = _CODES[stored_dtype(value.type.dtype, version)]
-    dims = value.type.shape
-    if all(isinstance(dim, int) for dim in dims):
-        array.shape.extend(dims)
-        return
-    if not flexible:
-        return
-    array.shape.extend(dim if isinstance(dim, int) else 1 for dim in dims)
-    for dim in dims:
-        bounds = array.shapeRange.sizeRanges.add()
-        bounds.lowerBound = dim if isinstance(dim, int) else 1
-        bounds.upperBound = dim if isinstance(dim, int) else _UNBOUNDED
+def features(names: Sequence[str], values: Sequence[Value], version: int) -> list[Feature]:
+    """Return what is to be declared of inputs or outputs."""
+    found = []
+    for name, value in zip(names, values, strict=True):
+        dtype = stored_dtype(value.type.dtype, version)
+        found.append(Feature(name, value.name, TensorType(value.type.shape, dtype)))
+    return found
