@@ -316,7 +316,7 @@ def test_flexible_lengths_are_ranges() -> None:
     x = var("x", "n", 4)
     feature = network(model_of(relay.exp(x), [x]), "iOS13").spec.description.input[0]
     ranges = feature.type.multiArrayType.shapeRange.sizeRanges
-    assert [(each.lowerBound, each.upperBound) for each in ranges] == [(1, -1), (4, 4)]
+    assert [(each.lowerBound, each.upperBound) for each in ranges] == [(1, 1024), (4, 4)]
 
 
 def test_suppression_is_read() -> None:
@@ -338,3 +338,43 @@ def test_suppression_is_read() -> None:
         [np.asarray(each, F32) for each in wanted],
         exact=True,
     )
+
+
+def image_net() -> RelayModel:
+    x = var("x", 1, 3, 4, 4)
+    return model_of(relay.nn.softmax(relay.mean(x, axis=[2, 3])), [x])
+
+
+def test_classifier_of_images(tmp_path: Path) -> None:
+    """Scores keep their name, labels lie in the network, and pixels are scaled."""
+    path = serde.export_model(
+        image_net(),
+        format="coreml",
+        path=tmp_path / "net.mlmodel",
+        minimum_deployment_target="iOS13",
+        class_labels=["cat", "dog", "owl"],
+        images={"x": {"color_layout": "BGR", "scale": 0.5, "bias": -1}},
+    )
+    message = message_of(path)
+    network_ = message.neuralNetworkClassifier
+    assert list(network_.stringClassLabels.vector) == ["cat", "dog", "owl"]
+    assert message.description.predictedProbabilitiesName == network_.labelProbabilityLayerName
+    assert message.description.input[0].type.WhichOneof("Type") == "imageType"
+    pixels = np.random.default_rng(6).integers(0, 9, (1, 3, 4, 4)).astype(F32)
+    (found,) = evaluate_back(path, {"x": pixels})
+    exponents = np.exp((pixels * 0.5 - 1).mean((2, 3)))
+    np.testing.assert_allclose(found, exponents / exponents.sum(), rtol=1e-5)
+    assert serde.to_relay(path).meta.labels == ("cat", "dog", "owl")
+
+
+def test_regressor(tmp_path: Path) -> None:
+    path = serde.export_model(
+        image_net(),
+        format="coreml",
+        path=tmp_path / "net.mlmodel",
+        minimum_deployment_target="iOS14",
+        mode="regressor",
+    )
+    assert message_of(path).WhichOneof("Type") == "neuralNetworkRegressor"
+    (found,) = evaluate_back(path, {"x": np.ones((1, 3, 4, 4), F32)})
+    np.testing.assert_allclose(found, np.full((1, 3), 1 / 3), rtol=1e-6)
