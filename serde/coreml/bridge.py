@@ -27,6 +27,10 @@ _TEXTS = (
 """Options that are text, or left out."""
 
 
+NETWORK_TARGETS = ("iOS13", "iOS14")
+"""Targets that know no ML Programs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CoremlImportOptions(ImportOptions):
     """Options of reading Core ML models.
@@ -46,8 +50,11 @@ class CoremlExportOptions(ExportOptions):
     """Options of writing Core ML models.
 
     Attributes:
-        minimum_deployment_target: Oldest system that is to run the model: ``iOS15`` to ``iOS26``.
-        compute_precision: What a program computes in; its inputs and outputs stay as they are.
+        minimum_deployment_target: Oldest system that is to run the model: ``iOS15`` to ``iOS26``
+            for ML Programs, ``iOS13`` or ``iOS14`` for NeuralNetworks.
+        compute_precision: What a program computes in, float16 if left out; its inputs and outputs
+            stay as they are. Of a NeuralNetwork what its weights are stored in, float32 if left
+            out.
         images: Inputs that are images, by name: a colour layout (``RGB``, ``BGR``,
             ``GRAYSCALE``, from iOS16 on ``GRAYSCALE_FLOAT16``), or a mapping of
             ``color_layout``, ``scale`` and ``bias`` (one number, or one for each channel in the
@@ -76,8 +83,8 @@ class CoremlExportOptions(ExportOptions):
     minimum_deployment_target: str = field(
         default="iOS15", metadata={"help": "Oldest system that is to run the model."}
     )
-    compute_precision: Literal["float16", "float32"] = field(
-        default="float16", metadata={"help": "What the program computes in."}
+    compute_precision: Literal["float16", "float32"] | None = field(
+        default=None, metadata={"help": "What a program computes in, or weights are stored in."}
     )
     images: Mapping[str, requests.Image] = field(
         default_factory=dict,
@@ -179,7 +186,14 @@ class CoremlExportOptions(ExportOptions):
     @property
     def computes_float16(self) -> bool:
         """Whether what is written computes in float16 whatever the model does."""
+        if self.minimum_deployment_target in NETWORK_TARGETS:
+            return self.compute_precision == "float16"
         return self.compute_precision != "float32"
+
+
+def _as_layers(version: int | None) -> str:
+    """Return what a list of operators says of one that is written as layers, too."""
+    return "" if version is None else f"; written in layers, from iOS{max(version, 13)}"
 
 
 class CoremlBridge(Bridge):
@@ -230,7 +244,7 @@ class CoremlBridge(Bridge):
         return program_to_relay(model, own, report)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
-        """Return the model as an ML Program."""
+        """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
         from serde.coreml.lower import from_relay
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
@@ -274,7 +288,11 @@ class CoremlBridge(Bridge):
         read: dict[str, list[str]] = {}
         for op, version in TABLE.imported():
             read.setdefault(op, []).append(f"iOS{max(version, 15)}")
-        rows = [(op, f"read, since {', '.join(known)}") for op, known in sorted(read.items())]
+        layered = LAYERS.exported()
+        rows = [
+            (op, f"read, since {', '.join(known)}" + _as_layers(layered.get(op)))
+            for op, known in sorted(read.items())
+        ]
         written = TABLE.exported().items()
         rows += [(f"{layer} (layer)", "read") for layer, _ in LAYERS.imported()]
         return rows + [(op, f"written, from iOS{max(version, 15)}") for op, version in written]

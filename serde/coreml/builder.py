@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +16,20 @@ from serde.coreml.elements import BY_DTYPE
 from serde.coreml.protos import message_class
 from serde.errors import Unsupported
 from serde.relay.dims import Dim, SymDim
+from serde.relay.expr import Call
 from serde.relay.types import TensorType
 from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
-__all__ = ["HELD_AS", "Argument", "ProgramBuilder", "Value", "set_text", "set_type", "stored_dtype"]
+__all__ = [
+    "HELD_AS",
+    "Argument",
+    "Builder",
+    "ProgramBuilder",
+    "Value",
+    "set_text",
+    "set_type",
+    "stored_dtype",
+]
 
 WEIGHTS = "@model_path/weights/weight.bin"
 _ENDLESS = 2.0**62
@@ -114,37 +125,35 @@ def set_type(target: AnyValue, type_: TensorType, version: int) -> None:
             entry.unknown.variadic = False
 
 
-class ProgramBuilder:
-    """Collects the operations of one program, under names that occur once.
+class Builder(ABC):
+    """Collects what operations of MIL become in a model, in blocks one within another.
 
     Args:
         version: Version of iOS whose operators are written.
+        block: Where operations are added first.
 
     Attributes:
         block: Where operations are added.
-        layout: The constants that lie in ``weight.bin``.
         names: For each name that had to be changed the one that it was made of.
+        quantises: Whether weights may stay quantised.
+        narrows: Whether values become integers of 8 and 16 bits.
     """
 
-    def __init__(self, version: int) -> None:
+    def __init__(self, version: int, block: AnyValue) -> None:
         self.version = version
-        self.block = message_class("MIL.Block")()
-        self.layout = BlobLayout()
+        self.block = block
+        self.quantises = version >= 16
+        self.narrows = version >= 17
         self.names: dict[str, str] = {}
         self._taken: set[str] = set()
         self._next: Counter[str] = Counter()
-        self._known: dict[object, str] = {}
-        self._main = self.block
-        self._around = [self.block]
+        self._around = [block]
         self._sources: dict[str, list[tuple[AnyValue, Value, int]]] = {}
         self._lengths: dict[str, list[tuple[AnyValue, Value]]] = {}
-        blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
-        self._in_blobs = blobs[-1]
 
     def reserve(self, name: str) -> str:
-        """Take and return a name that the program allows, made of `name`."""
-        plain = _NOT_A_NAME.sub("_", name) or "value"
-        plain = plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
+        """Take and return a name that the model allows, made of `name`."""
+        plain = self.plain(name)
         unique = plain
         while unique in self._taken:
             self._next[plain] += 1
@@ -154,13 +163,125 @@ class ProgramBuilder:
             self.names[unique] = name
         return unique
 
+    @abstractmethod
+    def plain(self, name: str) -> str:
+        """Return a name that the model allows, whether or not it is taken."""
+
     def weight(self, name: str, weight: Weight) -> Value:
-        """Return a weight of the program; its constant is written where it is first read."""
+        """Return a weight of the model; its constant is written where it is first read."""
         return Value(name, TensorType(weight.shape, weight.dtype), None, weight)
 
     def constant(self, data: Array) -> Value:
-        """Return a constant of the program."""
+        """Return a constant of the model."""
         return Value("const", TensorType(data.shape, dtype_name(data.dtype)), data)
+
+    @abstractmethod
+    def add(
+        self,
+        op: str,
+        inputs: Mapping[str, Argument],
+        types: Sequence[TensorType],
+        source: str,
+        blocks: Sequence[AnyValue] = (),
+    ) -> tuple[Value, ...]:
+        """Append an operation and return its outputs.
+
+        Args:
+            op: The operator of MIL.
+            inputs: Its inputs by name; one that is None is left out.
+            types: Types of its outputs.
+            source: What the operation comes from, which names it.
+            blocks: Blocks of the operation.
+        """
+
+    @abstractmethod
+    def compress(
+        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+    ) -> Value:
+        """Append an operation that makes a weight of constants, which lie in it, and return that.
+
+        Args:
+            op: The operator of MIL.
+            given: Its inputs by name, constants or weights.
+            type_: Type of the weight.
+            source: What it comes from, which names it.
+        """
+
+    @abstractmethod
+    def inner_block(
+        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
+    ) -> AnyValue:
+        """Return a block of the operations that `write` appends; it gives what `write` returns.
+
+        Args:
+            write: Appends the operations.
+            inputs: What the block takes.
+        """
+
+    def says(self, node: Call) -> bool:
+        """Whether the model says a call that an operator of MIL does."""
+        return True
+
+    @abstractmethod
+    def made_here(self) -> set[str]:
+        """Return the names of what the operations of the present block give."""
+
+    def own(self, value: Value, source: str) -> Value:
+        """Return a value that the present block makes itself, as MIL wants what a block gives."""
+        if value.name in self.made_here() and not value.is_constant:
+            return value
+        return self.add("identity", {"x": value}, [value.type], source)[0]
+
+    def note(self, value: Value) -> None:
+        """Let symbols be read from the lengths of a value, here and in inner blocks."""
+        for axis, dim in enumerate(value.type.shape):
+            name = dim.name if isinstance(dim, SymDim) else None
+            if name is not None and self.source_of(name) is None:
+                self._sources.setdefault(name, []).append((self.block, value, axis))
+
+    def source_of(self, symbol: str) -> tuple[Value, int] | None:
+        """Return a value that can be read here, and which of its lengths is a symbol."""
+        for block, value, axis in self._sources.get(symbol, ()):
+            if any(block is each for each in self._around):
+                return value, axis
+        return None
+
+    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
+        """Return what holds a length; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(str(dim), [])
+        for block, value in known:
+            if any(block is each for each in self._around):
+                return value
+        known.append((self.block, make()))
+        return known[-1][1]
+
+
+class ProgramBuilder(Builder):
+    """Collects the operations of one program, under names that occur once.
+
+    Args:
+        version: Version of iOS whose operators are written.
+
+    Attributes:
+        layout: The constants that lie in ``weight.bin``.
+    """
+
+    def __init__(self, version: int) -> None:
+        super().__init__(version, message_class("MIL.Block")())
+        self.layout = BlobLayout()
+        self._known: dict[object, str] = {}
+        self._main = self.block
+        blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
+        self._in_blobs = blobs[-1]
+
+    def plain(self, name: str) -> str:
+        """Return a name of letters, digits and underscores."""
+        plain = _NOT_A_NAME.sub("_", name) or "value"
+        return plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
+
+    def made_here(self) -> set[str]:
+        """Return the names of what the operations of the present block give."""
+        return {each.name for op in self.block.operations for each in op.outputs}
 
     def add(
         self,
@@ -238,13 +359,6 @@ class ProgramBuilder:
         else:
             fill(target.immediateValue.tensor, weight.array())
 
-    def own(self, value: Value, source: str) -> Value:
-        """Return a value that the present block makes itself, as MIL wants what a block gives."""
-        made = {each.name for op in self.block.operations for each in op.outputs}
-        if value.name in made and not value.is_constant:
-            return value
-        return self.add("identity", {"x": value}, [value.type], source)[0]
-
     def inner_block(
         self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
     ) -> AnyValue:
@@ -264,29 +378,6 @@ class ProgramBuilder:
         finally:
             self._around.pop()
             self.block = outer
-
-    def note(self, value: Value) -> None:
-        """Let symbols be read from the lengths of a value, here and in inner blocks."""
-        for axis, dim in enumerate(value.type.shape):
-            name = dim.name if isinstance(dim, SymDim) else None
-            if name is not None and self.source_of(name) is None:
-                self._sources.setdefault(name, []).append((self.block, value, axis))
-
-    def source_of(self, symbol: str) -> tuple[Value, int] | None:
-        """Return a value that can be read here, and which of its lengths is a symbol."""
-        for block, value, axis in self._sources.get(symbol, ()):
-            if any(block is each for each in self._around):
-                return value, axis
-        return None
-
-    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
-        """Return what holds a length; `make` computes it where that has not been done."""
-        known = self._lengths.setdefault(str(dim), [])
-        for block, value in known:
-            if any(block is each for each in self._around):
-                return value
-        known.append((self.block, make()))
-        return known[-1][1]
 
     def _names_of(self, given: Argument, name: str, types: Sequence[TensorType]) -> list[str]:
         """Return the names of the values that an input is bound to."""

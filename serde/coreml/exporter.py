@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.converters import ConverterTable
-from serde.coreml.builder import Argument, ProgramBuilder, Value
+from serde.coreml.builder import Argument, Builder, Value
 from serde.emission import EmittingContext, structural, with_types
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.computed import ComputedWeight
@@ -38,7 +38,7 @@ class ExportContext(EmittingContext[Value]):
 
     def __init__(
         self,
-        builder: ProgramBuilder,
+        builder: Builder,
         table: ConverterTable,
         write_body: Callable[[Function, Sequence[Value]], list[Value]],
     ) -> None:
@@ -48,6 +48,16 @@ class ExportContext(EmittingContext[Value]):
         self._table = table
         self._write_body = write_body
         self._derived = 0
+
+    @property
+    def quantises(self) -> bool:
+        """Whether weights may stay quantised."""
+        return self._builder.quantises
+
+    @property
+    def narrows(self) -> bool:
+        """Whether values become integers of 8 and 16 bits."""
+        return self._builder.narrows
 
     def emit(self, op: str, type_: TensorType | None = None, /, **inputs: Argument) -> Value:
         """Append an operation with one output.
@@ -217,7 +227,7 @@ class ExportContext(EmittingContext[Value]):
         """Return an expression in operators that the target has."""
 
         def supported(node: Call) -> bool:
-            return self._table.can_export(node, self.version)
+            return self._table.can_export(node, self.version) and self._builder.says(node)
 
         legal = Legalize(supported, self._table.expansion)
         return legal.transform(Function(free_vars(root), root)).body

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type, stored_dtype
+from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
 from serde.coreml.classify import append_classify, is_softmax
-from serde.coreml.description import Classifier, Feature, Interface
+from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.lower_network import network_from_relay
+from serde.coreml.lowering import as_floats, ask, features, lowered
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
@@ -25,9 +27,6 @@ from serde.relay import transform
 from serde.relay.collection import without_collection
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
 if TYPE_CHECKING:
@@ -35,42 +34,33 @@ if TYPE_CHECKING:
 
 __all__ = ["from_relay"]
 
-AS_FLOATS = "quantised-as-floats"
-"""Name of the step that computes quantised operators on floats."""
-
-_WIDE = frozenset(
-    f"qnn.{name}"
-    for name in (
-        "add", "avg_pool2d", "batch_matmul", "concatenate", "conv2d", "conv2d_transpose", "dense",
-        "leaky_relu", "mul", "requantize", "softmax", "subtract",
-    )
-)  # fmt: skip
-"""Quantised operators that rescale integers by products of 64 bits."""
+OLDEST = 13
+"""Version of iOS of the oldest target, of whose layers tensors have the axes that they declare."""
 
 _CONSENT = {"float64": "float64-as-float32", "int64": "int64-as-int32"}
 """Names of the steps that hold a dtype in a narrower one."""
 
-_ARITHMETIC = frozenset([
-    "abs", "add", "cumprod", "cumsum", "divide", "floor_divide", "floor_mod", "left_shift", "mod",
-    "multiply", "negative", "power", "prod", "right_shift", "subtract", "sum",
-])  # fmt: skip
-"""Operators whose results may be larger than their operands."""
-
 
 @without_collection()
 def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) -> CoremlModel:
-    """Return `model` as an ML Program.
+    """Return `model` as an ML Program, or as a NeuralNetwork for systems that know no programs.
 
     Raises:
-        OptionError: ML Programs are not written for the target.
+        OptionError: No models are written for the target.
         UnsupportedModelError: Some of the model cannot be said there.
     """
     target = TARGETS.get(options.minimum_deployment_target)
-    if target is None or target.opset is None:
-        known = ", ".join(name for name, each in TARGETS.items() if each.opset)
+    if target is None or target.number < OLDEST:
+        known = ", ".join(name for name, each in TARGETS.items() if each.number >= OLDEST)
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
+    if target.opset is None:
+        return network_from_relay(model, target, options, report)
+
+    def supported(node: Call) -> bool:
+        return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
+
     interface = plan(model, options, target)
     if interface.regressor:
         raise OptionError(
@@ -82,12 +72,12 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"dynamic dimensions get lengths from {DEFAULT_RANGE.lower} to {DEFAULT_RANGE.upper}, "
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
-    model = _as_floats(with_channels_first(model, interface.images), options.allow, report)
-    if options.compute_precision == "float16":
+    model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    if options.compute_precision != "float32":
         model = _narrowed(model, target, report)
-    model = _lowered(model, target, report)
+    model = lowered(model, TABLE, supported, report)
     model = with_numbers(with_images(model, interface), target)
-    _ask(model, options.allow, report)
+    ask(model, _CONSENT, options.allow, report)
     builder = ProgramBuilder(target.number)
     classifier = interface.classifier
     if classifier is not None:
@@ -109,26 +99,6 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     return CoremlModel(spec, layout=builder.layout)
 
 
-def _as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> RelayModel:
-    """Return the model with quantised operators as floats between linear operators.
-
-    That is where one needs integers of 64 bits, which MIL has not; others are spelled out.
-    """
-    nodes = post_order(model.main.body)
-    if not any(
-        isinstance(n, Call) and isinstance(n.op, OpDef) and n.op.name in _WIDE for n in nodes
-    ):
-        return model
-    mod, changed = transform.QuantizedAsFloat().run(model.mod)
-    if not changed:
-        return model
-    what = "quantised operators are computed on floats and round halves to even"
-    issue = Issue("qnn", "main", what, f"allow {AS_FLOATS!r}")
-    (report.allowed if AS_FLOATS in allow else report.issues).append(issue)
-    report.raise_if_refused()
-    return model.evolve(mod=mod)
-
-
 def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
     """Return the model computing in float16, its ends as they were; what overflows is told."""
     for what in transform.float16_overflows(model, keep=transform.KEEP_FLOAT32, keep_io=True):
@@ -136,54 +106,6 @@ def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
         report.allowed.append(issue)
     narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
-
-
-def _ask(model: RelayModel, allow: frozenset[str], report: Report) -> None:
-    """Record where integers of 64 bits are held in 32, and float64 in float32.
-
-    Positions and lengths, which the operators of a program make and take, always fit.
-    """
-    main = model.main
-    places: list[tuple[str, str, Type | None]] = [
-        ("input", param.name_hint, param.type)
-        for param in main.params
-        if param.name_hint not in model.params
-    ]
-    places += [
-        (node.op.name, node.span.source_name if node.span else "", node.type)
-        for node in post_order(main.body)
-        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _ARITHMETIC
-    ]
-    places.append(("output", ", ".join(model.meta.outputs), main.body.type))
-    for op, name, type_ in places:
-        fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-        dtypes = {each.dtype for each in fields if isinstance(each, TensorType)}
-        for dtype, consent in _CONSENT.items():
-            if dtype in dtypes:
-                issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")
-                (report.allowed if consent in allow else report.issues).append(issue)
-    report.raise_if_refused()
-
-
-def _lowered(model: RelayModel, target: Target, report: Report) -> RelayModel:
-    """Return the model in operators that ML Programs of the target have."""
-
-    def supported(node: Call) -> bool:
-        return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
-
-    passes = transform.Sequential(
-        [
-            transform.Inline(opaque=True),
-            transform.ToGraphNormalForm(),
-            transform.RaiseRecursion(),
-            transform.DynamicToStatic(),
-            transform.channels_first(),
-            transform.Legalize(supported, TABLE.expansion),
-            transform.SimplifyExpr(),
-            transform.FoldConstant(),
-        ]
-    )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
 def _prune(block: AnyValue, wanted: set[str]) -> None:
@@ -255,15 +177,6 @@ def _tell_scores(model: RelayModel, classifier: Classifier, report: Report) -> N
         )
 
 
-def _features(names: Sequence[str], values: Sequence[Value], target: Target) -> list[Feature]:
-    """Return what is to be declared of inputs or outputs."""
-    found = []
-    for name, value in zip(names, values, strict=True):
-        dtype = stored_dtype(value.type.dtype, target.number)
-        found.append(Feature(name, value.name, TensorType(value.type.shape, dtype)))
-    return found
-
-
 def _spec(
     model: RelayModel,
     interface: Interface,
@@ -276,8 +189,8 @@ def _spec(
     spec.specificationVersion = target.specification
     interface.fill(
         spec.description,
-        _features([param.name_hint for param in model.inputs()], inputs, target),
-        _features(model.meta.outputs, outputs, target),
+        features([param.name_hint for param in model.inputs()], inputs, target.number),
+        features(model.meta.outputs, outputs, target.number),
     )
     interface.note(spec.description.metadata, model.meta.source_format, builder.names)
     spec.mlProgram.version = 1

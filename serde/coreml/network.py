@@ -10,7 +10,13 @@ from typing import Any as AnyValue
 from serde.assembly import Assembly
 from serde.converters import Hole, Incomplete
 from serde.coreml.features import declare, five_axes, prepared
-from serde.coreml.interface import class_labels, input_names, model_meta, read_shapes
+from serde.coreml.interface import (
+    ARRAY_DTYPES,
+    class_labels,
+    input_names,
+    model_meta,
+    read_shapes,
+)
 from serde.coreml.layers import LAYERS
 from serde.coreml.model import CoremlModel
 from serde.coreml.networks import LayerContext, is_lifted, lifted, lowered
@@ -188,6 +194,10 @@ class _Walk:
             value = scope.values[source]
             if not self.exact and plain and not isinstance(value, Hole):
                 value = self.assembly.fold(_as_declared(value, feature))
+            array = feature.type.multiArrayType if kind == "multiArrayType" else None
+            if array is not None and ARRAY_DTYPES.get(array.dataType) == "int32":
+                is_hole = isinstance(value, Hole)
+                value = value if is_hole else self.assembly.fold(cast(value, "int32"))
             found[name] = value
         if not found:
             last = self._last(scope)

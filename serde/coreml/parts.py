@@ -6,9 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-__all__ = ["Part", "fields_of"]
+__all__ = ["Part", "fields_of", "snake_case"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a field as converters have it."""
+    return _CAPITAL.sub(r"_\1", name).lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ def fields_of(message: AnyValue, path: str) -> dict[str, AnyValue]:
     """
     found: dict[str, AnyValue] = {}
     for field, value in message.ListFields():
-        name = _CAPITAL.sub(r"_\1", field.name).lower()
+        name = snake_case(field.name)
         where = f"{path}.{field.name}"
         if field.message_type is not None:
             if field.is_repeated:

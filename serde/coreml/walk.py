@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from serde.converters import ConverterTable
-from serde.coreml.builder import ProgramBuilder, Value
+from serde.coreml.builder import Builder, Value
 from serde.coreml.exporter import ExportContext, Values, Written, typed
 from serde.emission import structural, with_types
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
@@ -22,14 +22,14 @@ __all__ = ["export_program"]
 
 
 def export_program(
-    model: RelayModel, table: ConverterTable, builder: ProgramBuilder, report: Report
+    model: RelayModel, table: ConverterTable, builder: Builder, report: Report
 ) -> tuple[list[Value], list[Value]]:
     """Emit the operations of ``main``; return its inputs and outputs. Gaps go into `report`."""
     values: Values = {}
     inputs = []
     for param in model.main.params:
         if not isinstance(param.type, TensorType):
-            report.add("input", param.name_hint, f"ML Programs have tensors, found {param.type!r}")
+            report.add("input", param.name_hint, f"Core ML has tensors, found {param.type!r}")
             continue
         weight = model.params.get(param.name_hint)
         if weight is not None:
@@ -52,7 +52,7 @@ def export_program(
 class _Walk:
     """State of one export."""
 
-    def __init__(self, table: ConverterTable, builder: ProgramBuilder, report: Report) -> None:
+    def __init__(self, table: ConverterTable, builder: Builder, report: Report) -> None:
         self._table = table
         self._builder = builder
         self._report = report
@@ -120,7 +120,7 @@ class _Walk:
         name = node.span.source_name if node.span is not None else ""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
-            self._report.add(kind, name, "has no counterpart in an ML Program")
+            self._report.add(kind, name, "has no counterpart in Core ML")
             return None
         call, extra = (node, ()) if node not in biases else (biases[node][0], (biases[node][1],))
         operands = [values[argument] for argument in (*call.args, *extra)]

@@ -14,29 +14,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.coreml_samples import DRAWN, is_covered, model_of
 from support.gaps import case, unknown_gaps
 from support.mil_values import check_types, infer
-from support.samples import BuiltSample, build
+from support.samples import build
 
 import serde
-import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.lower import from_relay
 from serde.coreml.model import CoremlModel, operations
-from serde.coreml.ops import TABLE
 from serde.coreml.writer import save
-from serde.relay.expr import Expr, Function, Var
 from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
 from serde.relay.registry import Sample, all_ops
-from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite
 from serde.report import Report
-
-DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.random_uniform")
-"""Operators of which the range is told, and the values are the executor's."""
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5}
 HELD = dict.fromkeys(("bool", "int8", "int16", "int64", "uint8", "uint16"), "int32")
@@ -54,36 +44,12 @@ def samples() -> list[Any]:
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
         for target in TARGETS
-        if _is_covered(name)
+        if is_covered(name)
     ]
-
-
-def _is_covered(name: str) -> bool:
-    """Whether MIL says an operator, or what it is made of; a dynamic one may turn out static."""
-    made = TABLE.expansion(name) or all_ops()[name].decompose
-    return TABLE.exporter(name, 26) is not None or made is not None or name.startswith("dyn.")
 
 
 def test_gaps_name_cases() -> None:
     assert unknown_gaps("coreml-sample", {each.id for each in samples()}) == []
-
-
-def model_of(built: BuiltSample) -> RelayModel:
-    """The sample as a model; inputs without axes, which Core ML has not, get one."""
-    results = len(built.call.type.fields) if hasattr(built.call.type, "fields") else 1
-    outputs = tuple(f"out{i}" for i in range(results))
-    memo: dict[Expr, Expr] = {}
-    params = []
-    for variable in built.variables:
-        if isinstance(variable.type, TensorType) and not variable.type.shape:
-            params.append(Var(variable.name_hint, TensorType((1,), variable.type.dtype)))
-            memo[variable] = relay.reshape(params[-1], ())
-        else:
-            params.append(variable)
-    body = rewrite(built.call, lambda _node, new: new, memo) if memo else built.call
-    main = infer_function(Function(params, body))
-    meta = ModelMeta(tuple(each.name_hint for each in params), outputs)
-    return RelayModel(IRModule({"main": main}), {}, meta)
 
 
 def held(array: np.ndarray, target: str) -> np.ndarray:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.coreml_networks import check_network, network
 from support.mil_values import check_types, infer
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.lower import from_relay
 from serde.coreml.model import operations
+from serde.errors import UnsupportedModelError
 from serde.relay.dims import symbol
 from serde.relay.expr import Expr, Function, Var
 from serde.relay.interpreter import run
@@ -117,6 +119,28 @@ def test_program_of_flexible_lengths(name: str, target: str) -> None:
         assert found is not None
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+NEWER = ("cumsum", "sort")
+"""Cases that layers know from iOS14 on."""
+
+
+@pytest.mark.parametrize("target", ["iOS13", "iOS14"])
+@pytest.mark.parametrize("name", CASES)
+def test_network_of_flexible_lengths(name: str, target: str) -> None:
+    shape, build = CASES[name]
+    x = Var("x", TensorType(shape, "float32"))
+    main = infer_function(Function([x], build(x)))
+    model = RelayModel(IRModule({"main": main}), {}, ModelMeta(("x",), ("y",)))
+    if target == "iOS13" and name in NEWER:
+        with pytest.raises(UnsupportedModelError, match="use minimum_deployment_target=iOS14"):
+            network(model, target)
+        return
+    native = network(model, target)
+    for n, m in ((1, 3), (3, 4)):
+        lengths = [n if dim == N else m if dim == M else dim for dim in shape]
+        given = np.random.default_rng(n).uniform(-2, 2, lengths).astype(np.float32)
+        check_network(native, {"x": given}, [run(main, [given], mod=model.mod)])
 
 
 def test_a_weight_in_another_shape_costs_no_operation() -> None:

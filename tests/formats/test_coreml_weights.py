@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.coreml_networks import check_network, layer_kinds, network
 from support.gaps import case, unknown_gaps
 from support.mil_values import check_types, infer
 from support.samples import BuiltSample, build
@@ -20,6 +21,7 @@ from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.lower import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.writer import save
+from serde.errors import UnsupportedModelError
 from serde.relay.interpreter import run
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
@@ -119,6 +121,45 @@ def test_layer(name: str, index: int, target: str) -> None:
         assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape)
         tolerance = 4e-3 if expected.dtype == np.float16 else 2e-5
         np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+
+
+NETWORKS = {
+    **dict.fromkeys(("nn.conv1d", "nn.conv2d"), "convolution"),
+    **dict.fromkeys(("nn.conv1d_transpose", "nn.conv2d_transpose"), "convolution"),
+    **dict.fromkeys(("nn.conv3d", "nn.conv3d_transpose"), "convolution3d"),
+    **dict.fromkeys(("nn.batch_norm", "nn.instance_norm"), "batchnorm"),
+    **dict.fromkeys(("nn.layer_norm", "serde.layer_norm"), "layerNormalization"),
+    "serde.gru": "gru",
+    "serde.lstm": "LSTM",
+    "serde.rnn": "simpleRecurrent",
+}
+"""Operators of Relay, and their layers; of the memory the end of two names."""
+
+APART = {
+    "nn.layer_norm-1": "channels that are not last",
+}
+"""Samples that are spelled out in layers, besides those that are in MIL."""
+
+
+@pytest.mark.parametrize("target", ["iOS13", "iOS14"])
+@pytest.mark.parametrize(
+    ("name", "index"),
+    [(name, index) for name in NETWORKS for index, _ in enumerate(all_ops()[name].samples)],
+)
+def test_layer_of_a_network(name: str, index: int, target: str) -> None:
+    built = build(all_ops()[name], all_ops()[name].samples[index])
+    source, inputs = with_weights(built)
+    if target == "iOS13" and NETWORKS[name] == "convolution3d":
+        with pytest.raises(UnsupportedModelError, match="use minimum_deployment_target=iOS14"):
+            network(source, target)
+        return
+    model = network(source, target)
+    kinds = layer_kinds(model)
+    whole = any(kind.endswith(NETWORKS[name]) for kind in kinds)
+    assert whole == (f"{name}-{index}" not in OTHERWISE | APART)
+    expected = built.run()
+    tolerance = 4e-3 if expected[0].dtype == np.float16 else 2e-5
+    check_network(model, inputs, expected, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("target", ["iOS15", "iOS17"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from support.coreml_gaps import COREML_LAYER_GAPS
+from support.coreml_network_gaps import COREML_NETWORK_GAPS
 from support.onnx_suite_gaps import SUITE_GAPS
 
 _FLOAT32_ERF = "ONNX Runtime computes Erf of float64 to the precision of float32"
@@ -117,6 +118,7 @@ GAPS: dict[tuple[str, str], str] = {
         ("coreml-sample", f"{sample}-iOS15"): reason for sample, reason in _NOT_IN_COREML_15.items()
     },
     **COREML_LAYER_GAPS,
+    **COREML_NETWORK_GAPS,
     **{("mxnet-sample", sample): reason for sample, reason in _NOT_IN_MXNET.items()},
     ("onnx-sample", "serde.multinomial-0-newest"): _MULTINOMIAL,
     ("onnx-sample", "serde.multinomial-1-newest"): _MULTINOMIAL,

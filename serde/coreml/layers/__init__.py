@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.layers.table import DIRECT, LAYERS
 
-__all__ = ["LAYERS"]
+__all__ = ["DIRECT", "LAYERS"]
 
 for _module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
     importlib.import_module(f"{__name__}.{_module}")

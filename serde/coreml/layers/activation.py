@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
@@ -85,3 +88,62 @@ def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
 @LAYERS.imports("clampedReLU")
 def import_clamped_relu(ctx: Ctx, x: Expr, *, alpha: float = 0.0, beta: float = 0.0) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), number(beta))
+
+
+WITHOUT = {
+    "relu": "ReLU",
+    "sigmoid": "sigmoid",
+    "softplus": "softplus",
+    "softsign": "softsign",
+}
+"""Operators of MIL without parameters, and the functions of a layer."""
+
+WITH = {"elu": "ELU", "leaky_relu": "leakyReLU"}
+"""Operators of MIL with a slope, and the functions of a layer."""
+
+
+def _export_without(op: str, function: str) -> None:
+    @LAYERS.exports(op)
+    def export_without(ctx: Out, x: Value) -> Value:
+        fields: dict[str, AnyValue] = {function: {}}
+        return ctx.layer("activation", x, **fields)
+
+
+def _export_with(op: str, function: str) -> None:
+    @LAYERS.exports(op)
+    def export_with(ctx: Out, x: Value, *, alpha: float) -> Value:
+        fields: dict[str, AnyValue] = {function: {"alpha": alpha}}
+        return ctx.layer("activation", x, **fields)
+
+
+for _name, _function in WITHOUT.items():
+    _export_without(_name, _function)
+for _name, _function in WITH.items():
+    _export_with(_name, _function)
+
+
+@LAYERS.exports("sigmoid_hard")
+def export_sigmoid_hard(ctx: Out, x: Value, *, alpha: float, beta: float) -> Value:
+    return ctx.layer("activation", x, sigmoidHard={"alpha": alpha, "beta": beta})
+
+
+@LAYERS.exports("prelu")
+def export_prelu(ctx: Out, x: Value, alpha: Value) -> Value:
+    """The axis of the slopes is the third from the last, which in an image is MIL's second."""
+    return ctx.layer("activation", x, PReLU={"alpha": ctx.parameter(alpha)})
+
+
+@LAYERS.exports("silu")
+def export_silu(ctx: Out, x: Value) -> Value:
+    gate = ctx.layer("activation", x, sigmoid={})
+    return ctx.layer("multiplyBroadcastable", x, gate)
+
+
+@LAYERS.exports("gelu")
+def export_gelu(ctx: Out, x: Value, *, mode: Gelu = "EXACT") -> Value:
+    return ctx.layer("gelu", x, mode=mode)
+
+
+@LAYERS.exports("softmax")
+def export_softmax(ctx: Out, x: Value, *, axis: int = -1) -> Value:
+    return ctx.layer("softmaxND", x, axis=axis)

@@ -8,6 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
@@ -154,3 +156,33 @@ def _closed(
     weights: dict[Expr, Expr] = {value: var for value, var in taken.items() if value in free}
     body = rewrite(body, lambda _node, new: new, weights)
     return Function([*params, *taken.values()], body), list(taken)
+
+
+@LAYERS.exports("cond")
+def export_cond(ctx: Out, pred: Value) -> list[Value]:
+    """Both branches write tensors of the same names."""
+    found = [Value(ctx.reserve(), type_) for type_ in ctx.types]
+    names = [each.name for each in found]
+    for network in ctx.blocks:
+        given = list(zip(network.outputs, names, strict=True))
+        network.layers += [ctx.copied(own, name) for own, name in given]
+        network.outputs[:] = names
+    branches = {"if_branch": ctx.blocks[0], "else_branch": ctx.blocks[1]}
+    ctx.writing("branch", [pred], names, **branches)
+    return found
+
+
+@LAYERS.exports("while_loop")
+def export_while_loop(ctx: Out, loop_vars: tuple[Value, ...]) -> list[Value]:
+    """The variables are tensors that are there before, and that the body writes again."""
+    condition, body = ctx.blocks
+    names = list(body.inputs)
+    condition.rename(dict(zip(condition.inputs, names, strict=True)))
+    for value, name in zip(loop_vars, names, strict=True):
+        ctx.append(ctx.copied(ctx.name_of(value), name))
+    given = list(zip(body.outputs, names, strict=True))
+    body.layers += [ctx.copied(own, name) for own, name in given]
+    body.outputs[:] = names
+    parts = {"condition_network": condition, "body_network": body}
+    ctx.writing("loop", [], names, condition_var=condition.outputs[0], **parts)
+    return [Value(name, type_) for name, type_ in zip(names, ctx.types, strict=True)]

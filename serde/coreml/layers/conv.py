@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layer_builder import value_weight
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import images
 from serde.coreml.ops.conv import Padding, padding
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.computed import ComputedWeight
+from serde.relay.expr import Expr, Var
+from serde.relay.types import TensorType
 
 
 def borders(part: Part | None) -> tuple[int, ...]:
@@ -52,6 +58,7 @@ def window_padding(
 def import_convolution(
     ctx: Ctx,
     x: Expr,
+    w: Expr | None = None,
     *,
     output_channels: int = 0,
     kernel_channels: int = 0,
@@ -67,14 +74,15 @@ def import_convolution(
     bias: Part | None = None,
     output_shape: tuple[int, ...] = (),
 ) -> Expr:
-    """A deconvolution has no dilation, whatever is written."""
+    """A deconvolution has no dilation, whatever is written; a second input is the weight."""
     ctx.at_least(x, 4)
     data, restore = images(ctx, x)
     kind = pad_type(same)
     pad = borders(None if valid is None else valid.part("paddingAmounts"))
     if is_deconvolution:
         per_group = output_channels // n_groups
-        kernel = ctx.weight(weights, (kernel_channels, per_group, *kernel_size), axis=1)
+        shape = (kernel_channels, per_group, *kernel_size)
+        kernel = ctx.weight(weights, shape, axis=1) if w is None else w
         around, rest = _crop(ctx, data, kernel_size, stride, kind, pad, output_shape)
         result = relay.nn.conv2d_transpose(
             data,
@@ -87,7 +95,8 @@ def import_convolution(
             kernel_size=kernel_size,
         )
     else:
-        kernel = ctx.weight(weights, (output_channels, kernel_channels, *kernel_size))
+        shape = (output_channels, kernel_channels, *kernel_size)
+        kernel = ctx.weight(weights, shape) if w is None else w
         result = relay.nn.conv2d(
             data,
             kernel,
@@ -212,3 +221,165 @@ def import_convolution3d(
     if has_bias:
         result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
     return result
+
+
+def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:
+    """Return amounts at both ends of height and width as a message; they come pair by pair."""
+    pairs = list(zip(pad[0::2], pad[1::2], strict=True))
+    return {
+        "border_amounts": [{"start_edge_size": a, "end_edge_size": b} for a, b in pairs],
+    }
+
+
+def lifted_line(ctx: Out, x: Value) -> Value:
+    """Return a batch of lines as images of one row."""
+    shape = [*x.type.shape[:2], 1, x.type.shape[2]]
+    return ctx.layer("expandDims", x, of=TensorType(shape, x.type.dtype), axes=[2])
+
+
+def image_type(ctx: Out) -> TensorType:
+    """Return the type of the result, of lines that of images of one row."""
+    shape = ctx.result_type().shape
+    return (
+        ctx.result_type() if len(shape) == 4 else TensorType((*shape[:2], 1, shape[2]), "float32")
+    )
+
+
+def lowered_line(ctx: Out, x: Value) -> Value:
+    """Return images as what the operation gives: images, or lines that had one row."""
+    return x if ctx.result_type().rank == 4 else ctx.layer("squeeze", x, axes=[2])
+
+
+@LAYERS.exports("conv")
+def export_conv(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    strides: tuple[int, ...],
+    pad_type: str,
+    pad: tuple[int, ...],
+    dilations: tuple[int, ...],
+    groups: int = 1,
+) -> Value:
+    """A line is an image of one row."""
+    if len(strides) == 3:
+        return _volume(ctx, x, weight, bias, strides, pad, groups, dilations=dilations)
+    channels, per_group, *kernel = ctx.static_shape(weight)
+    line = [1] * (2 - len(kernel))
+    if not weight.is_known and line:
+        dtype = weight.type.dtype
+        of = TensorType((channels, per_group, 1, *kernel), dtype)
+        weight = ctx.layer("expandDims", weight, of=of, axes=[2])
+    given = {"weights": ctx.parameter(weight)} if weight.is_known else {}
+    data = lifted_line(ctx, x) if line else x
+    found = ctx.layer(
+        "convolution",
+        data,
+        *([] if weight.is_known else [weight]),
+        of=image_type(ctx),
+        output_channels=channels,
+        kernel_channels=per_group,
+        n_groups=groups,
+        kernel_size=[*line, *kernel],
+        stride=[*line, *strides],
+        dilation_factor=[*line, *dilations],
+        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+        has_bias=bias is not None,
+        bias=None if bias is None else ctx.parameter(bias),
+        **given,
+    )
+    return lowered_line(ctx, found)
+
+
+@LAYERS.exports("conv_transpose")
+def export_conv_transpose(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    pad: tuple[int, ...],
+    pad_type: str,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    groups: int = 1,
+) -> Value:
+    """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
+    weight = _dilated(weight, dilations)
+    if len(strides) == 3:
+        return _volume(ctx, x, weight, bias, strides, pad, groups, turned=True)
+    entering, per_group, *kernel = ctx.static_shape(weight)
+    line = [1] * (2 - len(kernel))
+    data = lifted_line(ctx, x) if line else x
+    found = ctx.layer(
+        "convolution",
+        data,
+        of=image_type(ctx),
+        output_channels=per_group * groups,
+        kernel_channels=entering,
+        n_groups=groups,
+        kernel_size=[*line, *kernel],
+        stride=[*line, *strides],
+        dilation_factor=[1, 1],
+        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+        is_deconvolution=True,
+        weights=ctx.parameter(weight, axis=1),
+        has_bias=bias is not None,
+        bias=None if bias is None else ctx.parameter(bias),
+    )
+    return lowered_line(ctx, found)
+
+
+def _dilated(weight: Value, dilations: Sequence[int]) -> Value:
+    if all(each == 1 for each in dilations):
+        return weight
+    kernel = Var("kernel", weight.type)
+    spread = relay.nn.dilate(kernel, (1, 1, *dilations))
+    found = ComputedWeight(spread, {kernel: value_weight(weight)})
+    return Value(weight.name, TensorType(found.shape, found.dtype), None, found)
+
+
+_AXES = ("depth", "height", "width")
+_ENDS = ("front", "back", "top", "bottom", "left", "right")
+
+
+def volume_fields(
+    kernel: Sequence[int], strides: Sequence[int], pad: Sequence[int]
+) -> dict[str, AnyValue]:
+    """Return the fields of a window over depth, height and width."""
+    fields: dict[str, AnyValue] = {"padding_type": "CUSTOM"}
+    fields |= {f"kernel_{axis}": size for axis, size in zip(_AXES, kernel, strict=True)}
+    fields |= {f"stride_{axis}": step for axis, step in zip(_AXES, strides, strict=True)}
+    return fields | {f"custom_padding_{end}": n for end, n in zip(_ENDS, pad, strict=True)}
+
+
+def _volume(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    strides: Sequence[int],
+    pad: Sequence[int],
+    groups: int,
+    *,
+    dilations: Sequence[int] = (1, 1, 1),
+    turned: bool = False,
+) -> Value:
+    ctx.since(14, "convolutions along three axes")
+    first, second, *kernel = ctx.static_shape(weight)
+    fields = volume_fields(kernel, strides, pad)
+    fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, dilations, strict=True)}
+    return ctx.layer(
+        "convolution3d",
+        x,
+        output_channels=second * groups if turned else first,
+        input_channels=first if turned else second * groups,
+        n_groups=groups,
+        is_deconvolution=turned,
+        weights=ctx.parameter(weight, axis=1 if turned else 0),
+        has_bias=bias is not None,
+        bias=None if bias is None else ctx.parameter(bias),
+        **fields,
+    )

@@ -9,13 +9,19 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
 from serde.relay.registry import call
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
 
 UNARY = {
     "acos": "acos",
@@ -239,3 +245,225 @@ def import_cum_sum(
         (axis,) = ctx.whole(axis_input)
     place = ctx.axis(x, axis)
     return relay.serde.cumsum(x, axis=place, exclusive=exclude_final_sum, reverse=reverse)
+
+
+def _number(x: Value, other: Value) -> float | None:
+    """Return the one number that a constant is, if it adds no axes to another tensor's."""
+    if x.data is None or x.data.size != 1 or x.type.rank > other.type.rank:
+        return None
+    found = float(x.data.reshape(()))
+    exact = np.isfinite(found) and (is_float(x.type.dtype) or abs(found) <= 1 << 24)
+    return found if exact else None
+
+
+PLAIN = {
+    "acos": "acos",
+    "asin": "asin",
+    "atan": "atan",
+    "atanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "floor": "floor",
+    "identity": "copy",
+    "logical_not": "logicalNot",
+    "round": "round",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+"""Operators of MIL with one tensor and no parameter, and their layers."""
+
+FUNCTIONS = {"abs": "ABS", "exp": "EXP", "sqrt": "SQRT"}
+"""Operators of MIL, and the functions of a layer that has several."""
+
+PAIRS = {
+    "floor_div": "floorDivBroadcastable",
+    "logical_and": "logicalAnd",
+    "logical_or": "logicalOr",
+    "logical_xor": "logicalXor",
+    "maximum": "maxBroadcastable",
+    "minimum": "minBroadcastable",
+    "mod": "modBroadcastable",
+    "real_div": "divideBroadcastable",
+}
+"""Operators of MIL with two tensors, and their layers."""
+
+COMPARISONS = {
+    "equal": "equal",
+    "greater": "greaterThan",
+    "greater_equal": "greaterEqual",
+    "less": "lessThan",
+    "less_equal": "lessEqual",
+    "not_equal": "notEqual",
+}
+
+
+def _export_plain(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_plain(ctx: Out, x: Value) -> Value:
+        return ctx.layer(layer, x)
+
+
+def _export_function(op: str, function: str) -> None:
+    @LAYERS.exports(op)
+    def export_function(ctx: Out, x: Value) -> Value:
+        return ctx.layer("unary", x, type=function, scale=1.0)
+
+
+def _export_pair(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_pair(ctx: Out, x: Value, y: Value) -> Value:
+        return ctx.layer(layer, x, y)
+
+
+def _export_comparison(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_comparison(ctx: Out, x: Value, y: Value) -> Value:
+        bound = _number(y, x)
+        if bound is not None and np.float32(bound) == bound:
+            return ctx.layer(layer, x, alpha=bound)
+        return ctx.layer(layer, x, y)
+
+
+def _export_direct(op: str) -> None:
+    @DIRECT.exports(op)
+    def export_direct(ctx: ExportContext, data: Value) -> Value:
+        return ctx.emit(op, x=data)
+
+
+for _name, _target in PLAIN.items():
+    _export_plain(_name, _target)
+for _name in ("acosh", "asinh"):
+    _export_plain(_name, _name)
+    _export_direct(_name)
+for _name, _target in FUNCTIONS.items():
+    _export_function(_name, _target)
+for _name, _target in PAIRS.items():
+    _export_pair(_name, _target)
+for _name, _target in COMPARISONS.items():
+    _export_comparison(_name, _target)
+
+
+@LAYERS.exports("add")
+def export_add(ctx: Out, x: Value, y: Value) -> Value:
+    for one, other in ((x, y), (y, x)):
+        number_ = _number(other, one)
+        if number_ is not None:
+            return ctx.layer("add", one, alpha=number_)
+    return ctx.layer("addBroadcastable", x, y)
+
+
+@LAYERS.exports("mul")
+def export_mul(ctx: Out, x: Value, y: Value) -> Value:
+    for one, other in ((x, y), (y, x)):
+        number_ = _number(other, one)
+        if number_ is not None:
+            return ctx.layer("multiply", one, alpha=number_)
+    return ctx.layer("multiplyBroadcastable", x, y)
+
+
+@LAYERS.exports("sub")
+def export_sub(ctx: Out, x: Value, y: Value) -> Value:
+    number_ = _number(y, x)
+    if number_ is not None:
+        return ctx.layer("add", x, alpha=-number_)
+    return ctx.layer("subtractBroadcastable", x, y)
+
+
+@LAYERS.exports("pow")
+def export_pow(ctx: Out, x: Value, y: Value) -> Value:
+    if _number(x, y) == 2:
+        return ctx.layer("exp2", y)
+    power = _number(y, x)
+    if power is not None:
+        return ctx.layer("unary", x, type="POWER", alpha=power, scale=1.0)
+    return ctx.layer("powBroadcastable", x, y)
+
+
+@LAYERS.exports("log")
+def export_log(ctx: Out, x: Value, *, epsilon: float = 1e-45) -> Value:
+    return ctx.layer("unary", x, type="LOG", shift=epsilon, scale=1.0)
+
+
+@LAYERS.exports("rsqrt")
+def export_rsqrt(ctx: Out, x: Value, *, epsilon: float = 1e-12) -> Value:
+    """A layer without a constant adds one of its own: then it is a power."""
+    if epsilon:
+        return ctx.layer("unary", x, type="RSQRT", epsilon=epsilon, scale=1.0)
+    return ctx.layer("unary", x, type="POWER", alpha=-0.5, scale=1.0)
+
+
+@LAYERS.exports("clip")
+def export_clip(ctx: Out, x: Value, *, alpha: float, beta: float) -> Value:
+    return ctx.layer("clip", x, min_val=alpha, max_val=beta)
+
+
+@LAYERS.exports("select")
+def export_select(ctx: Out, cond: Value, a: Value, b: Value) -> Value:
+    return ctx.layer("whereBroadcastable", cond, a, b)
+
+
+@LAYERS.exports("cast")
+def export_cast(ctx: Out, x: Value, *, dtype: str) -> Value:
+    """All numbers are float32: what the dtype cannot hold is cut off.
+
+    Floats are cut towards zero; whole numbers are taken modulo the range of narrower ones.
+    """
+    source, target = x.type.dtype, ctx.result_type().dtype
+    if is_float(target) or source == "bool":
+        return x
+    if target == "bool":
+        return ctx.layer("notEqual", x)
+    if is_float(source):
+        size = ctx.layer("unary", x, type="ABS", scale=1.0)
+        return ctx.layer("multiply", ctx.layer("sign", x), ctx.layer("floor", size))
+    known, wanted = _range(source), _range(target)
+    if (wanted[0] <= known[0] and known[1] <= wanted[1]) or target in ("int32", "int64"):
+        return x
+    lifted = ctx.layer("add", x, alpha=-float(wanted[0])) if wanted[0] else x
+    count = ctx.const(wanted[1] - wanted[0] + 1)
+    rest = ctx.layer("modBroadcastable", lifted, count)
+    return ctx.layer("add", rest, alpha=float(wanted[0])) if wanted[0] else rest
+
+
+def _range(dtype: str) -> tuple[int, int]:
+    limits = np.iinfo(numpy_dtype(dtype))
+    return int(limits.min), int(limits.max)
+
+
+@LAYERS.exports("cumsum", since=13)
+def export_cumsum_v13(
+    ctx: Out, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+) -> Value:
+    """Before iOS14, a product with a triangle of ones."""
+    rank = x.type.rank
+    length = x.type.shape[axis]
+    if not isinstance(length, int):
+        raise ctx.only_since(14, "running sum along a length that is not fixed")
+    ones = np.tri(length, k=-1 if exclusive else 0, dtype=np.float32)
+    triangle = ctx.const(ones if reverse else ones.T)
+    order = [*(each for each in range(rank) if each != axis), axis]
+    data = x if rank > 1 else ctx.layer("expandDims", x, of=_row(x), axes=[0])
+    if axis != rank - 1:
+        data = ctx.layer("transpose", data, axes=order)
+    found = ctx.layer("batchedMatmul", data, triangle)
+    if rank == 1:
+        return ctx.layer("squeeze", found, axes=[0])
+    if axis != rank - 1:
+        found = ctx.layer("transpose", found, axes=[order.index(each) for each in range(rank)])
+    return found
+
+
+def _row(x: Value) -> TensorType:
+    return TensorType((1, *x.type.shape), x.type.dtype)
+
+
+@LAYERS.exports("cumsum", since=14)
+def export_cumsum(
+    ctx: Out, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+) -> Value:
+    return ctx.layer("cumSum", x, axis=axis, exclude_final_sum=exclusive, reverse=reverse)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.layers.conv import borders
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layers.conv import border_amounts, borders
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import images, number
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
+from serde.relay.registry import call
+from serde.relay.types import TensorType
 
 Upsampling = Literal["NN", "BILINEAR"]
 Corners = Literal["DEFAULT", "ALIGN_CORNERS_TRUE", "ALIGN_CORNERS_FALSE"]
@@ -132,6 +137,64 @@ def import_padding(
     return relay.nn.pad(x, width, number(value))
 
 
+@LAYERS.imports("constantPad")
+def import_constant_pad(
+    ctx: Ctx,
+    x: Expr,
+    amounts: Expr | None = None,
+    *,
+    value: float = 0.0,
+    pad_amounts: tuple[int, ...] = (),
+    pad_to_given_output_size_mode: bool = False,
+) -> Expr:
+    """Where the amounts are lengths of the result, each pair holds where its axis grows."""
+    rank = ctx.type(x).rank
+    if amounts is not None and not ctx.is_constant(amounts) and not pad_to_given_output_size_mode:
+        pairs_ = relay.reshape(ctx.integers(amounts), (rank, 2))
+        return call("dyn.nn.pad", x, pairs_, number(value), pad_mode="constant")
+    given = pad_amounts if amounts is None else ctx.whole(amounts)
+    if len(given) != 2 * rank:
+        raise Unsupported(f"{len(given)} amounts for {rank} axes")
+    pairs = list(zip(given[0::2], given[1::2], strict=True))
+    if pad_to_given_output_size_mode:
+        lengths = ctx.static_shape(x)
+        pairs = [_to_length(pair, length) for pair, length in zip(pairs, lengths, strict=True)]
+    return relay.nn.pad(x, tuple(pairs), number(value))
+
+
+def _to_length(pair: tuple[int, int], length: int) -> tuple[int, int]:
+    before, after = pair
+    if before and after:
+        raise Unsupported("lengths of the result at both ends of an axis")
+    if before:
+        return before - length, 0
+    return 0, after - length if after else 0
+
+
+@LAYERS.exports("pad")
+def export_pad(ctx: Out, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0) -> Value:
+    """What continues a tensor goes along its last two axes, of which there are three at least."""
+    if mode == "constant" and pad.data is None:
+        return ctx.layer("constantPad", x, pad, value=constant_val)
+    widths = [int(each) for each in ctx.constant(pad)]
+    widths = [*[0] * (2 * x.type.rank - len(widths)), *widths]
+    if mode == "constant":
+        return ctx.layer("constantPad", x, value=constant_val, pad_amounts=widths)
+    fields = {"reflect": "reflection", "replicate": "replication"}
+    ends = widths[-4:] if x.type.rank > 1 else [0, 0, *widths]
+    amounts: dict[str, AnyValue] = {fields[mode]: {}, "padding_amounts": border_amounts(ends)}
+    rank = x.type.rank
+    if rank >= 3:
+        return ctx.layer("padding", x, **amounts)
+    front = list(range(3 - rank))
+    wide = [
+        TensorType((*[1] * (3 - rank), *each.shape), each.dtype)
+        for each in (x.type, ctx.result_type())
+    ]
+    raised = ctx.layer("expandDims", x, of=wide[0], axes=front)
+    return ctx.layer("squeeze", ctx.layer("padding", raised, of=wide[1], **amounts), axes=front)
+
+
 @LAYERS.imports("reorganizeData")
 def import_reorganize_data(
     ctx: Ctx, x: Expr, *, mode: Blocks = "SPACE_TO_DEPTH", block_size: int = 0
@@ -216,3 +279,106 @@ def _sampled_span(
     length = relay.maximum(relay.subtract(stop, start), number(least))
     first = relay.add(start, relay.multiply(length, number(0.5 / size)))
     return first, relay.add(first, relay.multiply(length, number((size - 1) / size)))
+
+
+@LAYERS.exports("depth_to_space")
+def export_depth_to_space(ctx: Out, x: Value, *, block_size: int) -> Value:
+    return ctx.layer("reorganizeData", x, mode="DEPTH_TO_SPACE", block_size=block_size)
+
+
+@LAYERS.exports("space_to_depth")
+def export_space_to_depth(ctx: Out, x: Value, *, block_size: int) -> Value:
+    return ctx.layer("reorganizeData", x, mode="SPACE_TO_DEPTH", block_size=block_size)
+
+
+@LAYERS.exports("pixel_shuffle", since=14)
+def export_pixel_shuffle(ctx: Out, x: Value, *, upscale_factor: int) -> Value:
+    return ctx.layer("reorganizeData", x, mode="PIXEL_SHUFFLE", block_size=upscale_factor)
+
+
+METHODS = {
+    "ALIGN_CORNERS": "ALIGN_ENDPOINTS_MODE",
+    "DEFAULT": "UPSAMPLE_MODE",
+    "OFFSET_CORNERS": "ROI_ALIGN_MODE",
+    "STRICT_ALIGN_CORNERS": "STRICT_ALIGN_ENDPOINTS_MODE",
+}
+"""Sampling modes of MIL, and those of layers; halves of pixels are upsampling's alone."""
+
+
+@LAYERS.exports("resize_bilinear")
+def export_resize_bilinear(
+    ctx: Out,
+    x: Value,
+    *,
+    target_size_height: int,
+    target_size_width: int,
+    sampling_mode: str = "DEFAULT",
+) -> Value:
+    size = target_size_height, target_size_width
+    if sampling_mode in METHODS:
+        mode = {"sampling_method": METHODS[sampling_mode]}
+        return ctx.layer("resizeBilinear", x, target_size=list(size), mode=mode)
+    lengths = ctx.static_lengths(x, (2, 3))
+    factors = [after // before for before, after in zip(lengths, size, strict=True)]
+    if any(f * before != after for f, before, after in zip(factors, lengths, size, strict=True)):
+        raise Unsupported(f"a resizing from {lengths} to {size} by the centres of pixels")
+    ctx.since(14, "upsampling by the centres of pixels")
+    grid = "ALIGN_CORNERS_FALSE"
+    return ctx.layer(
+        "upsample", x, scaling_factor=factors, mode="BILINEAR", linear_upsample_mode=grid
+    )
+
+
+@LAYERS.exports("upsample_bilinear")
+def export_upsample_bilinear(
+    ctx: Out,
+    x: Value,
+    *,
+    scale_factor_height: float,
+    scale_factor_width: float,
+    align_corners: bool = True,
+) -> Value:
+    ctx.since(14, "upsampling with corners aligned")
+    mode = "ALIGN_CORNERS_TRUE" if align_corners else "ALIGN_CORNERS_FALSE"
+    factors = [int(scale_factor_height), int(scale_factor_width)]
+    return ctx.layer(
+        "upsample", x, scaling_factor=factors, mode="BILINEAR", linear_upsample_mode=mode
+    )
+
+
+@LAYERS.exports("upsample_nearest_neighbor")
+def export_upsample_nearest_neighbor(
+    ctx: Out, x: Value, *, scale_factor_height: float, scale_factor_width: float
+) -> Value:
+    factors = [scale_factor_height, scale_factor_width]
+    if all(factor == int(factor) for factor in factors):
+        return ctx.layer("upsample", x, scaling_factor=[int(each) for each in factors], mode="NN")
+    ctx.since(14, "upsampling by fractions")
+    return ctx.layer("upsample", x, fractional_scaling_factor=factors, mode="NN")
+
+
+@LAYERS.exports("crop_resize")
+def export_crop_resize(
+    ctx: Out,
+    x: Value,
+    roi: Value,
+    *,
+    target_height: int,
+    target_width: int,
+    normalized_coordinates: bool,
+    spatial_scale: float,
+    box_coordinate_mode: str,
+    sampling_mode: str,
+) -> Value:
+    """Images have five axes here."""
+    shape = TensorType((1, *x.type.shape), x.type.dtype)
+    return ctx.layer(
+        "cropResize",
+        ctx.layer("expandDims", x, of=shape, axes=[0]),
+        roi,
+        target_size=[target_height, target_width],
+        normalized_coordinates=normalized_coordinates,
+        mode={"sampling_method": METHODS[sampling_mode]},
+        box_indices_mode={"box_mode": box_coordinate_mode},
+        spatial_scale=spatial_scale,
+    )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.errors import Unsupported
 from serde.relay.expr import Expr
+from serde.relay.types import TensorType
 
 Scatter = Literal[
     "SCATTER_UPDATE", "SCATTER_ADD", "SCATTER_SUB", "SCATTER_MUL", "SCATTER_DIV", "SCATTER_MAX",
@@ -29,13 +33,16 @@ REDUCTIONS = {
 }
 
 
-def _from_start(ctx: Ctx, indices: Expr, length: object) -> Expr:
-    """Return indices that are counted from the first entry of an axis."""
+def _from_start(ctx: Ctx, indices: Expr, data: Expr, axis: int) -> Expr:
+    """Return indices of an axis that are counted from its first entry."""
     whole = ctx.integers(indices)
+    length = ctx.type(data).shape[axis]
+    count: Expr = relay.const(np.int32(length if isinstance(length, int) else 0))
     if not isinstance(length, int):
-        raise Unsupported("needs the length of the axis that indices are of")
+        place = relay.const(np.int32(axis))
+        count = relay.take(relay.shape_of(data, dtype="int32"), place, axis=0, mode="fast")
     below = relay.less(whole, relay.const(np.int32(0)))
-    return relay.where(below, relay.add(whole, relay.const(np.int32(length))), whole)
+    return relay.where(below, relay.add(whole, count), whole)
 
 
 def _written(values: Expr, mode: Scatter) -> Expr:
@@ -58,7 +65,7 @@ def import_gather_nd(ctx: Ctx, data: Expr, indices: Expr) -> Expr:
 @LAYERS.imports("gatherAlongAxis")
 def import_gather_along_axis(ctx: Ctx, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     place = ctx.axis(data, axis)
-    return relay.gather(data, place, _from_start(ctx, indices, ctx.type(data).shape[place]))
+    return relay.gather(data, place, _from_start(ctx, indices, data, place))
 
 
 @LAYERS.imports("scatterAlongAxis")
@@ -72,7 +79,7 @@ def import_scatter_along_axis(
     mode: Scatter = "SCATTER_UPDATE",
 ) -> Expr:
     place = ctx.axis(data, axis)
-    places = _from_start(ctx, indices, ctx.type(data).shape[place])
+    places = _from_start(ctx, indices, data, place)
     return relay.scatter_elements(data, places, _written(values, mode), place, REDUCTIONS[mode])
 
 
@@ -90,7 +97,7 @@ def import_scatter(
     place, rank = ctx.axis(data, axis), ctx.type(data).rank
     order = (place, *(each for each in range(rank) if each != place))
     back = tuple(order.index(each) for each in range(rank))
-    places = _from_start(ctx, indices, ctx.type(data).shape[place])
+    places = _from_start(ctx, indices, data, place)
     if ctx.type(indices).rank != 1:
         raise Unsupported(f"indices of {ctx.type(indices).rank} axes")
     written = relay.scatter_nd(
@@ -110,10 +117,10 @@ def import_scatter_nd(
     depth = ctx.type(indices).shape[-1]
     if not isinstance(depth, int):
         raise Unsupported("indices of an unknown number of axes")
-    lengths = ctx.static_lengths(data, range(depth))
+    lengths: Expr = relay.strided_slice(relay.shape_of(data, dtype="int32"), [0], [depth])
     whole = ctx.integers(indices)
     below = relay.less(whole, relay.const(np.int32(0)))
-    shifted = relay.add(whole, relay.const(np.array(lengths, np.int32)))
+    shifted = relay.add(whole, ctx.fold(lengths))
     places = relay.transpose(relay.where(below, shifted, whole), axes=(rank - 1, *range(rank - 1)))
     return relay.scatter_nd(data, places, _written(slices, mode), REDUCTIONS[mode])
 
@@ -214,11 +221,22 @@ def import_slice_dynamic(
     if known:
         ends = end_ids if end is None else ctx.whole(end)
         return _sliced(ctx, x, ctx.whole(begin), ends, steps, begin_masks, end_masks, squeeze_masks)
-    if any((*begin_masks, *end_masks, *squeeze_masks)):
-        raise Unsupported("masks beside bounds that are computed when the model runs")
+    if any(squeeze_masks):
+        raise Unsupported("axes that go, beside bounds that are computed when the model runs")
     ends_ = relay.const(np.array(end_ids, np.int32)) if end is None else ctx.integers(end)
-    by = relay.const(np.array(steps or (1,) * rank, np.int32))
-    return relay.strided_slice(x, ctx.integers(begin), ends_, by)
+    by = np.array(steps or (1,) * rank, np.int32)
+    far = np.where(by > 0, 2**31 - 1, -(2**31)).astype(np.int32)
+    first = _opened(ctx.integers(begin), _flags(begin_masks, rank), np.where(by > 0, 0, far))
+    last = _opened(ends_, _flags(end_masks, rank), far)
+    return relay.strided_slice(x, first, last, relay.const(by))
+
+
+def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
+    """Return bounds, where they are masked those of all that there is."""
+    if not any(masks):
+        return bounds
+    whole = relay.const(np.asarray(open_, np.int32))
+    return relay.where(relay.const(np.array(masks)), whole, bounds)
 
 
 @LAYERS.imports("sliceBySize")
@@ -290,37 +308,6 @@ def import_where_non_zero(ctx: Ctx, x: Expr) -> Expr:
     return relay.cast(relay.argwhere(x), "float32")
 
 
-@LAYERS.imports("constantPad")
-def import_constant_pad(
-    ctx: Ctx,
-    x: Expr,
-    amounts: Expr | None = None,
-    *,
-    value: float = 0.0,
-    pad_amounts: tuple[int, ...] = (),
-    pad_to_given_output_size_mode: bool = False,
-) -> Expr:
-    """Where the amounts are lengths of the result, each pair holds where its axis grows."""
-    rank = ctx.type(x).rank
-    given = pad_amounts if amounts is None else ctx.whole(amounts)
-    if len(given) != 2 * rank:
-        raise Unsupported(f"{len(given)} amounts for {rank} axes")
-    pairs = list(zip(given[0::2], given[1::2], strict=True))
-    if pad_to_given_output_size_mode:
-        lengths = ctx.static_shape(x)
-        pairs = [_to_length(pair, length) for pair, length in zip(pairs, lengths, strict=True)]
-    return relay.nn.pad(x, tuple(pairs), number(value))
-
-
-def _to_length(pair: tuple[int, int], length: int) -> tuple[int, int]:
-    before, after = pair
-    if before and after:
-        raise Unsupported("lengths of the result at both ends of an axis")
-    if before:
-        return before - length, 0
-    return 0, after - length if after else 0
-
-
 @LAYERS.imports("rangeStatic")
 def import_range_static(
     ctx: Ctx,
@@ -352,3 +339,114 @@ def import_range_dynamic(
 
 def _scalar(ctx: Ctx, x: Expr) -> Expr:
     return ctx.fold(relay.reshape(x, ())) if ctx.type(x).rank else x
+
+
+@LAYERS.exports("gather")
+def export_gather(
+    ctx: Out, x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0
+) -> Value:
+    """One index has an axis here, which then goes."""
+    if batch_dims:
+        raise Unsupported("indices that share axes with what they take")
+    if indices.type.rank or x.type.rank < 2:
+        return ctx.layer("gather", x, indices, axis=axis)
+    shape = list(x.type.shape)
+    shape[axis] = 1
+    found = ctx.layer("gather", x, indices, of=TensorType(shape, x.type.dtype), axis=axis)
+    return ctx.layer("squeeze", found, axes=[axis])
+
+
+@LAYERS.exports("gather_along_axis")
+def export_gather_along_axis(ctx: Out, x: Value, indices: Value, *, axis: int = 0) -> Value:
+    return ctx.layer("gatherAlongAxis", x, indices, axis=axis)
+
+
+@LAYERS.exports("gather_nd")
+def export_gather_nd(ctx: Out, x: Value, indices: Value) -> Value:
+    return ctx.layer("gatherND", x, indices)
+
+
+@LAYERS.exports("scatter_along_axis")
+def export_scatter_along_axis(
+    ctx: Out, data: Value, indices: Value, updates: Value, *, axis: int = 0, mode: str = "add"
+) -> Value:
+    how = f"SCATTER_{mode.upper()}"
+    return ctx.layer("scatterAlongAxis", data, indices, updates, axis=axis, mode=how)
+
+
+@LAYERS.exports("scatter_nd")
+def export_scatter_nd(
+    ctx: Out, data: Value, indices: Value, updates: Value, *, mode: str = "add"
+) -> Value:
+    how = f"SCATTER_{mode.upper()}"
+    return ctx.layer("scatterND", data, indices, updates, mode=how)
+
+
+@LAYERS.exports("slice_by_index")
+def export_slice_by_index(
+    ctx: Out,
+    x: Value,
+    begin: Value,
+    end: Value,
+    *,
+    stride: tuple[int, ...] = (),
+    begin_mask: tuple[bool, ...] = (),
+    end_mask: tuple[bool, ...] = (),
+) -> Value:
+    rank = x.type.rank
+    fields: dict[str, AnyValue] = {
+        "begin_masks": [*begin_mask] or [False] * rank,
+        "end_masks": [*end_mask] or [False] * rank,
+        "strides": [*stride] or [1] * rank,
+        "squeeze_masks": [False] * rank if ctx.target >= 14 else [],
+    }
+    if begin.data is None or end.data is None:
+        return ctx.layer("sliceDynamic", x, begin, end, **fields)
+    bounds = {"begin_ids": begin.data.tolist(), "end_ids": end.data.tolist()}
+    return ctx.layer("sliceStatic", x, **bounds, **fields)
+
+
+@LAYERS.exports("slice_by_size")
+def export_slice_by_size(ctx: Out, x: Value, begin: Value, size: Value) -> Value:
+    if begin.data is not None and not begin.data.any():
+        end = size
+    else:
+        end = ctx.emit("add", size.type, x=begin, y=size)
+    return ctx.emit("slice_by_index", x=x, begin=begin, end=end)
+
+
+@LAYERS.exports("sliding_windows")
+def export_sliding_windows(ctx: Out, x: Value, *, axis: int, size: int, stride: int = 1) -> Value:
+    return ctx.layer("slidingWindows", x, axis=axis, window_size=size, step=stride)
+
+
+@LAYERS.exports("topk")
+def export_topk(
+    ctx: Out, x: Value, *, k: int = 1, axis: int = -1, ascending: bool = False
+) -> tuple[Value, ...]:
+    return ctx.layers("topK", [x], axis=axis, k=k, use_bottom_k=ascending)
+
+
+@LAYERS.exports("argsort")
+def export_argsort_v13(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
+    """Before iOS14, all that there are, in order."""
+    length = x.type.shape[axis]
+    if not isinstance(length, int):
+        raise ctx.only_since(14, "order along a length that is not fixed")
+    types = [TensorType(x.type.shape, x.type.dtype), ctx.result_type()]
+    return ctx.layers("topK", [x], types, axis=axis, k=length, use_bottom_k=ascending)[1]
+
+
+@LAYERS.exports("argsort", since=14)
+def export_argsort(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
+    return ctx.layer("argSort", x, axis=axis, descending=not ascending)
+
+
+@LAYERS.exports("non_zero")
+def export_non_zero(ctx: Out, x: Value) -> Value:
+    return ctx.layer("whereNonZero", x)
+
+
+@LAYERS.exports("range_1d")
+def export_range_1d(ctx: Out, end: Value, start: Value, step: Value) -> Value:
+    return ctx.layer("rangeDynamic", end, start, step)

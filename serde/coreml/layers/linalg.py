@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Constant, Expr
+from serde.relay.types import TensorType
 
 
 @LAYERS.imports("innerProduct", ignored=["int8_dynamic_quantize"])
@@ -161,3 +165,68 @@ def import_matrix_band_part(ctx: Ctx, x: Expr, *, num_lower: int = 0, num_upper:
     if num_lower >= 0:
         x = _band(ctx, x, -num_lower, upper=True)
     return _band(ctx, x, num_upper, upper=False) if num_upper >= 0 else x
+
+
+@LAYERS.exports("linear")
+def export_linear(ctx: Out, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    units, entering = ctx.static_shape(weight)
+    return ctx.layer(
+        "innerProduct",
+        x,
+        input_channels=entering,
+        output_channels=units,
+        weights=ctx.parameter(weight),
+        has_bias=bias is not None,
+        bias=None if bias is None else ctx.parameter(bias),
+    )
+
+
+@LAYERS.exports("matmul")
+def export_matmul(
+    ctx: Out, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
+) -> Value:
+    """The matrix of a layer lies transposed in it."""
+    if transpose_y and y.is_known and y.type.rank == 2 and not x.is_known and not transpose_x:
+        columns, rows = ctx.static_shape(y)
+        return ctx.layer(
+            "batchedMatmul",
+            x,
+            weight_matrix_first_dimension=rows,
+            weight_matrix_second_dimension=columns,
+            weights=ctx.parameter(y),
+        )
+    return ctx.layer("batchedMatmul", x, y, transpose_a=transpose_x, transpose_b=transpose_y)
+
+
+@LAYERS.exports("einsum")
+def export_einsum(ctx: Out, values: tuple[Value, ...], *, equation: str) -> Value:
+    """Both of MIL's equations are products of stacks of matrices, whose height goes before them."""
+    rank = ctx.result_type().rank
+    order = [0, 2, 1, 3] if rank == 4 else [1, 0, 2]
+
+    def turned(type_: TensorType) -> TensorType:
+        return TensorType([type_.shape[axis] for axis in order], type_.dtype)
+
+    sides = [ctx.layer("transpose", each, of=turned(each.type), axes=order) for each in values]
+    found = ctx.layer("batchedMatmul", *sides, of=turned(ctx.result_type()))
+    return ctx.layer("transpose", found, axes=order)
+
+
+@LAYERS.exports("band_part")
+def export_band_part(ctx: Out, x: Value, *, lower: int = -1, upper: int = -1) -> Value:
+    return ctx.layer("matrixBandPart", x, num_lower=lower, num_upper=upper)
+
+
+def _is_fixed(node: Call) -> bool:
+    return isinstance(node.args[1], Constant)
+
+
+@DIRECT.exports("trilu", when=_is_fixed)
+def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+    return ctx.emit("trilu", x=data, k=int(ctx.constant(k)), upper=upper)
+
+
+@LAYERS.exports("trilu")
+def export_triangle(ctx: Out, x: Value, *, k: int, upper: bool) -> Value:
+    """MIL's bands hold the main diagonal; a triangle begins at any."""
+    return ctx.layer("upperTriangular" if upper else "lowerTriangular", x, k=k)

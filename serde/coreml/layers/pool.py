@@ -5,13 +5,28 @@ from __future__ import annotations
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.layers.conv import Padding3d, borders, pad_type, window_padding
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layers.conv import (
+    Padding3d,
+    border_amounts,
+    borders,
+    image_type,
+    lifted_line,
+    lowered_line,
+    pad_type,
+    volume_fields,
+    window_padding,
+)
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import images
 from serde.coreml.ops.conv import Padding
 from serde.coreml.parts import Part
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Expr
+from serde.relay.shapes import is_float
+from serde.relay.types import TensorType
 
 Pool = Literal["MAX", "AVERAGE", "L2"]
 
@@ -136,3 +151,67 @@ def import_pooling3d(
 @LAYERS.imports("globalPooling3d")
 def import_global_pooling3d(ctx: Ctx, x: Expr, *, type: Pool = "MAX") -> Expr:
     return _whole(x, type, (2, 3, 4))
+
+
+POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "MAX"}
+"""Operators of MIL, and the kinds of a layer."""
+
+
+def _export_pool(op: str, kind: Pool) -> None:
+    @LAYERS.exports(op)
+    def export_pool(
+        ctx: Out,
+        x: Value,
+        *,
+        kernel_sizes: tuple[int, ...],
+        strides: tuple[int, ...],
+        pad_type: str,
+        pad: tuple[int, ...],
+        ceil_mode: bool = False,
+        exclude_padding_from_average: bool = False,
+    ) -> Value:
+        """A line is an image of one row."""
+        excludes = exclude_padding_from_average
+        if len(strides) == 3:
+            ctx.since(14, "pooling along three axes")
+            fields = volume_fields(kernel_sizes, strides, pad)
+            return ctx.layer("pooling3d", x, type=kind, count_exclude_padding=excludes, **fields)
+        line = [1] * (2 - len(strides))
+        found = ctx.layer(
+            "pooling",
+            lifted_line(ctx, x) if line else x,
+            of=image_type(ctx),
+            type=kind,
+            kernel_size=[*line, *kernel_sizes],
+            stride=[*line, *strides],
+            valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+            avg_pool_exclude_padding=excludes,
+        )
+        return lowered_line(ctx, found)
+
+
+for _name, _kind in POOLS.items():
+    _export_pool(_name, _kind)
+
+
+def _is_image(node: Call) -> bool:
+    type_ = node.args[0].type
+    usual = node.attrs["layout"] == "NCHW" and node.attrs["out_layout"] in ("", "NCHW")
+    return usual and isinstance(type_, TensorType) and is_float(type_.dtype)
+
+
+def _export_global(op: str, kind: Pool) -> None:
+    @DIRECT.exports(op, when=_is_image)
+    def export_global(ctx: ExportContext, data: Value, *, layout: str, out_layout: str) -> Value:
+        return ctx.emit("global_pool", x=data, kind=kind)
+
+
+GLOBAL: dict[str, Pool] = {"nn.global_avg_pool2d": "AVERAGE", "nn.global_max_pool2d": "MAX"}
+
+for _name, _kind in GLOBAL.items():
+    _export_global(_name, _kind)
+
+
+@LAYERS.exports("global_pool")
+def export_global_pool(ctx: Out, x: Value, *, kind: Pool) -> Value:
+    return ctx.layer("pooling", x, type=kind, global_pooling=True, valid={"padding_amounts": {}})

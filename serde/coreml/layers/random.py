@@ -7,6 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
@@ -127,3 +129,41 @@ def import_categorical_distribution(
         logits, sample_size=num_samples, dtype="int32", seed=_seed(seed)
     )
     return relay.cast(found, "float32")
+
+
+def _shaped(ctx: Out, name: str, shape: Value, fields: dict[str, AnyValue], seed: int) -> Value:
+    """Append a layer that draws numbers of a shape, known or computed."""
+    if shape.data is None:
+        return ctx.layer(f"{name}Dynamic", shape, seed=seed, **fields)
+    lengths = [int(each) for each in shape.data] or [1]
+    return ctx.layer(f"{name}Static", seed=seed, output_shape=lengths, **fields)
+
+
+@LAYERS.exports("random_uniform")
+def export_random_uniform(
+    ctx: Out, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
+) -> Value:
+    return _shaped(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
+
+
+@LAYERS.exports("random_normal")
+def export_random_normal(
+    ctx: Out, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
+) -> Value:
+    return _shaped(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
+
+
+@LAYERS.exports("random_categorical")
+def export_random_categorical(
+    ctx: Out, x: Value, *, mode: str = "logits", size: int = 1, seed: int = -1
+) -> Value:
+    logits = mode == "logits"
+    return ctx.layer(
+        "categoricalDistribution",
+        x,
+        num_samples=size,
+        is_logits=logits,
+        eps=1e-10,
+        temperature=1.0,
+        seed=seed,
+    )

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layer_builder import Parameter, value_weight
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.computed import ComputedWeight
+from serde.relay.expr import Expr, Var
+from serde.relay.types import TensorType
 
 CLIP = 50.0
 """Bound on the magnitude of what activations are applied to."""
@@ -275,3 +281,221 @@ def import_bi_directional_lstm(
         reverse=True,
     )
     return [relay.concatenate([one[0], other[0]], axis=2), *one[1:], *other[1:]]
+
+
+FUNCTIONS = {
+    "hard_sigmoid": "sigmoidHard",
+    "linear": "linear",
+    "relu": "ReLU",
+    "scaled_tanh": "scaledTanh",
+    "sigmoid": "sigmoid",
+    "sigmoid_hard": "sigmoidHard",
+    "tanh": "tanh",
+}
+"""MIL's functions, and those of layers."""
+
+UNBOUNDED = float(np.finfo(np.float32).max)
+"""A bound of the cell that is none."""
+
+STEP_GATES = ("input", "forget", "output", "block")
+"""Gates in MIL's order."""
+
+
+def _function(name: str) -> dict[str, AnyValue]:
+    kind = FUNCTIONS[name]
+    return {kind: dict(zip(("alpha", "beta"), PARAMETERS.get(kind, ()), strict=False))}
+
+
+def _parts(ih: Value, hh: Value, bias: Value | None) -> list[tuple[str, Value]]:
+    """Return the weights of gates that there are, by the ends of the names of their fields."""
+    found = [("weight_matrix", ih), ("recursion_matrix", hh)]
+    return found if bias is None else [*found, ("bias_vector", bias)]
+
+
+def _rows_of(value: Value, count: int) -> list[Parameter]:
+    """Return the equal parts of the first axis of a weight."""
+    whole = value_weight(value)
+    size = whole.shape[0] // count
+    rows = Var("rows", TensorType(whole.shape, whole.dtype))
+    return [
+        Parameter(
+            ComputedWeight(
+                relay.strided_slice(rows, [part * size], [(part + 1) * size], axes=[0]),
+                {rows: whole},
+            )
+        )
+        for part in range(count)
+    ]
+
+
+def _long(ctx: Out, x: Value, axes: list[int]) -> Value:
+    """Return steps or a state with the axes that layers have: five."""
+    return ctx.layer("expandDims", x, of=_five(x.type, axes), axes=axes)
+
+
+def _walked(ctx: Out, x: Value, direction: str) -> Value:
+    """Return steps as a layer walks: in what order one that goes backwards has them is unknown."""
+    if direction != "reverse":
+        return x
+    return ctx.layer("reverse", x, of=x.type, reverse_dim=[True, False, False])
+
+
+STEPS, STATE = [3, 4], [0, 3, 4]
+"""Axes that steps (step, sequence, channel) and states (sequence, channel) lack."""
+
+
+def _five(type_: TensorType, axes: list[int]) -> TensorType:
+    rest = iter(type_.shape)
+    return TensorType([1 if axis in axes else next(rest) for axis in range(5)], type_.dtype)
+
+
+def _simple(
+    ctx: Out, kind: str, x: Value, initial_h: Value, direction: str, fields: dict[str, AnyValue]
+) -> list[Value]:
+    """Append a layer of one state and one direction."""
+    inputs = [_long(ctx, _walked(ctx, x, direction), STEPS), _long(ctx, initial_h, STATE)]
+    types = [_five(ctx.types[0], STEPS), _five(ctx.types[1], STATE)]
+    every, last = ctx.layers(kind, inputs, types, sequence_output=True, **fields)
+    return [
+        ctx.layer("squeeze", every, of=ctx.types[0], axes=STEPS),
+        ctx.layer("squeeze", last, of=ctx.types[1], axes=STATE),
+    ]
+
+
+@LAYERS.exports("rnn")
+def export_rnn(
+    ctx: Out,
+    x: Value,
+    initial_h: Value,
+    weight_ih: Value,
+    weight_hh: Value,
+    bias: Value | None = None,
+    *,
+    direction: str = "forward",
+    output_sequence: bool = False,
+    activation: str = "tanh",
+) -> list[Value]:
+    size, entering = ctx.static_shape(weight_ih)
+    fields = {
+        "input_vector_size": entering,
+        "output_vector_size": size,
+        "activation": _function(activation),
+        "has_bias_vector": bias is not None,
+        "weight_matrix": ctx.parameter(weight_ih),
+        "recursion_matrix": ctx.parameter(weight_hh),
+        "bias_vector": None if bias is None else ctx.parameter(bias),
+    }
+    return _simple(ctx, "simpleRecurrent", x, initial_h, direction, fields)
+
+
+@LAYERS.exports("gru")
+def export_gru(
+    ctx: Out,
+    x: Value,
+    initial_h: Value,
+    weight_ih: Value,
+    weight_hh: Value,
+    bias: Value | None = None,
+    *,
+    direction: str = "forward",
+    output_sequence: bool = False,
+    recurrent_activation: str = "sigmoid",
+    activation: str = "tanh",
+) -> list[Value]:
+    size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
+    fields: dict[str, AnyValue] = {
+        "activations": [_function(recurrent_activation), _function(activation)],
+        "has_bias_vectors": bias is not None,
+    }
+    fields |= {"input_vector_size": entering, "output_vector_size": size}
+    for what, value in _parts(weight_ih, weight_hh, bias):
+        for gate, part in zip(("reset", "output", "update"), _rows_of(value, 3), strict=True):
+            fields[f"{gate}_gate_{what}"] = part
+    return _simple(ctx, "gru", x, initial_h, direction, fields)
+
+
+def _step_weights(
+    weight_ih: Value, weight_hh: Value, bias: Value | None, peephole: Value | None
+) -> dict[str, AnyValue]:
+    """Return the weights of one direction of a long short-term memory."""
+    fields: dict[str, AnyValue] = {}
+    for what, value in _parts(weight_ih, weight_hh, bias):
+        for gate, part in zip(STEP_GATES, _rows_of(value, 4), strict=True):
+            fields[f"{gate}_{'input' if gate == 'block' else 'gate'}_{what}"] = part
+    if peephole is not None:
+        for gate, part in zip(STEP_GATES, _rows_of(peephole, 3), strict=False):
+            fields[f"{gate}_gate_peephole_vector"] = part
+    return fields
+
+
+@LAYERS.exports("lstm")
+def export_lstm(
+    ctx: Out,
+    x: Value,
+    initial_h: Value,
+    initial_c: Value,
+    weight_ih: Value,
+    weight_hh: Value,
+    bias: Value | None = None,
+    peephole: Value | None = None,
+    weight_ih_back: Value | None = None,
+    weight_hh_back: Value | None = None,
+    bias_back: Value | None = None,
+    peephole_back: Value | None = None,
+    *,
+    direction: str = "forward",
+    output_sequence: bool = False,
+    recurrent_activation: str = "sigmoid",
+    cell_activation: str = "tanh",
+    activation: str = "tanh",
+    clip: float | None = None,
+) -> list[Value]:
+    """States of both directions lie side by side in MIL, and are tensors of their own here."""
+    size, entering = ctx.static_shape(weight_hh)[1], ctx.static_shape(weight_ih)[1]
+    functions = [_function(each) for each in (recurrent_activation, cell_activation, activation)]
+    params = {
+        "sequence_output": True,
+        "has_bias_vectors": bias is not None,
+        "has_peephole_vectors": peephole is not None,
+        "cell_clip_threshold": UNBOUNDED if clip is None else clip,
+    }
+    sizes = {"input_vector_size": entering, "output_vector_size": size}
+    weights = _step_weights(weight_ih, weight_hh, bias, peephole)
+    data = _long(ctx, _walked(ctx, x, direction), STEPS)
+    states = [initial_h, initial_c]
+    every = _five(ctx.types[0], STEPS)
+    if weight_ih_back is None or weight_hh_back is None:
+        inputs = [data, *(_long(ctx, each, STATE) for each in states)]
+        types = [every, *(_five(each, STATE) for each in ctx.types[1:])]
+        found = ctx.layers(
+            "uniDirectionalLSTM",
+            inputs,
+            types,
+            activations=functions,
+            params=params,
+            weight_params=weights,
+            **sizes,
+        )
+        return [
+            ctx.layer("squeeze", each, of=type_, axes=axes)
+            for each, type_, axes in zip(found, ctx.types, (STEPS, STATE, STATE), strict=True)
+        ]
+    half = TensorType((initial_h.type.shape[0], size), x.type.dtype)
+    halves = [ctx.layers("splitND", [each], [half, half], axis=1, num_splits=2) for each in states]
+    ends = [_long(ctx, halves[i][way], STATE) for way in (0, 1) for i in (0, 1)]
+    back = _step_weights(weight_ih_back, weight_hh_back, bias_back, peephole_back)
+    found = ctx.layers(
+        "biDirectionalLSTM",
+        [data, *ends],
+        [every, *[_five(half, STATE)] * 4],
+        activations_forward_lstm=functions,
+        activations_backward_lstm=functions,
+        params=params,
+        weight_params=[weights, back],
+        **sizes,
+    )
+    flat = [ctx.layer("squeeze", each, of=half, axes=STATE) for each in found[1:]]
+    sides = [
+        ctx.layer("concatND", flat[i], flat[i + 2], of=ctx.types[1 + i], axis=1) for i in (0, 1)
+    ]
+    return [ctx.layer("squeeze", found[0], of=ctx.types[0], axes=STEPS), *sides]

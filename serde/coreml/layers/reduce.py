@@ -7,6 +7,8 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
+from serde.coreml.builder import Value
+from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
@@ -123,3 +125,45 @@ def import_arg_max(ctx: Ctx, x: Expr, *, axis: int = 0, remove_dim: bool = False
 @LAYERS.imports("argMin")
 def import_arg_min(ctx: Ctx, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
     return _place(ctx, x, relay.argmin, axis, drops=remove_dim)
+
+
+SUMMARIES = {
+    "reduce_l1_norm": "reduceL1",
+    "reduce_l2_norm": "reduceL2",
+    "reduce_log_sum": "reduceLogSum",
+    "reduce_log_sum_exp": "reduceLogSumExp",
+    "reduce_max": "reduceMax",
+    "reduce_mean": "reduceMean",
+    "reduce_min": "reduceMin",
+    "reduce_prod": "reduceProd",
+    "reduce_sum": "reduceSum",
+    "reduce_sum_square": "reduceSumSquare",
+}
+"""Operators of MIL, and their layers."""
+
+EXTREMES = {"reduce_argmax": "argMax", "reduce_argmin": "argMin"}
+
+
+def _export_summary(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_summary(
+        ctx: Out, x: Value, *, axes: tuple[int, ...], keep_dims: bool = False
+    ) -> Value:
+        if not x.type.rank:
+            return ctx.layer(layer, x, axes=[0], keep_dims=True)
+        whole = len(axes) == x.type.rank and not keep_dims
+        return ctx.layer(layer, x, axes=list(axes), keep_dims=keep_dims, reduce_all=whole)
+
+
+def _export_extreme(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_extreme(ctx: Out, x: Value, *, axis: int = -1, keep_dims: bool = False) -> Value:
+        """The only axis stays, for every tensor has one."""
+        drops = not keep_dims and x.type.rank > 1
+        return ctx.layer(layer, x, axis=axis, remove_dim=drops)
+
+
+for _name, _target in SUMMARIES.items():
+    _export_summary(_name, _target)
+for _name, _target in EXTREMES.items():
+    _export_extreme(_name, _target)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.layers.table import LAYERS
+from serde.coreml.builder import Value
+from serde.coreml.exporter import ExportContext
+from serde.coreml.layer_builder import LayerExport as Out
+from serde.coreml.layers.table import DIRECT, LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import is_lifted, lifted, lowered
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Expr
+from serde.relay.dims import Any
+from serde.relay.expr import Call, Expr
+from serde.relay.types import TensorType
 
 Order = Literal["CHANNEL_FIRST", "CHANNEL_LAST"]
 SliceAxis = Literal["CHANNEL_AXIS", "HEIGHT_AXIS", "WIDTH_AXIS"]
@@ -293,3 +299,142 @@ def import_reverse_seq(
         seq_axis=ctx.axis(x, sequence_axis),
         batch_axis=ctx.axis(x, batch_axis),
     )
+
+
+@LAYERS.exports("reshape")
+def export_reshape(ctx: Out, x: Value, shape: Value) -> Value:
+    """A length of 0 stays as it is, where the rank does."""
+    if shape.data is None:
+        return ctx.layer("reshapeDynamic", x, shape)
+    codes = [int(each) for each in shape.data] or [1]
+    if 0 not in codes:
+        return ctx.layer("reshapeStatic", x, target_shape=codes)
+    if len(codes) != x.type.rank:
+        raise Unsupported(f"a reshape of {x.type!r} to {codes}")
+    return ctx.layer("rankPreservingReshape", x, target_shape=codes)
+
+
+@LAYERS.exports("transpose")
+def export_transpose(ctx: Out, x: Value, *, perm: tuple[int, ...]) -> Value:
+    return ctx.layer("transpose", x, axes=list(perm)) if x.type.rank else x
+
+
+@LAYERS.exports("expand_dims")
+def export_expand_dims(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
+    """A scalar has one axis already."""
+    if not x.type.rank:
+        return ctx.reshaped(x, ctx.result_type().shape)
+    return ctx.layer("expandDims", x, axes=list(axes))
+
+
+@LAYERS.exports("squeeze")
+def export_squeeze(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
+    """One axis stays, for every tensor has one."""
+    if not ctx.result_type().rank:
+        return ctx.reshaped(x, ())
+    return ctx.layer("squeeze", x, axes=list(axes))
+
+
+@LAYERS.exports("concat")
+def export_concat(
+    ctx: Out, values: tuple[Value, ...], *, axis: int, interleave: bool = False
+) -> Value:
+    return ctx.layer("concatND", *values, axis=axis)
+
+
+@LAYERS.exports("stack")
+def export_stack(ctx: Out, values: tuple[Value, ...], *, axis: int) -> Value:
+    """Scalars are vectors of one element."""
+    if not values[0].type.rank:
+        return ctx.layer("concatND", *values, axis=0)
+    return ctx.layer("stack", *values, axis=axis)
+
+
+@LAYERS.exports("split")
+def export_split(
+    ctx: Out,
+    x: Value,
+    *,
+    axis: int,
+    num_splits: int,
+    split_sizes: tuple[int, ...] = (),
+) -> tuple[Value, ...]:
+    equal = len(set(split_sizes)) < 2
+    if equal:
+        return ctx.layers("splitND", [x], axis=axis, num_splits=num_splits)
+    return ctx.layers("splitND", [x], axis=axis, split_sizes=list(split_sizes))
+
+
+@LAYERS.exports("shape")
+def export_shape(ctx: Out, x: Value) -> Value:
+    return ctx.layer("getShape", x)
+
+
+@LAYERS.exports("fill")
+def export_fill(ctx: Out, shape: Value, value: Value) -> Value:
+    number = float(ctx.constant(value).reshape(()))
+    if shape.data is None:
+        return ctx.layer("fillDynamic", shape, value=number)
+    lengths = [int(each) for each in shape.data] or [1]
+    return ctx.layer("fillStatic", value=number, target_shape=lengths)
+
+
+@LAYERS.exports("tile")
+def export_tile(ctx: Out, x: Value, reps: Value) -> Value:
+    if reps.data is not None:
+        return ctx.layer("tile", x, reps=[int(each) for each in reps.data]) if x.type.rank else x
+    if all(dim == 1 for dim in x.type.shape):
+        return ctx.layer("broadcastToDynamic", x, reps)
+    ctx.since(14, "repetition as often as is computed")
+    return ctx.layer("tile", x, reps)
+
+
+@LAYERS.exports("reverse")
+def export_reverse(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
+    rank = x.type.rank
+    turned = {axis % rank for axis in axes}
+    return ctx.layer("reverse", x, reverse_dim=[axis in turned for axis in range(rank)])
+
+
+@LAYERS.exports("reverse_sequence")
+def export_reverse_sequence(
+    ctx: Out, x: Value, lengths: Value, *, seq_axis: int = 0, batch_axis: int = 0
+) -> Value:
+    return ctx.layer("reverseSeq", x, lengths, batch_axis=batch_axis, sequence_axis=seq_axis)
+
+
+def _is_known(node: Call) -> bool:
+    type_ = node.type
+    return isinstance(type_, TensorType) and type_.concrete_shape not in (None, ())
+
+
+@DIRECT.exports("broadcast_to", when=_is_known)
+def export_broadcast_to(
+    ctx: ExportContext, data: Value, *, shape: AnyValue, dtype: AnyValue
+) -> Value:
+    lengths = ctx.result_type().concrete_shape
+    return ctx.emit("broadcast", x=data, shape=lengths)
+
+
+@LAYERS.exports("broadcast")
+def export_broadcast(ctx: Out, x: Value, *, shape: tuple[int, ...]) -> Value:
+    return ctx.layer("broadcastToStatic", x, target_shape=list(shape))
+
+
+def _is_like(node: Call) -> bool:
+    """Whether the result has the shape of the second tensor, and not one that both make."""
+    type_, like = node.type, node.args[1].type
+    if not isinstance(type_, TensorType) or not isinstance(like, TensorType):
+        return False
+    same = type_.shape == like.shape and not any(isinstance(dim, Any) for dim in type_.shape)
+    return same and bool(type_.shape)
+
+
+@DIRECT.exports("broadcast_to_like", when=_is_like)
+def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Value:
+    return ctx.emit("broadcast_like", x=data, like=like)
+
+
+@LAYERS.exports("broadcast_like")
+def export_broadcast_like(ctx: Out, x: Value, like: Value) -> Value:
+    return ctx.layer("broadcastToLike", x, like)

@@ -381,7 +381,7 @@ def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     target = held.get(dtype.name, dtype.name)
     if source == target:
         return data
-    allowed = CAST_TO[17 if ctx.version >= 17 else 15]
+    allowed = CAST_TO[17 if ctx.narrows else 15]
     for each in (source, target):
         if each not in allowed:
             hint = "use minimum_deployment_target='iOS17'" if each in CAST_TO[17] else None

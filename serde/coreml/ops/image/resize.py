@@ -164,7 +164,7 @@ def _interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
     )
 
 
-def _sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
+def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
     """Return the mode of MIL that reads images at the same places; None if none does."""
     if type_.dtype not in ("float16", "float32"):
         return None
@@ -210,7 +210,7 @@ def _linear_sampling(
 def _says(node: Call) -> bool:
     """Whether MIL resizes so; what TensorFlow's crops fill in beyond the image it does not."""
     type_ = node.args[0].type
-    if not isinstance(type_, TensorType) or _sampling_of(type_, node.attrs) is None:
+    if not isinstance(type_, TensorType) or sampling_of(type_, node.attrs) is None:
         return False
     if node.attrs["coordinate_transformation_mode"] != "tf_crop_and_resize":
         return True
@@ -249,7 +249,7 @@ def _image_export(ndim: int) -> Callable[..., Value]:
             "cubic_exclude": cubic_exclude,
             "out_dtype": out_dtype,
         }
-        sampling = _sampling_of(ctx.type(data), attrs)
+        sampling = sampling_of(ctx.type(data), attrs)
         lengths = [length for length in size or () if isinstance(length, int)]
         if sampling is None or len(lengths) < ndim:
             raise Unsupported(f"{method} resizing of {ctx.type(data)!r} to {size}")

@@ -136,7 +136,7 @@ def export_dequantize_linear(
     narrow = type_.dtype in _NARROW
     if known and type_.rank and ctx.version >= 18:
         return _blockwise(ctx, data, scale, zero_point, axis, block_size)
-    if known and type_.rank and ctx.version >= 16 and not narrow and not block_size:
+    if known and type_.rank and ctx.quantises and not narrow and not block_size:
         return _affine(ctx, data, scale, zero_point, axis)
     constant = all(each.is_known for each in given[1:])
     if ctx.version >= 17 and constant and not narrow and not block_size and type_.rank:

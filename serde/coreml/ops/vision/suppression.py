@@ -12,6 +12,7 @@ from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.folding import FoldingContext
 from serde.relay.expansion.tensors import converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Constant, Expr, Tuple
 from serde.relay.registry import call
@@ -36,8 +37,8 @@ def _corners(boxes: Expr) -> Expr:
     return relay.concatenate(ends, axis=2)
 
 
-def _suppressed(
-    ctx: Ctx,
+def suppressed(
+    ctx: FoldingContext,
     boxes: Expr,
     scores: Expr,
     *,
@@ -104,7 +105,7 @@ def import_non_maximum_suppression_v1(
     max_boxes: int,
     per_class_suppression: bool = False,
 ) -> list[Expr]:
-    return _suppressed(
+    return suppressed(
         ctx,
         boxes,
         scores,
@@ -127,7 +128,7 @@ def import_non_maximum_suppression(
 ) -> list[Expr]:
     """Boxes lie along the last axis, and no score is too small."""
     order = [0, 2, 1]
-    found = _suppressed(
+    found = suppressed(
         ctx,
         relay.transpose(boxes, order),
         relay.transpose(scores, order),

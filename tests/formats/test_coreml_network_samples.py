@@ -1,0 +1,54 @@
+"""Every sample of every operator that NeuralNetworks can say: our kernel against their layers.
+
+The file is written and read again by Apple's messages, and an executor of layers that shares
+nothing with the bridge runs it; our importer must give the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.coreml_networks import check_network, network
+from support.coreml_samples import DRAWN, is_covered, model_of
+from support.gaps import case, unknown_gaps
+from support.samples import build
+
+from serde.relay.registry import Sample, all_ops
+
+TARGETS = {"iOS13": 4, "iOS14": 5}
+"""Deployment targets and their versions of the specification."""
+
+TOLERANCE = {"float16": 4e-3}
+"""A network computes in float32 what is float16 in Relay."""
+
+
+def samples() -> list[Any]:
+    """One parameter set for each target and sample of each operator written or decomposed."""
+    return [
+        case("coreml-network", f"{name}-{index}-{target}", name, given, target)
+        for name, definition in all_ops().items()
+        for index, given in enumerate(definition.samples)
+        for target in TARGETS
+        if is_covered(name)
+    ]
+
+
+def test_gaps_name_cases() -> None:
+    assert unknown_gaps("coreml-network", {each.id for each in samples()}) == []
+
+
+@pytest.mark.parametrize(("name", "given", "target"), samples())
+def test_network_agrees_with_kernel(name: str, given: Sample, target: str) -> None:
+    built = build(all_ops()[name], given)
+    source = model_of(built)
+    model = network(source, target)
+    assert model.spec.specificationVersion == TARGETS[target]
+    arrays = {
+        name: np.atleast_1d(array)
+        for name, array in zip(source.meta.inputs, built.arrays, strict=True)
+    }
+    expected = built.run()
+    tolerance = max(TOLERANCE.get(each.dtype.name, 2e-5) for each in expected)
+    check_network(model, arrays, expected, tolerance=tolerance, drawn=name in DRAWN)
