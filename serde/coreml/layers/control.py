@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any as AnyValue
 
 import numpy as np
 
 import serde.relay as relay
+from serde.assembly import closed_over
 from serde.coreml.builder import Value
 from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
@@ -15,10 +16,10 @@ from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.relay.expr import Constant, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
 from serde.relay.registry import call
 from serde.relay.types import TensorType
-from serde.relay.visit import free_vars, rewrite
+from serde.relay.visit import free_vars
 
 
 @LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
@@ -103,8 +104,10 @@ def import_loop(
         if after[name].type != state.type or values[name].type != state.type:
             raise Unsupported(f"{name} changes from {state.type!r} to {after[name].type!r}")
     iteration = Var("iteration", TensorType((), "int64"))
-    body: Expr = Tuple([again, *(after[name] for name in names)])
-    function, arguments = _closed(body, [iteration, *states], captured)
+    results = [again, *(after[name] for name in names)]
+    free = set(free_vars(Tuple(results)))
+    taken = {value: var for value, var in captured.items() if var in free}
+    function, arguments = closed_over([iteration, *states], taken, results)
     limit = None
     if count is not None:
         limit = relay.cast(relay.reshape(ctx.integers(count), ()), "int64")
@@ -142,20 +145,6 @@ def _captured(values: Mapping[str, Expr], states: Mapping[str, Expr]) -> dict[Ex
         and isinstance(value.type, TensorType)
     ]
     return {value: Var(f"captured{i}", value.type) for i, value in enumerate(kept)}
-
-
-def _closed(
-    body: Expr, params: Sequence[Var], captured: Mapping[Expr, Var]
-) -> tuple[Function, list[Expr]]:
-    """Return a function that takes weights and tensors from around it, and these."""
-    free = set(free_vars(body))
-    taken: dict[Expr, Var] = {value: var for value, var in captured.items() if var in free}
-    bound = {*params, *taken.values()}
-    for weight in sorted(free - bound, key=lambda each: each.name_hint):
-        taken[weight] = Var(weight.name_hint, weight.type)
-    weights: dict[Expr, Expr] = {value: var for value, var in taken.items() if value in free}
-    body = rewrite(body, lambda _node, new: new, weights)
-    return Function([*params, *taken.values()], body), list(taken)
 
 
 @LAYERS.exports("cond")
