@@ -7,7 +7,7 @@ cumsum fails there, and the running sums of one_hot, scatter and the rest it lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,26 @@ from support.coreml_models import tools
 
 Array = np.ndarray
 KERNELS: dict[str, Callable[..., Any]] = {}
+"""What coremltools gets of the tests, where it infers nothing or something wrong itself."""
+
+OPERATORS: dict[str, Callable[..., Any]] = {}
+"""What only the executor of the tests runs; it comes before a kernel of the same name."""
+
+
+def operator(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Register a function of the executor under its own name, or another."""
+    OPERATORS[name or function.__name__] = function
+    return function
+
+
+def operators(functions: Mapping[str, Callable[..., Any]], names: Sequence[str]) -> None:
+    """Register functions that take their inputs by position, which are called `names`."""
+    for each, function in functions.items():
+
+        def found(function: Callable[..., Any] = function, **given: Any) -> Any:
+            return function(*(given[name] for name in names))
+
+        OPERATORS[each] = found
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:

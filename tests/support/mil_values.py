@@ -44,6 +44,18 @@ def check_types(model: CoremlModel) -> None:
         _load(_message(model), model)
 
 
+def check_package(path: Path) -> None:
+    """Load a package as coremltools does; see :func:`check_types`."""
+    ct = tools()
+    from coremltools.converters.mil.frontend.milproto.load import load
+
+    spec = ct.utils.load_spec(str(path))
+    with installed(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weights = path / "Data" / "com.apple.CoreML" / "weights"
+        load(spec, spec.specificationVersion, str(weights))
+
+
 def infer(model: CoremlModel, given: Mapping[str, np.ndarray]) -> Inferred:
     """Return what coremltools itself infers a program to give when its inputs are constant.
 
