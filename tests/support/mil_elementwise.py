@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import erf
-from support.mil_kernels import operator, operators
+from support.mil_kernels import kernel, kernels
 
 Array = np.ndarray
+
 
 def sigmoid_of(x: Array) -> Array:
     """The logistic function, without overflow on either side."""
@@ -90,51 +91,51 @@ _UNARY: dict[str, Callable[[Array], Array]] = {
     "tanh": np.tanh,
 }
 
-operators(_BINARY, ("x", "y"))
-operators(_UNARY, ("x",))
+kernels(_BINARY, ("x", "y"))
+kernels(_UNARY, ("x",))
 
 
-@operator
+@kernel
 def log(x: Array, epsilon: Any = 1e-45) -> Array:
     return np.log(x + np.float32(epsilon))
 
 
-@operator
+@kernel
 def rsqrt(x: Array, epsilon: Any = 1e-12) -> Array:
     return 1 / np.sqrt(x + np.float32(epsilon))
 
 
-@operator
+@kernel
 def inverse(x: Array, epsilon: Any = 1e-4) -> Array:
     return 1 / (x + np.float32(epsilon))
 
 
-@operator
+@kernel
 def clip(x: Array, alpha: Any, beta: Any) -> Array:
     return np.minimum(np.maximum(x, alpha), beta)
 
 
-@operator
+@kernel
 def threshold(x: Array, alpha: Any) -> Array:
     return np.maximum(x, alpha)
 
 
-@operator
+@kernel
 def clamped_relu(x: Array, alpha: Any, beta: Any) -> Array:
     return np.minimum(np.where(x >= 0, x, alpha * x), beta)
 
 
-@operator
+@kernel
 def thresholded_relu(x: Array, alpha: Any) -> Array:
     return np.where(x >= alpha, x, 0).astype(x.dtype)
 
 
-@operator
+@kernel
 def leaky_relu(x: Array, alpha: Any = 0.01) -> Array:
     return np.where(x >= 0, x, np.float32(alpha) * x)
 
 
-@operator
+@kernel
 def elu(x: Array, alpha: Any = 1.0) -> Array:
     return np.where(x >= 0, x, np.float32(alpha) * np.expm1(np.minimum(x, 0)))
 
@@ -143,32 +144,32 @@ def _channels(vector: Array, x: Array) -> Array:
     return np.reshape(vector, (-1, *[1] * (x.ndim - 2)))
 
 
-@operator
+@kernel
 def prelu(x: Array, alpha: Array) -> Array:
     return np.where(x >= 0, x, _channels(alpha, x) * x)
 
 
-@operator
+@kernel
 def softplus_parametric(x: Array, alpha: Array, beta: Array) -> Array:
     return _channels(alpha, x) * softplus_of(_channels(beta, x) * x)
 
 
-@operator
+@kernel
 def linear_activation(x: Array, alpha: Any = 1.0, beta: Any = 0.0) -> Array:
     return np.float32(alpha) * x + np.float32(beta)
 
 
-@operator
+@kernel
 def scaled_tanh(x: Array, alpha: Any = 1.0, beta: Any = 1.0) -> Array:
     return np.float32(alpha) * np.tanh(np.float32(beta) * x)
 
 
-@operator
+@kernel
 def sigmoid_hard(x: Array, alpha: Any = 0.2, beta: Any = 0.5) -> Array:
     return np.clip(np.float32(alpha) * x + np.float32(beta), 0, 1)
 
 
-@operator
+@kernel
 def gelu(x: Array, mode: str = "EXACT") -> Array:
     if mode == "EXACT":
         return x * 0.5 * (1 + erf(x / math.sqrt(2)))
@@ -177,7 +178,7 @@ def gelu(x: Array, mode: str = "EXACT") -> Array:
     return x * 0.5 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-@operator
+@kernel
 def select(cond: Array, a: Array, b: Array) -> Array:
     return np.where(cond, a, b)
 
@@ -186,7 +187,7 @@ _DTYPES = {"fp16": "float16", "fp32": "float32", "int64": "int32"}
 """Names of dtypes that NumPy has otherwise, or that Core ML holds in another."""
 
 
-@operator
+@kernel
 def cast(x: Array, dtype: str) -> Array:
     """Numbers lose what is behind the point, and become truth values by being other than zero."""
     return np.asarray(x).astype(_DTYPES.get(dtype, dtype))
@@ -227,67 +228,69 @@ def _reduction(function: Callable[..., Array]) -> Callable[..., Array]:
 
 
 for _name, _function in _REDUCTIONS.items():
-    operator(_reduction(_function), _name)
+    kernel(_reduction(_function), _name)
 
 
-@operator
+@kernel
 def reduce_argmax(
     x: Array, axis: int = -1, keep_dims: bool = False, output_dtype: str = "int32"
 ) -> Array:
     return np.argmax(x, int(axis), keepdims=bool(keep_dims)).astype(output_dtype)
 
 
-@operator
+@kernel
 def reduce_argmin(
     x: Array, axis: int = -1, keep_dims: bool = False, output_dtype: str = "int32"
 ) -> Array:
     return np.argmin(x, int(axis), keepdims=bool(keep_dims)).astype(output_dtype)
 
 
-@operator
+@kernel
 def softmax(x: Array, axis: int = -1) -> Array:
     weights = np.exp(x - np.max(x, int(axis), keepdims=True))
     return weights / weights.sum(int(axis), keepdims=True)
 
 
-@operator
+@kernel
 def layer_norm(
     x: Array, axes: Any = None, gamma: Any = None, beta: Any = None, epsilon: Any = 1e-5
 ) -> Array:
-    where = tuple(range(x.ndim)) if axes is None else _axes(axes)
+    where = tuple(axis % x.ndim for axis in _axes(axes) or range(x.ndim))
     mean = x.mean(where, keepdims=True)
     scaled = (x - mean) / np.sqrt(np.square(x - mean).mean(where, keepdims=True) + epsilon)
-    shape = [x.shape[axis] if axis in {a % x.ndim for a in where or ()} else 1 for axis in range(x.ndim)]
+    shape = [
+        x.shape[axis] if axis in {a % x.ndim for a in where or ()} else 1 for axis in range(x.ndim)
+    ]
     scaled = scaled if gamma is None else scaled * np.reshape(gamma, shape)
     return scaled if beta is None else scaled + np.reshape(beta, shape)
 
 
-@operator
+@kernel
 def l2_norm(x: Array, epsilon: Any = 1e-6) -> Array:
     """Of an image: the last three axes are one vector."""
     axes = tuple(range(-min(3, x.ndim), 0))
     return x / np.sqrt(np.square(x).sum(axes, keepdims=True) + np.float32(epsilon))
 
 
-@operator
+@kernel
 def matmul(x: Array, y: Array, transpose_x: Any = False, transpose_y: Any = False) -> Array:
     x = np.swapaxes(x, -1, -2) if transpose_x and x.ndim > 1 else x
     y = np.swapaxes(y, -1, -2) if transpose_y and y.ndim > 1 else y
     return np.matmul(x, y)
 
 
-@operator
+@kernel
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     found = np.matmul(x, np.swapaxes(weight, -1, -2))
     return found if bias is None else found + bias
 
 
-@operator
+@kernel
 def einsum(values: tuple[Array, ...], equation: str) -> Array:
     return np.einsum(equation, *values, optimize=True)
 
 
-@operator
+@kernel
 def scaled_dot_product_attention(
     query: Array, key: Array, value: Array, attn_mask: Array | None = None
 ) -> Array:
@@ -307,22 +310,22 @@ def _lengths(shape: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in np.ravel(shape))
 
 
-@operator
+@kernel
 def random_uniform(shape: Array, low: Any = 0.0, high: Any = 1.0, seed: Any = None) -> Array:
     return _RNG.uniform(low, high, _lengths(shape)).astype(np.float32)
 
 
-@operator
+@kernel
 def random_normal(shape: Array, mean: Any = 0.0, stddev: Any = 1.0, seed: Any = None) -> Array:
     return _RNG.normal(mean, stddev, _lengths(shape)).astype(np.float32)
 
 
-@operator
+@kernel
 def random_bernoulli(shape: Array, prob: Any = 0.5, seed: Any = None) -> Array:
     return (_RNG.uniform(size=_lengths(shape)) < prob).astype(np.float32)
 
 
-@operator
+@kernel
 def random_categorical(x: Array, mode: str = "logits", size: Any = 1, seed: Any = None) -> Array:
     """The place of the largest of the logarithms, each with Gumbel's noise."""
     logits = x if mode == "logits" else np.log(x)

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from support import mil_elementwise, mil_layers, mil_tensors, mil_weights
 from support.coreml_models import tools
-from support.mil_kernels import KERNELS, OPERATORS
+from support.mil_kernels import KERNELS
 
 from serde.coreml.model import CoremlModel
 
-__all__ = ["MODULES", "Program", "execute", "load"]
+__all__ = ["MODULES", "Program", "execute", "load", "run_kernel"]
 
 MODULES = (mil_elementwise, mil_tensors, mil_weights, mil_layers)
 """Where the operators are, which register themselves."""
@@ -231,7 +231,7 @@ class _Runner:
                 state.states[state.name] = given.get("data", given.get("value"))
                 found = () if not op.outputs else state.states[state.name]
             else:
-                found = self._kernel(op.type, given)
+                found = run_kernel(op.type, given, self.version)
         except Exception as error:
             names = ", ".join(out.name for out in op.outputs)
             raise RuntimeError(f"{op.type} of {names}: {error}") from error
@@ -239,9 +239,7 @@ class _Runner:
         pairs = zip(op.outputs, found if several else (found,), strict=True)
         return tuple(_declared(output, result, op.type) for output, result in pairs)
 
-    def _loop(
-        self, blocks: tuple[_Block, ...], first: Any, values: dict[str, Any]
-    ) -> list[Any]:
+    def _loop(self, blocks: tuple[_Block, ...], first: Any, values: dict[str, Any]) -> list[Any]:
         ask, turn = blocks
         state = list(first)
         while True:
@@ -250,12 +248,14 @@ class _Runner:
                 return state
             state = self.block(turn, values | dict(zip(turn.inputs, state, strict=True)))
 
-    def _kernel(self, name: str, given: Mapping[str, Any]) -> Any:
-        function = OPERATORS.get(name) or KERNELS[name]
-        wide = {each: _wide(value) for each, value in given.items()}
-        if _knows_opset(function):
-            wide["opset"] = self.version
-        return function(**wide)
+
+def run_kernel(op: str, given: Mapping[str, Any], version: int = 18) -> Any:
+    """What an operator gives for its inputs; float32 where it is to be rounded to float16."""
+    function = KERNELS[op]
+    wide = {each: _wide(value) for each, value in given.items()}
+    if _knows_opset(function):
+        wide["opset"] = version
+    return function(**wide)
 
 
 @cache
@@ -325,23 +325,21 @@ def _read(op: Any) -> set[str]:
     return found
 
 
-def execute(
-    model: Any, given: Mapping[str, Any], observe: Observer | None = None
-) -> list[Any]:
+def execute(model: Any, given: Mapping[str, Any], observe: Observer | None = None) -> list[Any]:
     """The outputs of a package, of an ``MLModel`` or of what the bridge makes."""
     with ExitStack() as stack:
         return load(model, stack).run(given, observe=observe)
 
 
-def load(model: Any, stack: ExitStack) -> Program:
+def load(model: Any, stack: ExitStack, function: str = "") -> Program:
     """A program that can be run; what is written for it goes when the stack is closed."""
     ct = tools()
     if isinstance(model, (str, Path)):
         path = Path(model)
         spec = ct.utils.load_spec(str(path))
-        return Program(spec, str(path / "Data" / "com.apple.CoreML" / "weights"))
+        return Program(spec, str(path / "Data" / "com.apple.CoreML" / "weights"), function)
     if not isinstance(model, CoremlModel):
-        return Program(model.get_spec(), str(model.weights_dir))
+        return Program(model.get_spec(), str(model.weights_dir), function)
     folder = stack.enter_context(tempfile.TemporaryDirectory())
     spec = ct.proto.Model_pb2.Model()
     spec.ParseFromString(model.spec.SerializeToString())

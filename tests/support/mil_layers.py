@@ -527,18 +527,3 @@ def non_maximum_suppression(
     if turned:
         return found.transpose(0, 2, 1), marks.transpose(0, 2, 1), places
     return found, marks, places, totals
-
-
-def _of_numbers(function: Callable[..., Array], name: str) -> None:
-    """Register a function of single numbers too, which coremltools infers as Python's."""
-
-    def found(**given: Any) -> Array:
-        each = [np.asarray(x, np.float32 if isinstance(x, float) else None) for x in given.values()]
-        return np.asarray(function(*each), each[0].dtype)[()]
-
-    found.__name__ = name
-    kernel(found)
-
-
-for _function, _name in ((np.abs, "abs"), (np.add, "add"), (np.floor, "floor"), (np.sign, "sign")):
-    _of_numbers(_function, _name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from support.mil_kernels import operator
+from support.mil_kernels import kernel
 
 Array = np.ndarray
 
@@ -23,12 +23,12 @@ def _ints(values: Any) -> list[int]:
     return [int(each) for each in np.ravel(values)]
 
 
-@operator
+@kernel
 def shape(x: Array) -> Array:
     return np.array(x.shape, np.int32)
 
 
-@operator
+@kernel
 def reshape(x: Array, shape: Array) -> Array:
     """A zero stands for the length at the same place, counted from the last; iOS15's too."""
     lengths = _ints(shape)
@@ -38,32 +38,32 @@ def reshape(x: Array, shape: Array) -> Array:
     return np.reshape(x, lengths)
 
 
-@operator
+@kernel
 def transpose(x: Array, perm: Array) -> Array:
     return np.transpose(x, _ints(perm))
 
 
-@operator
+@kernel
 def expand_dims(x: Array, axes: Array) -> Array:
     return np.expand_dims(x, tuple(_ints(axes)))
 
 
-@operator
+@kernel
 def flatten2d(x: Array, axis: int = 1) -> Array:
     return np.reshape(x, (math.prod(x.shape[: int(axis)]), -1))
 
 
-@operator
+@kernel
 def tile(x: Array, reps: Array) -> Array:
     return np.tile(x, _ints(reps))
 
 
-@operator
+@kernel
 def reverse(x: Array, axes: Any = None) -> Array:
     return np.flip(x, None if axes is None else tuple(_ints(axes)))
 
 
-@operator
+@kernel
 def concat(values: Sequence[Array], axis: int, interleave: Any = False) -> Array:
     if not interleave:
         return np.concatenate(values, int(axis))
@@ -73,12 +73,12 @@ def concat(values: Sequence[Array], axis: int, interleave: Any = False) -> Array
     return np.reshape(np.stack(values, place + 1), lengths)
 
 
-@operator
+@kernel
 def stack(values: Sequence[Array], axis: int) -> Array:
     return np.stack(values, int(axis))
 
 
-@operator
+@kernel
 def split(
     x: Array, axis: int, num_splits: int | None = None, split_sizes: Any = None
 ) -> tuple[Array, ...]:
@@ -87,7 +87,7 @@ def split(
     return tuple(np.split(x, np.cumsum(_ints(split_sizes))[:-1], int(axis)))
 
 
-@operator
+@kernel
 def pad(x: Array, pad: Array, mode: str = "constant", constant_val: Any = 0) -> Array:
     pairs = np.reshape(pad, (-1, 2)).tolist()
     pairs = [[0, 0]] * (x.ndim - len(pairs)) + pairs
@@ -118,7 +118,7 @@ def _slices(
     return tuple(found)
 
 
-@operator
+@kernel
 def slice_by_index(
     x: Array, begin: Array, end: Array, stride: Any = None, begin_mask: Any = None,
     end_mask: Any = None, squeeze_mask: Any = None,
@@ -126,7 +126,7 @@ def slice_by_index(
     return x[_slices(x.shape, begin, end, stride, begin_mask, end_mask, squeeze_mask)]
 
 
-@operator
+@kernel
 def slice_update(
     x: Array, update: Array, begin: Array, end: Array, stride: Any = None,
     begin_mask: Any = None, end_mask: Any = None, squeeze_mask: Any = None,
@@ -136,7 +136,7 @@ def slice_update(
     return found
 
 
-@operator
+@kernel
 def slice_by_size(x: Array, begin: Array, size: Array) -> Array:
     where = []
     for n, first, count in zip(x.shape, _ints(begin), _ints(size), strict=True):
@@ -163,7 +163,7 @@ def _held(indices: Array, length: int, opset: int) -> tuple[Array, Array]:
     return np.where(outside, 0, indices % max(length, 1)), outside
 
 
-@operator
+@kernel
 def gather(
     x: Array, indices: Array, opset: int, axis: int = 0, batch_dims: int = 0,
     validate_indices: Any = None,
@@ -177,7 +177,7 @@ def gather(
     return _poisoned(np.take(x, held, axis), mask)
 
 
-@operator
+@kernel
 def gather_along_axis(
     x: Array, indices: Array, opset: int, axis: int = 0, validate_indices: Any = None
 ) -> Array:
@@ -185,7 +185,7 @@ def gather_along_axis(
     return _poisoned(np.take_along_axis(x, held, int(axis)), outside)
 
 
-@operator
+@kernel
 def gather_nd(
     x: Array, indices: Array, opset: int, batch_dims: int = 0, validate_indices: Any = None
 ) -> Array:
@@ -201,34 +201,37 @@ def gather_nd(
     return _poisoned(found, outside.reshape((*outside.shape, *[1] * (found.ndim - outside.ndim))))
 
 
-@operator
+@kernel
 def non_zero(x: Array) -> Array:
     return np.argwhere(x).astype(np.int32)
 
 
-@operator
+@kernel
 def band_part(x: Array, lower: Any = -1, upper: Any = -1) -> Array:
     apart = np.arange(x.shape[-2])[:, None] - np.arange(x.shape[-1])
     kept = ((lower < 0) | (apart <= lower)) & ((upper < 0) | (-apart <= upper))
     return np.where(kept, x, np.zeros((), x.dtype))
 
 
-@operator
-def fill(shape: Array, value: Any = np.float32(0)) -> Array:
+_ZERO = np.float32(0)
+
+
+@kernel
+def fill(shape: Array, value: Any = _ZERO) -> Array:
     return np.full(_ints(shape), value)
 
 
-@operator
-def fill_like(ref_tensor: Array, value: Any = np.float32(0)) -> Array:
+@kernel
+def fill_like(ref_tensor: Array, value: Any = _ZERO) -> Array:
     return np.full(ref_tensor.shape, value)
 
 
-@operator
+@kernel
 def range_1d(start: Any, end: Any, step: Any) -> Array:
     return np.arange(start, end, step).astype(np.asarray(start).dtype)
 
 
-@operator
+@kernel
 def affine(
     x: Array, transform_matrix: Array, output_height: Any, output_width: Any,
     sampling_mode: str, padding_mode: str, padding_value: Any, coordinates_mode: str,
@@ -267,41 +270,41 @@ class TensorList:
         return found
 
 
-@operator
+@kernel
 def make_list(
     init_length: Any = 1, dynamic_length: Any = True, elem_shape: Any = None, dtype: str = "fp32"
 ) -> TensorList:
     return TensorList((None,) * int(init_length))
 
 
-@operator
+@kernel
 def list_length(ls: TensorList) -> Array:
     return np.array(len(ls.elements), np.int32)
 
 
-@operator
+@kernel
 def list_write(ls: TensorList, index: Any, value: Array) -> TensorList:
     return ls.written(int(index), value)
 
 
-@operator
+@kernel
 def list_read(ls: TensorList, index: Any) -> Array:
     return ls.read(int(index))
 
 
-@operator
+@kernel
 def list_gather(ls: TensorList, indices: Array) -> Array:
     return np.stack([ls.read(index) for index in _ints(indices)])
 
 
-@operator
+@kernel
 def list_scatter(ls: TensorList, indices: Array, value: Array) -> TensorList:
     for index, each in zip(_ints(indices), value, strict=True):
         ls = ls.written(index, each)
     return ls
 
 
-@operator
+@kernel
 def classify(probabilities: Array, classes: Sequence[Any]) -> tuple[Any, dict[Any, float]]:
     scores = np.ravel(probabilities)
     named = dict(zip(classes, scores.tolist(), strict=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from support.mil_kernels import operator
+from support.mil_kernels import kernel
 
 Array = np.ndarray
 
@@ -21,9 +21,9 @@ def _along(values: Any, x: Array, axis: Any) -> Array:
     return found.reshape([-1 if n == int(axis) % x.ndim else 1 for n in range(x.ndim)])
 
 
-@operator
+@kernel
 def quantize(
-    input: Array,  # noqa: A002  MIL's name
+    input: Array,
     scale: Any,
     output_dtype: str,
     zero_point: Any = 0,
@@ -35,9 +35,9 @@ def quantize(
     return np.clip(shifted, limits.min, limits.max).astype(output_dtype)
 
 
-@operator
+@kernel
 def dequantize(
-    input: Array,  # noqa: A002  MIL's name
+    input: Array,
     scale: Any,
     zero_point: Any = 0,
     axis: Any = None,
@@ -46,14 +46,14 @@ def dequantize(
     return steps * _along(scale, input, axis)
 
 
-@operator
+@kernel
 def constexpr_affine_dequantize(
     quantized_data: Array, zero_point: Any, scale: Any, axis: Any
 ) -> Array:
     return dequantize(quantized_data, scale, zero_point, axis)
 
 
-@operator
+@kernel
 def constexpr_cast(source_val: Array, output_dtype: str) -> Array:
     return source_val.astype({"fp32": "float32", "fp16": "float16"}[output_dtype])
 
@@ -76,7 +76,7 @@ def _blocks(values: Array, shape: tuple[int, ...]) -> Array:
     return values
 
 
-@operator
+@kernel
 def constexpr_lut_to_dense(
     indices: Array, lut: Array, shape: Any = None, vector_axis: Any = None
 ) -> Array:
@@ -95,7 +95,7 @@ def constexpr_lut_to_dense(
     return np.moveaxis(found, -1, axis + 1).reshape(lengths)
 
 
-@operator
+@kernel
 def constexpr_lut_to_sparse(
     indices_mask: Array, indices_nonzero_data: Array, lut: Array, vector_axis: Any = None
 ) -> tuple[Array, Array]:
@@ -108,7 +108,7 @@ def constexpr_lut_to_sparse(
     return mask, dense[mask.astype(bool)]
 
 
-@operator
+@kernel
 def constexpr_blockwise_shift_scale(data: Array, scale: Array, offset: Any = None) -> Array:
     values = data.astype(np.float32)
     if offset is not None:
@@ -116,7 +116,7 @@ def constexpr_blockwise_shift_scale(data: Array, scale: Array, offset: Any = Non
     return values * _blocks(scale, data.shape)
 
 
-@operator
+@kernel
 def constexpr_sparse_blockwise_shift_scale(
     data_mask: Array, nonzero_data: Array, scale: Array, offset: Any = None
 ) -> tuple[Array, Array]:
@@ -126,7 +126,7 @@ def constexpr_sparse_blockwise_shift_scale(
     return data_mask, constexpr_blockwise_shift_scale(dense, scale, offset)[kept]
 
 
-@operator
+@kernel
 def constexpr_sparse_to_dense(nonzero_data: Array, mask: Array, shape: Any = None) -> Array:
     """Before iOS18 the mask is packed."""
     if shape is not None:
