@@ -16,6 +16,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         unjudged = sorted(exported - found["mil_judged"])
         judged = len(exported) - len(unjudged)
         terminalreporter.write_line(
-            f"operators of MIL that were written: {len(exported)}, judged by coremltools, "
-            f"PyTorch or ONNX Runtime: {judged} ({judged / len(exported):.0%}), unjudged: {' '.join(unjudged)}"
+            f"operators of MIL that were written: {len(exported)}; judged by coremltools, PyTorch "
+            f"or ONNX Runtime: {judged} ({judged / len(exported):.1%}); "
+            f"not judged: {' '.join(unjudged) or 'none'}"
         )

@@ -5,12 +5,14 @@ The samples of the other test give every operand as an input.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.gaps import case, unknown_gaps
+from support.mil_apple import Proof
 from support.mil_executor import execute
 from support.mil_values import check_types
 from support.samples import BuiltSample, build
@@ -98,12 +100,15 @@ def kinds(model: CoremlModel) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "index", "target"), layers())
-def test_layer(name: str, index: int, target: str) -> None:
+def test_layer(
+    name: str, index: int, target: str, record_property: Callable[[str, object], None]
+) -> None:
     given: Sample = all_ops()[name].samples[index]
     built = build(all_ops()[name], given)
     source, inputs = with_weights(built)
     model = written(source, target)
     check_types(model)
+    record_property("mil_exported", sorted(kinds(model) - {"const"}))
     whole = LAYERS[name] in kinds(model)
     assert whole == (f"{name}-{index}" not in OTHERWISE)
     ends = {"float64": "float32", "int8": "int32", "int64": "int32"}
@@ -157,7 +162,13 @@ QUANTIZED = ["whole", "whole_shifted", "each", "each_shifted", "last"]
 @pytest.mark.parametrize("target", ["iOS15", "iOS16", "iOS17", "iOS18"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("name", QUANTIZED)
-def test_quantised_weight(name: str, dtype: str, target: str, tmp_path: Path) -> None:
+def test_quantised_weight(
+    name: str,
+    dtype: str,
+    target: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
     """It stays quantised from iOS16 on, and is the weight of a convolution all the same."""
     rng = np.random.default_rng(3)
     limits = np.iinfo(dtype)
@@ -193,7 +204,11 @@ def test_quantised_weight(name: str, dtype: str, target: str, tmp_path: Path) ->
     windows = np.lib.stride_tricks.sliding_window_view(data, (4, 5), (2, 3))
     expected = np.moveaxis(np.tensordot(windows, floats, ([1, 4, 5], [1, 2, 3])), -1, 1)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-3)
-    (computed,) = execute(model, {"x": data})
+    proof = Proof()
+    (computed,) = execute(model, {"x": data}, proof)
+    record_property("mil_exported", sorted(kinds(model) - {"const"}))
+    record_property("mil_judged", sorted(proof.agreed))
+    assert proof.differing == []
     np.testing.assert_allclose(computed, expected, rtol=1e-4, atol=1e-3)
 
 

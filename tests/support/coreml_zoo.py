@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +20,20 @@ from support.zoo import LEAST_FOUND, around_selections, found_again, selections
 from support.zoo import zoo_net as other_net
 
 import serde
+from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
 
 BOUNDS = {"float32": 1e-4, "float16": 1e-2}
-"""Largest difference of an output from MXNet's, in deviations of that output."""
+"""Largest difference of an output from MXNet's, in deviations of that output.
+
+In float16 it may be twice what MXNet makes of its own parameters and inputs in float16, if
+that is more: with drawn weights most nets are farther than 1e-2 off by that alone, and no
+program in float16 is nearer. What coremltools' own pass makes of our programs in float32 is as
+far, see ``test_coreml_zoo.py``.
+"""
+
+
+HALF_MAX = float(np.finfo(np.float16).max)
 
 
 @dataclass
@@ -34,6 +44,7 @@ class Row:
         name: The net.
         operations: Of the program in float32, constants left out.
         errors: Difference by the precision of the program.
+        own: Difference of MXNet with parameters and inputs of float16 from itself.
         found: Share of MXNet's detections found again, in float32; None where none are selected.
         seconds: Of the export in float32, of coremltools' check, and of the executor's run.
         faults: What is wrong, empty where all is right.
@@ -43,6 +54,7 @@ class Row:
     name: str
     operations: int = 0
     errors: dict[str, float] = field(default_factory=dict)
+    own: float = 0.0
     found: float | None = None
     seconds: list[float] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -55,10 +67,21 @@ class Row:
         seconds = [f"{each:.1f}" for each in self.seconds] or ["", "", ""]
         faults = [*self.faults, *(f"refused: {each}" for each in self.refused)]
         operations = str(self.operations or "")
-        return [self.name, operations, *errors, found, *seconds, "; ".join(faults) or "ok"]
+        own = f"{self.own:.1e}" if self.own else ""
+        return [self.name, operations, *errors, own, found, *seconds, "; ".join(faults) or "ok"]
 
 
-COLUMNS = ("net", "operations", *BOUNDS, "found", "export s", "check s", "run s", "verdict")
+COLUMNS = (
+    "net",
+    "operations",
+    *BOUNDS,
+    "MXNet's float16",
+    "found",
+    "export s",
+    "check s",
+    "run s",
+    "verdict",
+)
 
 
 def net_of(mx: Any, name: str) -> Net:
@@ -92,7 +115,7 @@ def judge(mx: Any, name: str, net: Net, precisions: Sequence[str] = tuple(BOUNDS
 
 def _compare(mx: Any, net: Net, precision: str, row: Row, directory: Path) -> None:
     image = net.inputs(7)
-    expected = run_mxnet(net.symbol, {**net.args, **net.aux}, image, fuse=False)
+    expected = _run(net, lambda values: values)
     with ExitStack() as stack:
         program, seconds = _exported(mx, net, precision, directory, stack)
         start = time.perf_counter()
@@ -101,14 +124,37 @@ def _compare(mx: Any, net: Net, precision: str, row: Row, directory: Path) -> No
     if precision == "float32":
         row.operations, row.seconds = program.size, seconds
     row.errors[precision] = max(distance([*map(_plain, found)], expected))
-    if not row.errors[precision] <= BOUNDS[precision]:
-        row.faults.append(f"{precision}: more than {BOUNDS[precision]:.0e} off")
+    bound = BOUNDS[precision]
+    if precision == "float16" and row.errors[precision] > bound:
+        row.own = max(distance(_run(net, _halved), expected))
+        bound = max(bound, 2 * row.own)
+    if not row.errors[precision] <= bound:
+        row.faults.append(f"{precision}: more than {bound:.1e} off")
+
+
+def _run(net: Net, change: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+    """What MXNet makes of a net whose parameters and inputs are changed."""
+    mx = import_mxnet()
+    params = {
+        name: mx.nd.array(change(value.asnumpy()))
+        for name, value in {**net.args, **net.aux}.items()
+    }
+    image = {name: change(values) for name, values in net.inputs(7).items()}
+    return run_mxnet(net.symbol, params, image, fuse=False)
+
+
+def _halved(values: np.ndarray) -> np.ndarray:
+    """Floats that float16 holds."""
+    if values.dtype != np.float32:
+        return values
+    with np.errstate(over="ignore"):
+        return np.clip(values, -HALF_MAX, HALF_MAX).astype(np.float16).astype(np.float32)
 
 
 def _detect(mx: Any, net: Net, row: Row, directory: Path) -> None:
     """Run a net that selects as a whole."""
     image = net.inputs(7)
-    expected = run_mxnet(net.symbol, {**net.args, **net.aux}, image, fuse=False)
+    expected = _run(net, lambda values: values)
     with ExitStack() as stack:
         program, _ = _exported(mx, net, "float32", directory, stack)
         found = program.run({name: _held(values) for name, values in image.items()})

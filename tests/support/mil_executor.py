@@ -167,16 +167,19 @@ class Program:
             name: self._value(value) for name, value in op.attributes.items() if name != "name"
         }
         for name, argument in op.inputs.items():
-            bindings = argument.arguments
-            if bindings and bindings[0].WhichOneof("binding") == "value":
-                (binding,) = bindings
-                given[name] = self._value(binding.value)
-                continue
-            names = [each.name for each in bindings]
+            names = [self._bound(each) for each in argument.arguments]
             inputs[name] = names if _is_variadic(op.type, name) else names[0]
         blocks = tuple(self._compiled(each) for each in op.blocks)
         outputs = tuple(_output(each) for each in op.outputs)
         return _Operation(op.type, inputs, given, outputs, blocks, dead)
+
+    def _bound(self, binding: Any) -> str:
+        """The name of what an input is bound to; a value that stands there itself gets one."""
+        if binding.WhichOneof("binding") == "name":
+            return str(binding.name)
+        name = f"%{len(self._constants)}"
+        self._constants[name] = self._value(binding.value)
+        return name
 
     def _value(self, message: Any) -> Any:
         from coremltools.converters.mil.frontend.milproto.load import _load_value
@@ -311,7 +314,8 @@ def _output(message: Any) -> _Output:
 def _is_variadic(op: str, name: str) -> bool:
     return (op, name) in {
         ("concat", "values"), ("stack", "values"), ("einsum", "values"),
-        ("while_loop", "loop_vars"), ("reshape_like", "ref_tensors"), ("make_list", "elem_shape"),
+        ("while_loop", "loop_vars"), ("make_list", "elem_shape"), ("reshape_like", "ref_tensors"),
+        ("reshape_like", "begins"), ("reshape_like", "ends"), ("reshape_like", "end_masks"),
     }  # fmt: skip
 
 

@@ -66,7 +66,8 @@ def reverse(x: Array, axes: Any = None) -> Array:
 @kernel
 def concat(values: Sequence[Array], axis: int, interleave: Any = False) -> Array:
     if not interleave:
-        return np.concatenate(values, int(axis))
+        rows = [np.atleast_1d(each) for each in values]  # numbers make a vector
+        return np.concatenate(rows, int(axis))
     place = int(axis) % values[0].ndim
     lengths = list(values[0].shape)
     lengths[place] *= len(values)
@@ -231,6 +232,11 @@ def range_1d(start: Any, end: Any, step: Any) -> Array:
     return np.arange(start, end, step).astype(np.asarray(start).dtype)
 
 
+def _spread(count: int, corners: bool) -> Array:
+    """Places between -1 and 1, which are the outer pixels' centres or their outer edges."""
+    return np.linspace(-1, 1, count) if corners else (2 * np.arange(count) + 1) / count - 1
+
+
 @kernel
 def affine(
     x: Array, transform_matrix: Array, output_height: Any, output_width: Any,
@@ -239,8 +245,10 @@ def affine(
 ) -> Array:  # fmt: skip
     from support.mil_layers import resample
 
-    rows, columns = int(output_height), int(output_width)
-    y, x_ = np.meshgrid(np.linspace(-1, 1, rows), np.linspace(-1, 1, columns), indexing="ij")
+    y, x_ = np.meshgrid(
+        *(_spread(int(n), bool(align_corners)) for n in (output_height, output_width)),
+        indexing="ij",
+    )
     grid = np.stack([x_, y, np.ones_like(y)], -1)
     places = np.einsum("hwk,dck->dhwc", grid, transform_matrix.reshape(-1, 2, 3))
     places = np.broadcast_to(places, (x.shape[0], *places.shape[1:]))
