@@ -48,7 +48,7 @@ def main(names: list[str]) -> int:
     """Measures and prints net by net."""
     if names[:1] == ["--only"]:
         mx = import_mxnet()
-        print("\n" + json.dumps(asdict(judge(mx, names[1], net_of(mx, names[1])))))
+        print("\n" + json.dumps(asdict(judge(names[1], net_of(mx, names[1])))))
         return 0
     if not names:
         names = [*(f"zoo:{name}" for name in ZOO), *FACES]

@@ -92,9 +92,9 @@ def net_of(mx: Any, name: str) -> Net:
     return face_net(mx, name) if name in FACES else other_net(name)
 
 
-def judge(mx: Any, name: str, net: Net, precisions: Sequence[str] = tuple(BOUNDS)) -> Row:
+def judge(name: str, net: Net, precisions: Sequence[str] = tuple(BOUNDS)) -> Row:
     """Export a net in each precision, let coremltools check it, run it, and compare with MXNet."""
-    row = Row(name)
+    mx, row = import_mxnet(), Row(name)
     selects = bool(selections(net.symbol))
     compared = around_selections(mx, net) if selects else net  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory() as directory:

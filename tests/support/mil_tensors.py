@@ -315,5 +315,5 @@ def list_scatter(ls: TensorList, indices: Array, value: Array) -> TensorList:
 @kernel
 def classify(probabilities: Array, classes: Sequence[Any]) -> tuple[Any, dict[Any, float]]:
     scores = np.ravel(probabilities)
-    named = dict(zip(classes, scores.tolist(), strict=True))
-    return classes[int(np.argmax(scores))], named
+    labels = [each.item() if isinstance(each, np.generic) else each for each in classes]
+    return labels[int(np.argmax(scores))], dict(zip(labels, scores.tolist(), strict=True))
