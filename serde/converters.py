@@ -23,6 +23,7 @@ from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceErr
 from serde.relay.expr import Call, Constant, Expr, Span, TupleWrapper
 from serde.relay.registry import OpDef
 from serde.relay.schema import REQUIRED, Array, attribute_converter
+from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, Type
 from serde.relay.visit import children
 from serde.report import Report
@@ -414,16 +415,22 @@ class ConverterTable:
         A Relay attribute that the exporter does not take must hold its default.
 
         Raises:
-            Unsupported: There is none, or an attribute has a value that it does not take.
+            Unsupported: There is none, it cannot say this call, or an attribute has a value that
+                it does not take.
         """
         if not isinstance(node.op, OpDef):
             raise Unsupported("a call of a function has no counterpart")
+        body = self.expansion(node.op.name)
+        if body is not None and not self.can_export(node, version):
+            decompose(node, body)  # raises the reason for which it was not expanded
         converter = self.exporter(node.op.name, version)
         if converter is None:
             first = self.exported().get(node.op.name)
             raise Unsupported(
                 "no exporter" if first is None else f"needs version {first}, target is {version}"
             )
+        if converter.when is not None and not converter.when(node):
+            raise Unsupported("has no counterpart for these types and attributes")
         bound = {}
         for name, value in node.attrs.items():
             if name in converter.attributes:
@@ -431,6 +438,40 @@ class ConverterTable:
             elif value != node.op.attributes[name].default:
                 raise Unsupported(f"{name}={value!r} has no counterpart")
         return converter, bound
+
+    def run_export(
+        self, ctx: TypedContext[ValueT], node: Call, operands: Sequence[AnyValue], version: int
+    ) -> AnyValue:
+        """Write one call; an operand that it leaves out is an empty tuple.
+
+        Raises:
+            ConverterBug: The converter failed in a way that it must not.
+            Unsupported: The target cannot say the call.
+        """
+        converter, attrs = self.bind_export(node, version)
+        if not isinstance(node.op, OpDef):
+            raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
+        try:
+            return converter.function(ctx, *_present(node.op, operands), **attrs)
+        except (Unsupported, TypeInferenceError, ConverterBug):
+            raise
+        except Exception as error:
+            name = node.span.source_name if node.span is not None else ""
+            raise ConverterBug(
+                f"{self.format_name}: {name} ({node.op.name}, target {version}): "
+                f"{type(error).__name__}: {error}"
+            ) from error
+
+
+def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
+    """Return the operands, those that a call leaves out as None.
+
+    A bias that was taken in follows those that the operator declares.
+    """
+    optional = [operand.optional for operand in definition.operands]
+    optional += [False] * (len(operands) - len(optional))
+    pairs = zip(operands, optional, strict=True)
+    return [None if may and operand == () else operand for operand, may in pairs]
 
 
 def _read(

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
+from serde.assembly import Assembly
 from serde.converters import ImportContext
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.relay.dims import Any, Dim
 from serde.relay.expr import Expr
-from serde.weights import Array, Weight
+from serde.weights import Array
 
-__all__ = ["FoldingContext", "Tracker"]
-
-
-class Tracker(Protocol):
-    """Follows the values of a graph that is being built."""
-
-    def known(self, x: Expr) -> Array | None:
-        """Return the value of a tensor that does not depend on inputs, if it is small."""
-
-    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        """Return the elements of an integer tensor over symbols."""
-
-    def weight(self, x: Expr) -> Weight | None:
-        """Return the weight that a variable stands for."""
-
-    def fold(self, x: Expr) -> Expr:
-        """Return what stands for a new expression."""
+__all__ = ["FoldingContext"]
 
 
 class FoldingContext(ImportContext):
     """What a converter may reach, values of tensors that do not depend on inputs included."""
 
-    def __init__(self, version: int, node: str, outputs: int, tracker: Tracker) -> None:
+    def __init__(self, version: int, node: str, outputs: int, assembly: Assembly) -> None:
         super().__init__(version, node, outputs)
-        self._tracker = tracker
+        self._assembly = assembly
 
     def known(self, x: Expr) -> Array | None:
         """Return the value of a tensor that is small and does not depend on inputs, or None."""
-        return self._tracker.known(x)
+        return self._assembly.known(x)
 
     def constant(self, x: Expr) -> Array:
         """Return the value of a tensor that does not depend on inputs, weights included.
@@ -47,10 +30,10 @@ class FoldingContext(ImportContext):
         Raises:
             Unsupported: It is computed when the model runs, or large.
         """
-        found = self._tracker.known(x)
+        found = self._assembly.known(x)
         if found is not None:
             return found
-        weight = self._tracker.weight(x)
+        weight = self._assembly.weight(x)
         if weight is None:
             raise Unsupported("needs a constant, found a value computed at run time")
         if weight.nbytes > MAX_INLINE_BYTES:
@@ -59,9 +42,9 @@ class FoldingContext(ImportContext):
 
     def is_constant(self, x: Expr) -> bool:
         """Whether :meth:`constant` returns the value of `x`."""
-        if self._tracker.known(x) is not None:
+        if self._assembly.known(x) is not None:
             return True
-        weight = self._tracker.weight(x)
+        weight = self._assembly.weight(x)
         return weight is not None and weight.nbytes <= MAX_INLINE_BYTES
 
     def ints(self, x: Expr) -> tuple[int, ...]:
@@ -82,9 +65,9 @@ class FoldingContext(ImportContext):
 
     def partial_dims(self, x: Expr) -> tuple[Dim, ...] | None:
         """Return the same with anonymous dimensions where only some elements are known."""
-        found = self._tracker.dims(x)
+        found = self._assembly.dims(x)
         return self.ints(x) if found is None and self.is_constant(x) else found
 
     def fold(self, x: Expr) -> Expr:
         """Return what stands for an expression that was just built: a constant if it is one."""
-        return self._tracker.fold(x)
+        return self._assembly.fold(x)

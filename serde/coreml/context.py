@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from serde.folding import FoldingContext, Tracker
+from serde.assembly import Assembly
+from serde.folding import FoldingContext
 from serde.relay.expr import Expr, Function, Var
 
 __all__ = ["ImportContext", "Surroundings"]
 
 
-class Surroundings(Tracker, Protocol):
+class Surroundings(Protocol):
     """What the walk offers to the context of one operation."""
+
+    assembly: Assembly
 
     def block(self, index: int, args: Sequence[Expr], label: str) -> list[Expr]:
         """Return what a block of the operation gives for the values of its inputs."""
@@ -43,7 +46,7 @@ class ImportContext(FoldingContext):
     """
 
     def __init__(self, version: int, node: str, outputs: int, around: Surroundings) -> None:
-        super().__init__(version, node, outputs, around)
+        super().__init__(version, node, outputs, around.assembly)
         self._around = around
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int) -> Expr:

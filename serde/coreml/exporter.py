@@ -9,8 +9,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import Converter, ConverterTable, TypedContext
+from serde.converters import ConverterTable
 from serde.coreml.builder import Argument, ProgramBuilder, Value
+from serde.emission import EmittingContext, structural, with_types
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.computed import ComputedWeight
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
@@ -18,21 +19,20 @@ from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.legalize import Legalize
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.types import TensorType
 from serde.relay.visit import free_vars, post_order
-from serde.weights import Array, numpy_dtype
+from serde.weights import numpy_dtype
 
-__all__ = ["ExportContext", "Values", "Written", "as_typed", "bind", "present", "structural"]
+__all__ = ["ExportContext", "Values", "Written", "typed"]
 
 Written = Value | tuple[Value, ...]
 Values = dict[Expr, Written | None]
 
 
-class ExportContext(TypedContext[Value]):
+class ExportContext(EmittingContext[Value]):
     """What a converter to an ML Program may reach.
 
     Attributes:
-        result: Relay type of what the converter must return.
         version: Version of iOS whose operators are written.
     """
 
@@ -42,23 +42,12 @@ class ExportContext(TypedContext[Value]):
         table: ConverterTable,
         write_body: Callable[[Function, Sequence[Value]], list[Value]],
     ) -> None:
-        self.result: Type = TensorType(())
+        super().__init__()
         self.version = builder.version
         self._builder = builder
         self._table = table
         self._write_body = write_body
-        self._source = ""
         self._derived = 0
-
-    @property
-    def source(self) -> str:
-        """Name of the node that is converted."""
-        return self._source
-
-    def enter(self, source: str, result: Type) -> None:
-        """Turn to the node called `source`, whose Relay type is `result`."""
-        self._source = source
-        self.result = result
 
     def emit(self, op: str, type_: TensorType | None = None, /, **inputs: Argument) -> Value:
         """Append an operation with one output.
@@ -87,34 +76,13 @@ class ExportContext(TypedContext[Value]):
         given = {name: each for name, each in inputs.items() if each is not None}
         return self._builder.compress(op, given, self.result_type(), self._source)
 
-    def const(self, value: AnyValue, dtype: str | None = None) -> Value:
+    def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant, written where an operation reads it."""
         return self._builder.constant(np.array(value, dtype and numpy_dtype(dtype)))
 
     def type(self, x: Value) -> TensorType:
         """Return the Relay type of a value."""
         return x.type
-
-    def result_type(self) -> TensorType:
-        """Return the type of the one tensor that the converter must return."""
-        if not isinstance(self.result, TensorType):
-            raise ConverterBug(f"{self._source}: the result is {self.result!r}")
-        return self.result
-
-    def result_types(self) -> tuple[TensorType, ...]:
-        """Return the types of the tensors that the converter must return."""
-        fields = self.result.fields if isinstance(self.result, TupleType) else (self.result,)
-        return tuple(field for field in fields if isinstance(field, TensorType))
-
-    def constant(self, x: Value) -> Array:
-        """Return the value of a constant.
-
-        Raises:
-            Unsupported: It is a weight, or computed when the model runs.
-        """
-        if x.data is None:
-            raise Unsupported("needs a constant, found a value computed at run time")
-        return x.data
 
     def cast(self, x: Value, dtype: str) -> Value:
         """Return a value in another dtype."""
@@ -174,10 +142,6 @@ class ExportContext(TypedContext[Value]):
             return self.length(symbol(atom))
         parts = self.length(atom.numerator), self.length(atom.denominator)
         return self.emit("floor_div", TensorType((1,), "int32"), x=parts[0], y=parts[1])
-
-    def block(self, write: Callable[[], Sequence[Value]]) -> AnyValue:
-        """Return a block of the operations that `write` emits; it gives what `write` returns."""
-        return self._builder.inner_block(write)
 
     def body(self, function: Function, args: Sequence[Value]) -> list[Value]:
         """Write a body, such as that of a loop, where operations are added now.
@@ -240,7 +204,7 @@ class ExportContext(TypedContext[Value]):
             if node in values or isinstance(node, OpDef):
                 continue
             if isinstance(node, (Constant, Tuple, TupleGetItem)):
-                values[node] = structural(node, values, self)
+                values[node] = structural(node, values, self.const)
                 continue
             values[node] = self._spelled(node, values, source)
         self.enter(source, result)
@@ -263,10 +227,10 @@ class ExportContext(TypedContext[Value]):
         if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
             raise ConverterBug(f"{source}: {node!r} cannot be spelled")
         try:
-            converter, attrs = bind(self._table, node, self.version)
             self.enter(source, node.type)
-            operands = present(node.op, [values[each] for each in node.args])
-            return as_typed(converter.function(self, *operands, **attrs), node.type)
+            operands = [values[each] for each in node.args]
+            result = self._table.run_export(self, node, operands, self.version)
+            return with_types(result, node.type, typed)
         except Unsupported as error:
             raise Unsupported(f"{node.op.name}: {error.reason}", hint=error.hint) from None
 
@@ -287,47 +251,6 @@ class ExportContext(TypedContext[Value]):
         )
 
 
-def bind(table: ConverterTable, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
-    """Find the exporter of a call and its keyword arguments.
-
-    Raises:
-        Unsupported: There is none, or it cannot say this call.
-    """
-    converter, attrs = table.bind_export(node, version)
-    if converter.when is not None and not converter.when(node):
-        raise Unsupported("MIL has no operator for these types and attributes")
-    return converter, attrs
-
-
-def present(definition: OpDef, operands: Sequence[Written | None]) -> list[Written | None]:
-    """Return the operands, those that a call leaves out as None."""
-    optional = [operand.optional for operand in definition.operands]
-    optional += [False] * (len(operands) - len(optional))
-    pairs = zip(operands, optional, strict=True)
-    return [None if may and operand == () else operand for operand, may in pairs]
-
-
-def structural(node: Expr, values: Values, context: ExportContext) -> Written | None:
-    """Return the values of a constant, a tuple or one of its fields, where there are any."""
-    if isinstance(node, Constant):
-        return context.const(node.data)
-    if isinstance(node, Tuple):
-        fields = [values[item] for item in node.fields]
-        flat = tuple(item for item in fields if isinstance(item, Value))
-        return flat if len(flat) == len(fields) else None
-    if isinstance(node, TupleGetItem):
-        source = values[node.tuple_value]
-        return source[node.index] if isinstance(source, tuple) else None
-    return None
-
-
-def as_typed(result: Value | Sequence[Value], type_: Type) -> Written:
-    """Note the Relay types of a converter's results."""
-    if isinstance(result, Value):
-        if not isinstance(type_, TensorType):
-            raise ConverterBug(f"expected {type_!r}, found one value")
-        return replace(result, type=type_)
-    if not isinstance(type_, TupleType) or len(type_.fields) < len(result):
-        raise ConverterBug(f"{len(result)} results for {type_!r}")
-    typed = (as_typed(value, each) for value, each in zip(result, type_.fields, strict=False))
-    return tuple(value for value in typed if isinstance(value, Value))
+def typed(x: Value, type_: TensorType) -> Value:
+    """Return a value with its Relay type."""
+    return replace(x, type=type_)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from serde.bridge import ImportOptions, TensorSummary
 from serde.coreml.model import CoremlModel
-from serde.errors import OptionError
+from serde.errors import FormatError, OptionError
 from serde.relay.dims import DimLike
 from serde.relay.model import ModelMeta
 
-__all__ = ["ARRAY_DTYPES", "declared_dims", "feature_summary", "program_meta", "read_shapes"]
+__all__ = [
+    "ARRAY_DTYPES",
+    "declared_dims",
+    "feature_summary",
+    "input_names",
+    "program_meta",
+    "read_shapes",
+]
 
 ARRAY_DTYPES = {
     65552: "float16",
@@ -21,6 +28,18 @@ ARRAY_DTYPES = {
     131080: "int8",
 }
 """dtypes by ``ArrayDataType`` of FeatureTypes.proto."""
+
+
+def input_names(inputs: Iterable[Any], source: str | None) -> list[str]:
+    """Return the names of what a model takes.
+
+    Raises:
+        FormatError: Two have one name, or one has none.
+    """
+    names = [each.name for each in inputs]
+    if len(set(names)) < len(names) or "" in names:
+        raise FormatError("two inputs have one name, or one has none", path=source)
+    return names
 
 
 def read_shapes(

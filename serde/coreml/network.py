@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
+from serde.assembly import Assembly
 from serde.converters import Hole, Incomplete
 from serde.coreml.features import color_space, declare, five_axes, prepared
-from serde.coreml.interface import program_meta, read_shapes
+from serde.coreml.interface import input_names, program_meta, read_shapes
 from serde.coreml.layers import LAYERS
 from serde.coreml.model import CoremlModel
 from serde.coreml.networks import LayerContext, is_lifted, lifted, lowered
@@ -19,16 +20,11 @@ from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.relay import cast, reshape, squeeze
 from serde.relay.collection import without_collection
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.expr import Expr, Var
 from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.transform.growing import Folder
-from serde.relay.transform.infer_type import infer_function
 from serde.relay.types import TensorType
-from serde.relay.visit import post_order
 from serde.report import Report
-from serde.weights import Array, Weight
+from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.coreml.bridge import CoremlImportOptions
@@ -53,16 +49,8 @@ def network_to_relay(
     walk.run(Part(model.network, model.kind), scope)
     results = walk.results(scope, inputs)
     report.raise_if_refused()
-    outputs = list(results.values())
-    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    used = {node for node in post_order(body) if isinstance(node, Var)}
-    weights = {var: weight for var, weight in walk.weights.items() if var in used}
-    main = Function([*inputs, *weights], body)
-    if main.type is None:
-        main = infer_function(main)
-    params = {variable.name_hint: weight for variable, weight in weights.items()}
     meta = _meta(model, [each.name_hint for each in inputs], list(results))
-    return RelayModel(IRModule({"main": main}), params, meta, dict(scope.values))
+    return walk.assembly.model(inputs, list(results.values()), meta, scope.values)
 
 
 def _meta(model: CoremlModel, inputs: Sequence[str], outputs: Sequence[str]) -> ModelMeta:
@@ -92,15 +80,13 @@ class _Walk:
     """State of one conversion.
 
     Attributes:
-        weights: The weight of each variable that stands for one.
+        assembly: What has been made of the network.
     """
 
     def __init__(self, model: CoremlModel, report: Report) -> None:
         self.model = model
         self._report = report
-        self.folder = Folder()
-        self.weights: dict[Expr, Weight] = {}
-        self._names: set[str] = set()
+        self.assembly = Assembly()
         self._parameters: dict[tuple[str, tuple[int, ...], int], Expr] = {}
         report.nodes = 0
 
@@ -112,9 +98,7 @@ class _Walk:
     def declare(self, options: CoremlImportOptions, scope: _Scope) -> list[Var]:
         """Make a variable of every input, and what the network makes of it first."""
         features = list(self.model.spec.description.input)
-        names = [each.name for each in features]
-        if len(set(names)) < len(names) or "" in names:
-            raise FormatError("two inputs have one name, or one has none", path=self.model.source)
+        names = input_names(features, self.model.source)
         shapes, dtypes = read_shapes(names, options)
         steps = self._preparations(features)
         found = []
@@ -128,11 +112,11 @@ class _Walk:
                     x = cast(x, "float32")
                 x = prepared(x, feature, steps.get(name, ()))
                 exact = self.model.network.imageInputShapeMapping if image else self.exact
-                scope.values[name] = self.folder.fold(x if exact else five_axes(x))
+                scope.values[name] = self.assembly.fold(x if exact else five_axes(x))
             except Unsupported as error:
                 self._report.add("input", name, error.reason, error.hint)
                 continue
-            self._names.add(name)
+            self.assembly.take(name)
             found.append(variable)
         self._report.raise_if_refused()
         return found
@@ -176,7 +160,7 @@ class _Walk:
             if name in scope.values and kind != "copy":
                 raise self._fault(f"{label}: the name {name!r} is given twice")
             done = value if isinstance(value, Hole) or not lift else lifted(value)
-            scope.values[name] = done if isinstance(done, Hole) else self.folder.fold(done)
+            scope.values[name] = done if isinstance(done, Hole) else self.assembly.fold(done)
 
     def _attributes(self, layer: Part, kind: str) -> dict[str, AnyValue]:
         parameters = layer.part(kind)
@@ -211,7 +195,7 @@ class _Walk:
                 raise self._fault(f"output {name!r} is given by no layer")
             value = scope.values[source]
             if not self.exact and plain and not isinstance(value, Hole):
-                value = self.folder.fold(_as_declared(value, feature))
+                value = self.assembly.fold(_as_declared(value, feature))
             found[name] = value
         if not found:
             last = self._last(scope)
@@ -236,17 +220,7 @@ class _Walk:
         return self._parameters[key]
 
     def _weight(self, weight: Weight, path: str) -> Expr:
-        name = self._named(path)
-        if weight.size <= 1:
-            return Constant(weight.array(), Span(name))
-        unique, count = name, 0
-        while unique in self._names:
-            count += 1
-            unique = f"{name}_{count}"
-        self._names.add(unique)
-        variable = Var(unique, TensorType(weight.shape, weight.dtype), Span(unique))
-        self.weights[variable] = weight
-        return variable
+        return self.assembly.tensor(weight, self._named(path))
 
     def _named(self, path: str) -> str:
         """Return a name for a weight: that of its layer and that of its field."""
@@ -334,19 +308,8 @@ class _Around:
         self._layer = layer
         self._scope = scope
         self._label = label
+        self.assembly = walk.assembly
         self.exact = walk.exact
-
-    def known(self, x: Expr) -> Array | None:
-        return self._walk.folder.value(x)
-
-    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        return self._walk.folder.dims(x)
-
-    def weight(self, x: Expr) -> Weight | None:
-        return self._walk.weights.get(x)
-
-    def fold(self, x: Expr) -> Expr:
-        return self._walk.folder.fold(x)
 
     def parameter(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
         return self._walk.parameter(part, shape, axis)
@@ -359,7 +322,7 @@ class _Around:
         return self._scope.values
 
     def define(self, name: str, value: Expr) -> None:
-        self._scope.values[name] = self._walk.folder.fold(value)
+        self._scope.values[name] = self.assembly.fold(value)
 
     def network(self, part: Part, values: Mapping[str, Expr]) -> dict[str, Expr]:
         return self._walk.inner(part, self._scope, self._label, values).values

@@ -9,9 +9,10 @@ from typing import Protocol
 import numpy as np
 
 import serde.relay as relay
+from serde.assembly import Assembly
 from serde.coreml.parts import Part
 from serde.errors import Unsupported
-from serde.folding import FoldingContext, Tracker
+from serde.folding import FoldingContext
 from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr, const
 from serde.relay.registry import OpDef
@@ -22,9 +23,10 @@ from serde.weights import Array
 __all__ = ["LayerContext", "images", "is_lifted", "lifted", "lowered", "number"]
 
 
-class Neighbours(Tracker, Protocol):
+class Neighbours(Protocol):
     """What the walk offers to the context of one layer."""
 
+    assembly: Assembly
     exact: bool
 
     def parameter(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
@@ -51,7 +53,7 @@ class LayerContext(FoldingContext):
     """
 
     def __init__(self, node: str, outputs: int, around: Neighbours) -> None:
-        super().__init__(1, node, outputs, around)
+        super().__init__(1, node, outputs, around.assembly)
         self._around = around
         self.exact = around.exact
 
@@ -74,7 +76,7 @@ class LayerContext(FoldingContext):
     def small(self, part: Part | None, shape: tuple[int, ...]) -> Expr:
         """Return the values of a ``WeightParams``, as a constant where they are few."""
         found = self.weight(part, shape)
-        if math.prod(shape) > MAX_VALUES or self._tracker.weight(found) is None:
+        if math.prod(shape) > MAX_VALUES or self._assembly.weight(found) is None:
             return found
         return const(self.constant(found))
 

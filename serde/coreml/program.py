@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 import serde.relay as relay
+from serde.assembly import Assembly, closed_over
 from serde.converters import Hole, Incomplete
 from serde.coreml.context import ImportContext
-from serde.coreml.interface import declared_dims, program_meta, read_shapes
+from serde.coreml.interface import declared_dims, input_names, program_meta, read_shapes
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops import TABLE
 from serde.coreml.values import Plain, element_of, read_value
@@ -20,18 +21,12 @@ from serde.errors import FormatError, OptionError, Unsupported
 from serde.io.packed import PackedWeight
 from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.relay.collection import without_collection
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.expr import Constant, Expr, Function, Span, Var
 from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
 from serde.relay.shapes import is_float
-from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.relay.transform.growing import Folder
-from serde.relay.transform.infer_type import infer_function
 from serde.relay.types import TensorType
-from serde.relay.visit import free_vars, post_order, rewrite
 from serde.report import Report
-from serde.weights import Array, ArrayWeight, Weight, dtype_name
+from serde.weights import ArrayWeight, dtype_name
 
 if TYPE_CHECKING:
     from serde.coreml.bridge import CoremlImportOptions
@@ -62,19 +57,11 @@ def program_to_relay(
     outputs = walk.run(block, scope)
     states = [walk.states[state] for state in walk.written]
     report.raise_if_refused()
-    results = [*outputs, *states]
-    body = results[0] if len(results) == 1 else Tuple(results)
-    used = {node for node in post_order(body) if isinstance(node, Var)}
-    weights = {var: weight for var, weight in walk.weights.items() if var in used}
-    main = Function([*inputs, *weights], body)
-    if main.type is None:
-        main = infer_function(main)
-    params = {variable.name_hint: weight for variable, weight in weights.items()}
     names = [*walk.outputs, *(f"{state}_out" for state in walk.written)]
     meta = program_meta(model, name, [each.name_hint for each in inputs], names)
     meta = replace(meta, labels=walk.labels)
     values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
-    return RelayModel(IRModule({"main": main}), params, meta, values)
+    return walk.assembly.model(inputs, [*outputs, *states], meta, values)
 
 
 def _function(model: CoremlModel, wanted: str | None) -> tuple[str, AnyValue]:
@@ -115,7 +102,7 @@ class _Scope:
     parent: _Scope | None = None
     prefix: str = ""
     depth: int = 0
-    captures: dict[Expr, Expr] | None = None
+    captures: dict[Expr, Var] | None = None
 
     def find(self, name: str) -> Value | None:
         """Return a value, taken from around a block that becomes a function as a parameter."""
@@ -135,7 +122,7 @@ class _Walk:
     """State of one conversion.
 
     Attributes:
-        weights: The weight of each variable that stands for one.
+        assembly: What has been made of the program.
         states: The present value of each state.
         written: Names of the states that are written, in order.
         outputs: Names of the outputs, in order.
@@ -146,20 +133,16 @@ class _Walk:
         self.model = model
         self._report = report
         self._version = version
-        self.folder = Folder()
-        self.weights: dict[Expr, Weight] = {}
+        self.assembly = Assembly()
         self.states: dict[str, Expr] = {}
         self.written: list[str] = []
         self.outputs: list[str] = []
         self.labels: tuple[str, ...] = ()
-        self._names: set[str] = set()
         report.nodes = 0
 
     def declare(self, function: AnyValue, options: CoremlImportOptions, scope: _Scope) -> list[Var]:
         """Make a variable of every input and every state."""
-        names = [each.name for each in function.inputs]
-        if len(set(names)) < len(names) or "" in names:
-            raise FormatError("two inputs have one name, or one has none", path=self.model.source)
+        names = input_names(function.inputs, self.model.source)
         shapes, dtypes = read_shapes(names, options)
         found = []
         for each in function.inputs:
@@ -184,7 +167,7 @@ class _Walk:
                 scope.values[each.name] = Plain(each.name)
             else:
                 scope.values[each.name] = variable
-            self._names.add(each.name)
+            self.assembly.take(each.name)
             found.append(variable)
         self._report.raise_if_refused()
         return found
@@ -243,7 +226,7 @@ class _Walk:
             return [Hole() for _ in range(outputs)]
         given = self._ordered(operands, arguments, converter is None or converter.accepted is None)
         results = TABLE.run_import(ctx, op.type, given, attributes, self._report)
-        found = [each if isinstance(each, Hole) else self.folder.fold(each) for each in results]
+        found = [each if isinstance(each, Hole) else self.assembly.fold(each) for each in results]
         # What a classifier names is text; the scores that it names it by are its result.
         return [Plain(self.labels), *found] if op.type == "classify" else found
 
@@ -293,7 +276,7 @@ class _Walk:
         try:
             if value.WhichOneof("value") == "blobFileValue":
                 blob = value.blobFileValue
-                return self._weight(self.model.blobs[blob.fileName, blob.offset], label)
+                return self.assembly.tensor(self.model.blobs[blob.fileName, blob.offset], label)
             data = read_value(value, self.model.source)
         except Unsupported as error:
             self._report.add(op.type, label, error.reason, error.hint)
@@ -301,26 +284,12 @@ class _Walk:
         if isinstance(data, Plain):
             return data
         if is_float(dtype_name(data.dtype)) and data.size > 1:
-            return self._weight(ArrayWeight(data), label)
+            return self.assembly.tensor(ArrayWeight(data), label)
         return Constant(data, Span(label))
-
-    def _weight(self, weight: Weight, name: str) -> Expr:
-        if weight.size <= 1:
-            return Constant(weight.array(), Span(name))
-        unique, count = name, 0
-        while unique in self._names:
-            count += 1
-            unique = f"{name}_{count}"
-        self._names.add(unique)
-        variable = Var(unique, TensorType(weight.shape, weight.dtype), Span(unique))
-        self.weights[variable] = weight
-        if len(weight.shape) == 1 and weight.size <= MAX_VALUES and "int" in weight.dtype:
-            self.folder.note(variable, weight.array())
-        return variable
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, name: str) -> Expr:
         """Return what stands for the elements that a weight of bytes holds, `bits` each."""
-        weight = self.weights.get(x)
+        weight = self.assembly.weight(x)
         if weight is None and isinstance(x, Constant):
             weight = ArrayWeight(x.data)
         if weight is None:
@@ -329,7 +298,7 @@ class _Walk:
             raise Unsupported(f"{weight.size} bytes do not hold {bits} bits each of {list(shape)}")
         if bits == 8:
             return relay.reshape(x, shape)
-        return self._weight(PackedWeight(weight, shape, "uint8", bits), name)
+        return self.assembly.tensor(PackedWeight(weight, shape, "uint8", bits), name)
 
     def _fault(self, scope: _Scope, message: str) -> FormatError:
         return FormatError(f"{scope.prefix}{message}", path=self.model.source)
@@ -361,18 +330,7 @@ class _Around:
         self._walk = walk
         self._op = op
         self._scope = scope
-
-    def known(self, x: Expr) -> Array | None:
-        return self._walk.folder.value(x)
-
-    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        return self._walk.folder.dims(x)
-
-    def weight(self, x: Expr) -> Weight | None:
-        return self._walk.weights.get(x)
-
-    def fold(self, x: Expr) -> Expr:
-        return self._walk.folder.fold(x)
+        self.assembly = walk.assembly
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
         return self._walk.unpacked(x, shape, bits, label)
@@ -401,11 +359,5 @@ class _Around:
 
     def closure(self, index: int, params: Sequence[Var], label: str) -> tuple[Function, list[Expr]]:
         block, inner = self._walk.inner(self._op, index, self._scope, label)
-        captures = inner.captures = dict[Expr, Expr]()
-        body: Expr = Tuple(self._walk.run_block(block, inner, params))
-        bound = {*params, *captures.values()}
-        for weight in [each for each in free_vars(body) if each not in bound]:
-            captures[weight] = Var(weight.name_hint, weight.type)
-        body = rewrite(body, lambda _node, new: new, dict(captures))
-        taken = [each for each in captures.values() if isinstance(each, Var)]
-        return Function([*params, *taken], body), list(captures)
+        captures = inner.captures = dict[Expr, Var]()
+        return closed_over(params, captures, self._walk.run_block(block, inner, params))

@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from serde.converters import ConverterTable
 from serde.coreml.builder import ProgramBuilder, Value
-from serde.coreml.exporter import (
-    ExportContext,
-    Values,
-    Written,
-    as_typed,
-    bind,
-    present,
-    structural,
-)
+from serde.coreml.exporter import ExportContext, Values, Written, typed
+from serde.emission import structural, with_types
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.relay.biases import fused_biases
 from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem, Var
@@ -123,7 +116,7 @@ class _Walk:
     ) -> Written | None:
         """Return the values of one expression, or None where it could not be exported."""
         if isinstance(node, (Constant, Tuple, TupleGetItem)):
-            return structural(node, values, self._context)
+            return structural(node, values, self._context.const)
         name = node.span.source_name if node.span is not None else ""
         if not isinstance(node, Call) or not isinstance(node.op, OpDef):
             kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
@@ -135,22 +128,16 @@ class _Walk:
             raise ConverterBug(f"{name}: {node!r} is not typed")
         label = call.op.name
         try:
-            converter, attrs = bind(self._table, call, self._builder.version)
             if any(operand is None for operand in operands):
+                self._table.bind_export(call, self._builder.version)
                 return None
             self._context.enter(name or label.rsplit(".", 1)[-1], node.type)
-            result = converter.function(self._context, *present(call.op, operands), **attrs)
+            result = self._table.run_export(self._context, call, operands, self._builder.version)
         except (Unsupported, TypeInferenceError) as error:
             hint = error.hint if isinstance(error, Unsupported) else None
             self._report.add(label, name or label, str(error), hint)
             return None
-        except ConverterBug:
-            raise
-        except Exception as error:
-            raise ConverterBug(
-                f"coreml: {name} ({label}): {type(error).__name__}: {error}"
-            ) from error
-        written = as_typed(result, node.type)
+        written = with_types(result, node.type, typed)
         for value in written if isinstance(written, tuple) else (written,):
             self._builder.note(value)
         return written

@@ -9,7 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from serde.converters import ConverterTable, TypedContext
+from serde.converters import ConverterTable
+from serde.emission import EmittingContext, structural, with_types
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.builder import GraphBuilder, Value
 from serde.mxnet.model import COMPUTED, Graph
@@ -20,17 +21,14 @@ from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
-from serde.weights import Array, numpy_dtype
+from serde.weights import numpy_dtype
 
 __all__ = [
     "ExportContext",
     "Subgraph",
     "Values",
     "Written",
-    "as_typed",
-    "present",
     "require_computed",
-    "structural",
 ]
 
 Written = Value | tuple[Value, ...]
@@ -59,11 +57,10 @@ class Subgraph:
         return [node.name for node in self.graph.variables]
 
 
-class ExportContext(TypedContext[Value]):
+class ExportContext(EmittingContext[Value]):
     """What a converter to MXNet may reach.
 
     Attributes:
-        result: Relay type of what the converter must return.
         np_shape: Whether MXNet runs the graph with NumPy's shapes. If not, what is a scalar in
             Relay has one axis of length 1 in MXNet.
         in_loop: Whether the nodes go into the body of a loop.
@@ -77,24 +74,13 @@ class ExportContext(TypedContext[Value]):
         write_scope: Callable[[Function, Values, ExportContext], Written | None],
         level: int = 0,
     ) -> None:
-        self.result: Type = TensorType(())
+        super().__init__()
         self.np_shape = np_shape
         self.level = level
         self.in_loop = False
         self._write_scope = write_scope
         self._builder = builder
         self._table = table
-        self._source = ""
-
-    @property
-    def source(self) -> str:
-        """Name of the node that is converted."""
-        return self._source
-
-    def enter(self, source: str, result: Type) -> None:
-        """Turn to the node called `source`, whose Relay type is `result`."""
-        self._source = source
-        self.result = result
 
     def emit(self, op: str, *inputs: Value | None, **attrs: AnyValue) -> Value:
         """Append a node of which one output is used; an attribute that is None is left out."""
@@ -120,17 +106,6 @@ class ExportContext(TypedContext[Value]):
         if x.type is None:
             raise ConverterBug(f"{self._source}: a value of its own has no Relay type")
         return x.type
-
-    def result_type(self) -> TensorType:
-        """Return the type of the one tensor that the converter must return."""
-        if not isinstance(self.result, TensorType):
-            raise ConverterBug(f"{self._source}: the result is {self.result!r}")
-        return self.result
-
-    def result_types(self) -> tuple[TensorType, ...]:
-        """Return the types of the tensors that the converter must return."""
-        fields = self.result.fields if isinstance(self.result, TupleType) else (self.result,)
-        return tuple(field for field in fields if isinstance(field, TensorType))
 
     def typed(self, x: Value, type_: TensorType) -> Value:
         """Return a value of the converter's own with its Relay type."""
@@ -199,16 +174,6 @@ class ExportContext(TypedContext[Value]):
         if found is None:
             raise Unsupported("its body cannot be written")
         return found if isinstance(found, tuple) else (found,)
-
-    def constant(self, x: Value) -> Array:
-        """Return the value of a constant.
-
-        Raises:
-            Unsupported: It is computed when the model runs.
-        """
-        if x.data is None:
-            raise Unsupported("needs a constant, found a value computed at run time")
-        return x.data
 
     def scalar(self, x: Value) -> float | None:
         """Return the number that a constant of rank 0 is, None for all else.
@@ -283,10 +248,10 @@ class ExportContext(TypedContext[Value]):
         for node in post_order(body):
             if node in values or isinstance(node, OpDef):
                 continue
-            done = structural(node, values, self)
-            if done is None:
-                done = self._called(node, values, source)
-            values[node] = done
+            if isinstance(node, (Constant, Tuple, TupleGetItem)):
+                values[node] = structural(node, values, self.const)
+            else:
+                values[node] = self._called(node, values, source)
         found = values[body]
         if found is None:
             raise ConverterBug(f"{source}: {body!r} has no value")
@@ -299,10 +264,10 @@ class ExportContext(TypedContext[Value]):
         if body is not None and not self._table.can_export(node, 1):
             return self._written(decompose(node, body), values)
         require_computed(node.type)
-        converter, attrs = self._table.bind_export(node, 1)
-        operands = present(node.op, [values[argument] for argument in node.args])
         self.enter(source, node.type)
-        return as_typed(converter.function(self, *operands, **attrs), node.type)
+        operands = [values[argument] for argument in node.args]
+        result = self._table.run_export(self, node, operands, 1)
+        return with_types(result, node.type, self.typed)
 
     def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
         """Return `x` in another shape of the same size, with symbols where one can be inferred.
@@ -337,46 +302,8 @@ def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[int, ...]:
     return tuple(codes)
 
 
-def structural(
-    node: Expr, values: Values, context: ExportContext
-) -> Value | tuple[Value, ...] | None:
-    """Return the values of a constant, a tuple or one of its fields, where there are any."""
-    if isinstance(node, Constant):
-        return context.const(node.data)
-    if isinstance(node, Tuple):
-        fields = [values[item] for item in node.fields]
-        flat = tuple(item for item in fields if isinstance(item, Value))
-        return flat if len(flat) == len(fields) else None
-    if isinstance(node, TupleGetItem):
-        source = values[node.tuple_value]
-        return source[node.index] if isinstance(source, tuple) else None
-    return None
-
-
-def present(
-    definition: OpDef, operands: Sequence[Value | tuple[Value, ...] | None]
-) -> list[Value | tuple[Value, ...] | None]:
-    """Return the operands, those that a call leaves out as None."""
-    optional = [operand.optional for operand in definition.operands]
-    optional += [False] * (len(operands) - len(optional))
-    pairs = zip(operands, optional, strict=True)
-    return [None if may and operand == () else operand for operand, may in pairs]
-
-
 def require_computed(type_: Type) -> None:
     fields = type_.fields if isinstance(type_, TupleType) else (type_,)
     for each in fields:
         if isinstance(each, TensorType) and each.dtype not in COMPUTED:
             raise Unsupported(f"MXNet computes no {each.dtype}")
-
-
-def as_typed(result: Value | Sequence[Value], type_: Type) -> Value | tuple[Value, ...]:
-    """Note the Relay types of a converter's results."""
-    if isinstance(result, Value):
-        if not isinstance(type_, TensorType):
-            raise ConverterBug(f"expected {type_!r}, found one value")
-        return replace(result, type=type_)
-    if not isinstance(type_, TupleType) or len(type_.fields) < len(result):
-        raise ConverterBug(f"{len(result)} results for {type_!r}")
-    typed = (as_typed(value, each) for value, each in zip(result, type_.fields, strict=False))
-    return tuple(value for value in typed if isinstance(value, Value))

@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from serde.converters import ConverterTable
+from serde.emission import structural, with_types
 from serde.errors import ConverterBug, TypeInferenceError, Unsupported
 from serde.mxnet.builder import GraphBuilder, Value
 from serde.mxnet.exporter import (
     ExportContext,
     Subgraph,
     Values,
-    as_typed,
-    present,
     require_computed,
-    structural,
 )
 from serde.mxnet.model import COMPUTED, DIMS_KEY, DTYPES
 from serde.relay.biases import fused_biases
@@ -24,7 +22,6 @@ from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGet
 from serde.relay.model import RelayModel
 from serde.relay.placement import Scope, place
 from serde.relay.registry import OpDef
-from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType
 from serde.relay.visit import use_counts
 from serde.report import Report
@@ -145,7 +142,8 @@ def _export_if(
     except (Unsupported, TypeInferenceError) as error:
         report.add("If", name or "If", str(error), getattr(error, "hint", None))
         return None
-    return as_typed(results if isinstance(node.type, TupleType) else results[0], node.type)
+    result = results if isinstance(node.type, TupleType) else results[0]
+    return with_types(result, node.type, context.typed)
 
 
 def _chosen(
@@ -237,7 +235,7 @@ def _export_node(
 ) -> Value | tuple[Value, ...] | None:
     """Return the values of one expression, or None where it could not be exported."""
     if isinstance(node, (Constant, Tuple, TupleGetItem)):
-        return structural(node, values, context)
+        return structural(node, values, context.const)
     name = node.span.source_name if node.span is not None else ""
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
@@ -250,25 +248,13 @@ def _export_node(
     label = call.op.name
     try:
         require_computed(node.type)
-        _require_sayable(call, table)
-        converter, attrs = table.bind_export(call, 1)
         if any(operand is None for operand in operands):
+            table.bind_export(call, 1)
             return None
         context.enter(name or label.rsplit(".", 1)[-1], node.type)
-        result = converter.function(context, *present(call.op, operands), **attrs)
+        result = table.run_export(context, call, operands, 1)
     except (Unsupported, TypeInferenceError) as error:
         hint = error.hint if isinstance(error, Unsupported) else None
         report.add(label, name or label, str(error), hint)
         return None
-    except ConverterBug:
-        raise
-    except Exception as error:
-        raise ConverterBug(f"mxnet: {name} ({label}): {type(error).__name__}: {error}") from error
-    return as_typed(result, node.type)
-
-
-def _require_sayable(call: Call, table: ConverterTable) -> None:
-    """Raise the reason for which a call could not be expanded, where there is one."""
-    body = table.expansion(call.op.name) if isinstance(call.op, OpDef) else None
-    if body is not None and not table.can_export(call, 1):
-        decompose(call, body)
+    return with_types(result, node.type, context.typed)

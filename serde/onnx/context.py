@@ -8,9 +8,10 @@ from typing import Protocol
 
 import onnx
 
+from serde.assembly import Assembly
 from serde.converters import Incomplete
 from serde.errors import Unsupported
-from serde.folding import FoldingContext, Tracker
+from serde.folding import FoldingContext
 from serde.onnx.elements import ELEMENTS
 from serde.relay.expr import Expr, Function, Var
 
@@ -30,8 +31,10 @@ def element_dtype(code: int) -> str:
     return ELEMENTS[code].dtype
 
 
-class Surroundings(Tracker, Protocol):
+class Surroundings(Protocol):
     """What the walk offers to the context of one node."""
+
+    assembly: Assembly
 
     def optionals(self) -> set[Expr]:
         """Return the sequences that stand for optional tensors."""
@@ -74,7 +77,7 @@ class ImportContext(FoldingContext):
         *,
         declared: int,
     ) -> None:
-        super().__init__(version, node, len(wanted), around)
+        super().__init__(version, node, len(wanted), around.assembly)
         self.declared = declared
         self._wanted = wanted
         self._around = around

@@ -10,15 +10,15 @@ from typing import Any as AnyValue
 import numpy as np
 import onnx
 
-from serde.converters import TypedContext
+from serde.emission import EmittingContext
 from serde.errors import ConverterBug, Unsupported
 from serde.onnx.builder import GraphBuilder, Scope, Value, ValueType, without_symbols
 from serde.onnx.schemas import takes_dtype
 from serde.relay.dims import Any, Dim, FloorDiv, SymDim, symbol
 from serde.relay.expr import Function
 from serde.relay.leaves import leaf_types, value_types
-from serde.relay.types import SequenceType, TensorType, Type
-from serde.weights import Array, numpy_dtype
+from serde.relay.types import SequenceType, TensorType
+from serde.weights import numpy_dtype
 
 __all__ = ["ExportContext", "Subgraph", "SymbolTable", "Value"]
 
@@ -83,22 +83,20 @@ class SymbolTable:
         raise Unsupported(f"no input shows the dimension {name}")
 
 
-class ExportContext(TypedContext[Value]):
+class ExportContext(EmittingContext[Value]):
     """What a converter to ONNX may reach.
 
     Attributes:
         version: Version of the operator set that is written.
-        result: Relay type of what the converter must return.
     """
 
     def __init__(self, builder: GraphBuilder) -> None:
+        super().__init__()
         self.version = builder.version
-        self.result: Type = TensorType(())
         self._builder = builder
         self._symbols = SymbolTable(builder.main, of_model=True)
         self._used_once: frozenset[str] = frozenset()
         self._bodies: Mapping[Function, Subgraph | None] = {}
-        self._source = ""
 
     def turn(
         self,
@@ -116,11 +114,6 @@ class ExportContext(TypedContext[Value]):
         self._symbols = symbols
         self._used_once = used_once
         self._bodies = bodies
-
-    def enter(self, source: str, result: Type) -> None:
-        """Turn to the node called `source`, whose Relay type is `result`."""
-        self._source = source
-        self.result = result
 
     def emit(self, op: str, *inputs: Value | None, **attrs: AnyValue) -> Value:
         """Append a node with one output; an attribute that is None is left out."""
@@ -211,22 +204,6 @@ class ExportContext(TypedContext[Value]):
         if x.type is None:
             raise ConverterBug(f"{self._source}: {x.name} has no Relay type")
         return x.type
-
-    def result_type(self) -> TensorType:
-        """Return the type of the one tensor that the converter must return."""
-        if not isinstance(self.result, TensorType):
-            raise ConverterBug(f"{self._source}: the result is {self.result!r}")
-        return self.result
-
-    def constant(self, x: Value) -> Array:
-        """Return the value of a constant.
-
-        Raises:
-            Unsupported: It is computed when the model runs.
-        """
-        if x.data is None:
-            raise Unsupported("needs a constant, found a value computed at run time")
-        return x.data
 
     def view(self, x: Value, shape: Sequence[Dim]) -> Value:
         """Return `x` in another shape of the same size: of a weight, without a node."""

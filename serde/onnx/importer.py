@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 
 import onnx
 
+from serde.assembly import Assembly, closed_over
 from serde.converters import Hole, Incomplete
 from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
@@ -27,17 +28,11 @@ from serde.onnx.scopes import (
 )
 from serde.onnx.sparse import SparseWeight
 from serde.relay.collection import without_collection
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.expr import Constant, Expr, Function, Span, Var
 from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
 from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.relay.transform.growing import Folder
-from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
-from serde.relay.visit import free_vars, post_order, rewrite
 from serde.report import Report
-from serde.weights import Array, Weight
+from serde.weights import Weight
 
 if TYPE_CHECKING:
     from serde.onnx.bridge import OnnxImportOptions
@@ -69,16 +64,9 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     walk.optionals.update(x for x in inputs if kinds[x.name_hint] == "optional_type")
     outputs = walk.run(graph.node, [output.name for output in graph.output], scope, "the graph")
     report.raise_if_refused()
-    body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
-    used = {node for node in post_order(body) if isinstance(node, Var)}
-    weights = {var: weight for var, weight in walk.weights.items() if var in used}
-    main = Function([*inputs, *weights], body)
-    if main.type is None:
-        main = infer_function(main)
-    params = {variable.name_hint: weight for variable, weight in weights.items()}
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
     values = {name: value for name, value in scope.values.items() if value is not None}
-    return RelayModel(IRModule({"main": main}), params, meta, values)
+    return walk.assembly.model(inputs, outputs, meta, values)
 
 
 class _Walk:
@@ -86,21 +74,18 @@ class _Walk:
 
     Attributes:
         model: What is walked.
-        weights: The weight of each variable that stands for one.
-        folder: Follows the values of small tensors.
+        assembly: What has been made of it.
         optionals: The sequences that stand for optional tensors.
     """
 
     def __init__(self, model: OnnxModel, report: Report) -> None:
         self.model = model
         self._report = report
-        self.folder = Folder()
         graph = model.proto.graph
-        self._names = {each.name for each in graph.input} - set(model.weights)
-        self._names -= {each.name for each in graph.initializer}
+        inputs = {each.name for each in graph.input} - set(model.weights)
+        self.assembly = Assembly(inputs - {each.name for each in graph.initializer})
         self._converted = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
-        self.weights: dict[Expr, Weight] = {}
         self.optionals: set[Expr] = set()
         for function in model.proto.functions:
             key = (domain_name(function.domain), function.name, function.overload)
@@ -140,19 +125,7 @@ class _Walk:
         is_shape = len(weight.shape) == 1 and weight.dtype == "int64" and weight.size <= MAX_VALUES
         if not weight.shape or not weight.size or is_shape:
             return Constant(weight.array(), Span(name))
-        return self._variable(weight, name)
-
-    def _variable(self, weight: Weight, name: str) -> Var:
-        unique, count = name, 0
-        while unique in self._names:
-            count += 1
-            unique = f"{name}_{count}"
-        self._names.add(unique)
-        variable = Var(unique, TensorType(weight.shape, weight.dtype), Span(unique))
-        self.weights[variable] = weight
-        if len(weight.shape) == 1 and weight.size <= MAX_VALUES and "int" in weight.dtype:
-            self.folder.note(variable, weight.array())
-        return variable
+        return self.assembly.variable(weight, name)
 
     def _dense(self, sparse: onnx.SparseTensorProto, name: str) -> Weight:
         values, indices = (self.model.weight(part) for part in (sparse.values, sparse.indices))
@@ -235,7 +208,7 @@ class _Walk:
         around = _Around(self, scope)
         ctx = ImportContext(version, label, wanted, around, declared=len(node.output))
         found = table.run_import(ctx, node.op_type, inputs, attributes, self._report)
-        return [each if isinstance(each, Hole) else self.folder.fold(each) for each in found]
+        return [each if isinstance(each, Hole) else self.assembly.fold(each) for each in found]
 
     def _call(
         self,
@@ -291,12 +264,6 @@ class _Walk:
             raise Incomplete
         return results
 
-    def constant_or_weight(self, weight: Weight, name: str) -> Expr:
-        """Return a constant of at most ``MAX_VALUES`` elements, else a new weight."""
-        if weight.size <= MAX_VALUES:
-            return Constant(weight.array())
-        return self._variable(weight, name)
-
 
 class _Around:
     """What the converter of one node may reach of the walk."""
@@ -304,31 +271,20 @@ class _Around:
     def __init__(self, walk: _Walk, scope: Scope) -> None:
         self._walk = walk
         self._scope = scope
-
-    def known(self, x: Expr) -> Array | None:
-        return self._walk.folder.value(x)
-
-    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
-        return self._walk.folder.dims(x)
-
-    def weight(self, x: Expr) -> Weight | None:
-        return self._walk.weights.get(x)
-
-    def fold(self, x: Expr) -> Expr:
-        return self._walk.folder.fold(x)
+        self.assembly = walk.assembly
 
     def optionals(self) -> set[Expr]:
         return self._walk.optionals
 
     def tensor(self, tensor: onnx.TensorProto, name: str) -> Expr:
         element_dtype(tensor.data_type)
-        return self._walk.constant_or_weight(self._walk.model.weight(tensor), name)
+        return self.assembly.tensor(self._walk.model.weight(tensor), name, inline=MAX_VALUES)
 
     def sparse_tensor(self, tensor: onnx.SparseTensorProto, name: str) -> Expr:
         model = self._walk.model
         parts = (model.weight(part) for part in (tensor.values, tensor.indices))
         dense = SparseWeight(name, tuple(tensor.dims), *parts)
-        return self._walk.constant_or_weight(dense, name)
+        return self.assembly.tensor(dense, name, inline=MAX_VALUES)
 
     def subgraph(self, graph: onnx.GraphProto, args: Sequence[Expr], label: str) -> list[Expr]:
         return self._walk.subgraph(graph, self._inner(label), args)
@@ -337,13 +293,9 @@ class _Around:
         self, graph: onnx.GraphProto, params: Sequence[Var], args: Sequence[Expr], label: str
     ) -> tuple[Function, list[Expr]]:
         inner = self._inner(label)
-        captures = inner.captures = {}
-        body: Expr = Tuple(self._walk.subgraph(graph, inner, args))
-        bound = {*params, *captures.values()}
-        for weight in [each for each in free_vars(body) if each not in bound]:
-            captures[weight] = Var(weight.name_hint, weight.type)
-        body = rewrite(body, lambda _node, new: new, dict(captures))
-        return Function([*params, *captures.values()], body), list(captures)
+        captures = inner.captures = dict[Expr, Var]()
+        results = self._walk.subgraph(graph, inner, args)
+        return closed_over(params, captures, results)
 
     def _inner(self, label: str) -> Scope:
         scope = self._scope

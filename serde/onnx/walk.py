@@ -400,28 +400,16 @@ class _Walk:
         operands = [frame.values[argument] for argument in (*call.args, *extra)]
         if not isinstance(call.op, OpDef) or node.type is None:
             raise ConverterBug(f"{_source(node)}: {node!r} is not typed")
-        converter, attrs = self._table.bind_export(call, self._context.version)
+        version = self._context.version
         if any(operand is None for operand in operands) or None in frame.bodies.values():
+            self._table.bind_export(call, version)
             return None
         if frame.bodies and self._builder.scope.level >= MAX_LEVEL:
             raise Unsupported(f"more than {MAX_LEVEL} subgraphs lie inside each other")
-        declared = (*call.op.operands, *call.op.operands[: len(extra)])
-        given = [
-            None if operand == () and each.optional else operand
-            for operand, each in zip(operands, declared, strict=True)
-        ]
         held = next((each.scope.step for each in frame.bodies.values() if each is not None), "")
         name = held.rsplit("/", 1)[0] or _source(node) or _label(node)
         self._context.enter(name, node.type)
-        try:
-            result = converter.function(self._context, *given, **attrs)
-        except (Unsupported, TypeInferenceError, ConverterBug):
-            raise
-        except Exception as error:
-            raise ConverterBug(
-                f"onnx: {_source(node)} ({call.op.name}, opset {self._context.version}): "
-                f"{type(error).__name__}: {error}"
-            ) from error
+        result = self._table.run_export(self._context, call, operands, version)
         return self._noted(frame, _as_values(result), node.type)
 
     def _noted(self, frame: Frame, result: Values, type_: Type) -> Values:
