@@ -56,7 +56,10 @@ _ARITHMETIC = frozenset([
     "abs", "add", "cumprod", "cumsum", "divide", "floor_divide", "floor_mod", "left_shift", "mod",
     "multiply", "negative", "power", "prod", "right_shift", "subtract", "sum",
 ])  # fmt: skip
-"""Operators whose results may be larger than their operands."""
+"""Operators whose results may be larger, or finer, than their operands."""
+
+_BOUNDED = frozenset(["divide", "floor_divide", "floor_mod", "mod", "right_shift"])
+"""Those of them that make no integers larger than they take."""
 
 _CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
 _UNBOUNDED = -1
@@ -177,6 +180,8 @@ def _ask(model: RelayModel, allow: frozenset[str], report: Report) -> None:
     for op, name, type_ in places:
         fields = type_.fields if isinstance(type_, TupleType) else (type_,)
         dtypes = {each.dtype for each in fields if isinstance(each, TensorType)}
+        if op in _BOUNDED:
+            dtypes.discard("int64")
         for dtype, consent in _CONSENT.items():
             if dtype in dtypes:
                 issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")

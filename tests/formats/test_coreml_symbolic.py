@@ -132,3 +132,19 @@ def test_a_weight_in_another_shape_costs_no_operation() -> None:
     given = np.ones((2, 3, 4), np.float32)
     (found,) = execute(native, {"x": given})
     np.testing.assert_array_equal(found, given + data[:, None])
+
+
+def test_quotients_and_rests_of_positions_need_no_consent() -> None:
+    """They are no larger than the positions, which fit."""
+    x = Var("x", TensorType((2, 6), "float32"))
+    places = relay.argsort(x, axis=1, dtype="int64")
+    width = relay.const(np.array(3, np.int64))
+    rows = relay.cast(relay.floor_divide(places, width), "int32")
+    columns = relay.cast(relay.floor_mod(places, width), "int32")
+    main = infer_function(Function([x], relay.Tuple([rows, columns])))
+    model = RelayModel(IRModule({"main": main}), {}, ModelMeta(("x",), ("rows", "columns")))
+    native = from_relay(model, CoremlExportOptions(compute_precision="float32"), Report())
+    given = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(np.float32)
+    order = np.argsort(given, axis=1)
+    for found, wanted in zip(execute(native, {"x": given}), (order // 3, order % 3), strict=True):
+        np.testing.assert_array_equal(found, wanted)

@@ -33,6 +33,10 @@ far, see ``test_coreml_zoo.py``.
 """
 
 
+CHAOTIC = "dcnv2"
+"""Nets whose convolutions are bent by drawn offsets: in float16 MXNet is three deviations from
+itself, which judges nothing."""
+
 HALF_MAX = float(np.finfo(np.float16).max)
 
 
@@ -95,6 +99,8 @@ def net_of(mx: Any, name: str) -> Net:
 def judge(name: str, net: Net, precisions: Sequence[str] = tuple(BOUNDS)) -> Row:
     """Export a net in each precision, let coremltools check it, run it, and compare with MXNet."""
     mx, row = import_mxnet(), Row(name)
+    if CHAOTIC in name:
+        precisions = ["float32"]
     selects = bool(selections(net.symbol))
     compared = around_selections(mx, net) if selects else net  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory() as directory:
