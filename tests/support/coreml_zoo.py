@@ -33,9 +33,9 @@ far, see ``test_coreml_zoo.py``.
 """
 
 
-CHAOTIC = "dcnv2"
-"""Nets whose convolutions are bent by drawn offsets: in float16 MXNet is three deviations from
-itself, which judges nothing."""
+MOST_OWN = 0.1
+"""MXNet that is this far from itself in float16 judges nothing: peaks and offsets of drawn
+detectors jump. The difference is left out then."""
 
 HALF_MAX = float(np.finfo(np.float16).max)
 
@@ -99,8 +99,6 @@ def net_of(mx: Any, name: str) -> Net:
 def judge(name: str, net: Net, precisions: Sequence[str] = tuple(BOUNDS)) -> Row:
     """Export a net in each precision, let coremltools check it, run it, and compare with MXNet."""
     mx, row = import_mxnet(), Row(name)
-    if CHAOTIC in name:
-        precisions = ["float32"]
     selects = bool(selections(net.symbol))
     compared = around_selections(mx, net) if selects else net  # type: ignore[arg-type]
     with tempfile.TemporaryDirectory() as directory:
@@ -134,6 +132,9 @@ def _compare(mx: Any, net: Net, precision: str, row: Row, directory: Path) -> No
     if precision == "float16" and row.errors[precision] > bound:
         row.own = max(distance(_run(net, _halved), expected))
         bound = max(bound, 2 * row.own)
+        if row.own > MOST_OWN:
+            del row.errors[precision]
+            return
     if not row.errors[precision] <= bound:
         row.faults.append(f"{precision}: more than {bound:.1e} off")
 
