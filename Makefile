@@ -6,9 +6,13 @@ MINOR := $(shell $(PYTHON) -c 'import sys; print("py%d%d" % sys.version_info[:2]
 PINS := constraints/$(MINOR).txt
 BIN := .venv/bin
 STAMP := .venv/$(MINOR).stamp
+TORCH_BIN := .venv-torch/bin
+TORCH_STAMP := .venv-torch/$(MINOR).stamp
+TORCH_PINS := constraints/torch.txt
+TORCH_TESTS = $(shell grep -rl 'importorskip..torch' tests --include='test_*.py')
 IMPORT_MXNET := $(BIN)/python -c 'from serde.compat import import_mxnet; import_mxnet()'
 
-.PHONY: setup demo test lint bench docs check check-full
+.PHONY: setup demo test test-torch lint bench docs check check-full
 .DEFAULT_GOAL := check
 
 setup: $(STAMP)
@@ -18,6 +22,9 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m 'not slow'
+
+test-torch: $(TORCH_STAMP)
+	$(TORCH_BIN)/python -m pytest -n 2 -k 'torch or kernels' $(TORCH_TESTS)
 
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -32,7 +39,7 @@ docs: setup
 
 check: lint test
 
-check-full: lint
+check-full: lint test-torch
 	$(BIN)/python -m pytest -n 2
 	$(BIN)/python benchmarks/onnx_suite.py
 	$(BIN)/python benchmarks/pairs.py
@@ -50,4 +57,12 @@ $(STAMP): setup.py pyproject.toml $(PINS)
 	$(BIN)/python -m pip install -q -c $(PINS) --no-deps mxnet gluoncv
 	-$(BIN)/python -m pip install -q -c $(PINS) --no-deps --no-build-isolation gluonnlp
 	$(IMPORT_MXNET) || { test "$$(id -u)" = 0 && apt-get update -q && apt-get install -qy libgomp1 libquadmath0 && $(IMPORT_MXNET); }
+	touch $@
+
+# PyTorch, which some tests compare with, has an environment of its own: gluoncv refuses to
+# be imported beside a PyTorch of version 2.
+$(TORCH_STAMP): setup.py pyproject.toml $(PINS) $(TORCH_PINS)
+	$(PYTHON) -m venv --clear .venv-torch
+	$(TORCH_BIN)/python -m pip install -q -c $(PINS) setuptools wheel
+	$(TORCH_BIN)/python -m pip install -q -c $(PINS) -c $(TORCH_PINS) --no-build-isolation -e '.[check,coreml,torch]' onnxscript hypothesis pytest pytest-xdist
 	touch $@

@@ -259,14 +259,15 @@ def convert(
     def verify(path: Path) -> None:
         saving.close()
         with report.stage("check"):
+            wanted = writer.expected(part, native, bound)
             compare(
-                engine_for_source(reader.name if part is model else "relay", loaded, part),
+                engine_for_source(reader.name if wanted is model else "relay", loaded, wanted),
                 engine_for_path(writer.name, path),
-                part,
+                wanted,
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
-                float16=passes.float16,
+                float16=passes.float16 or bound.computes_float16,
                 report=report,
             )
         if not report.passed:

@@ -127,6 +127,11 @@ class ExportOptions:
         """Whether global functions are to stay whole until the bridge sees them."""
         return False
 
+    @property
+    def computes_float16(self) -> bool:
+        """Whether what is written computes in float16 whatever the model does."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class TensorSummary:
@@ -233,6 +238,13 @@ class Bridge(ABC):
             UnsupportedModelError: Some node cannot be converted.
         """
         raise OptionError(f"format {self.name} cannot be written")
+
+    def expected(self, model: RelayModel, native: AnyValue, options: AnyValue) -> RelayModel:
+        """Return what `native`, written of `model`, must compute, under the names it uses.
+
+        It is `model` itself where the format changes neither names nor what inputs mean.
+        """
+        return model
 
     def save(
         self,

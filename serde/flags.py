@@ -3,7 +3,8 @@
 A format's option becomes a flag by itself: the field's name with hyphens, its
 annotation for the type, its entry under ``Attributes`` in the docstring for
 the help. Field metadata may say otherwise: ``flag`` (``None`` for no flag) and
-``help``.
+``help``; ``parse`` makes the value of the texts that a repeatable flag was given, which ``metavar``
+shows.
 """
 
 from __future__ import annotations
@@ -146,6 +147,8 @@ def generated_options(
                 _merge(options[item.name], owner, hints[item.name])
                 continue
             kind = _click_kind(hints[item.name], item.default)
+            if "parse" in item.metadata:
+                kind = _parsed(item.metadata["parse"], item.metadata.get("metavar"))
             if kind is None:
                 continue
             text = item.metadata.get("help") or texts.get(item.name, "")
@@ -189,6 +192,15 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         gather: Callable[..., AnyValue] = _gather(typing.get_origin(member))
         return {"multiple": True, "callback": gather, "metavar": "A,B"}
     return None
+
+
+def _parsed(parse: Callable[[Sequence[str]], AnyValue], metavar: str | None) -> dict[str, AnyValue]:
+    """Return click's arguments for a repeatable flag whose texts are parsed together."""
+
+    def callback(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> AnyValue:
+        return parse(values)
+
+    return {"multiple": True, "callback": callback, "metavar": metavar}
 
 
 def _gather(kind: AnyValue) -> Callable[..., AnyValue]:

@@ -3,7 +3,8 @@
 Floats are drawn from the standard normal distribution, the scale of
 normalised images. Integers, and floats that serve as indices or lengths (MXNet
 has those as float32), are whole numbers of the range their consumers allow: an
-index lies within its axis, a length between 1 and its axis.
+index lies within its axis, a length between 1 and its axis. The pixels of an input that is an
+image, as far as the model's facts say so, are those of eight bits.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from serde.weights import Array, numpy_dtype
 __all__ = ["input_ranges", "random_inputs", "resolve_dims"]
 
 Range = tuple[int, int]
+
+PIXELS = (0, 255)
+"""Range of the pixels of an image."""
 
 BATCH_LENGTH = 2
 """Length of a dynamic first axis: the least at which mixed-up batch entries show."""
@@ -119,7 +123,7 @@ def random_inputs(
 
 
 def input_ranges(model: RelayModel, lengths: Mapping[str, int]) -> dict[str, Range]:
-    """Return the least and greatest value of each input that is an index or a length.
+    """Return the least and greatest value of each input that is an index, a length or an image.
 
     Consumers are found through operators that keep values (casts, reshapes,
     slices, ...), tuples, lets, ifs and the addition of a constant, with one walk
@@ -140,6 +144,10 @@ def input_ranges(model: RelayModel, lengths: Mapping[str, int]) -> dict[str, Ran
             for source, shift in _sources(node):
                 low, high = wanted[node]
                 _narrow(wanted, source, (low + shift, high + shift))
+    facts = model.meta.extra
+    for variable in model.inputs():
+        space = facts.get(f"{variable.name_hint}.color_space", "FLOAT16")
+        _narrow(wanted, variable, None if "FLOAT16" in space else PIXELS)
     return {v.name_hint: wanted[v] for v in model.inputs() if v in wanted}
 
 

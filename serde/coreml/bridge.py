@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal
 
 from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorNames
+from serde.coreml import requests
 from serde.errors import OptionError
 from serde.relay.model import RelayModel
 from serde.report import Report
 
 __all__ = ["CoremlBridge", "CoremlExportOptions", "CoremlImportOptions"]
+
+_TEXTS = (
+    "author",
+    "license",
+    "model_version",
+    "predicted_feature_name",
+    "predicted_probabilities_output",
+    "short_description",
+)
+"""Options that are text, or left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +48,29 @@ class CoremlExportOptions(ExportOptions):
     Attributes:
         minimum_deployment_target: Oldest system that is to run the model: ``iOS15`` to ``iOS26``.
         compute_precision: What a program computes in; its inputs and outputs stay as they are.
+        images: Inputs that are images, by name: a colour layout (``RGB``, ``BGR``,
+            ``GRAYSCALE``, from iOS16 on ``GRAYSCALE_FLOAT16``), or a mapping of
+            ``color_layout``, ``scale`` and ``bias`` (one number, or one for each channel in the
+            order of the layout; also ``red_bias`` and the like). The network gets
+            ``scale * pixels + bias``. A list of names stands for RGB images as they are.
+        output_images: Outputs that are images, by name, with a colour layout.
+        class_labels: Class labels of a classifier in the order of its scores, text or
+            integers, or a file with one on each line; those of the source if left out.
+        mode: ``classifier``, or ``regressor`` for a network that gives numbers. Without it, a
+            model with class labels is a classifier.
+        predicted_feature_name: What the output with the label of the best class is called; that
+            with all scores has ``_probs`` behind it; ``classLabel`` if left out.
+        predicted_probabilities_output: The output that holds the scores of the classes, where
+            there are several outputs.
+        ranges: Lengths that a dynamic dimension may have, by its name: (lower, upper), or
+            (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes: Shapes that an input may have, by name; the first is the default.
+        author: Who made the model.
+        license: Under which licence.
+        model_version: Version of the model.
+        short_description: What it does; what the source says of it if left out.
+        descriptions: What inputs and outputs are, by name.
+        metadata: Further facts that the model is to carry, texts by name.
     """
 
     minimum_deployment_target: str = field(
@@ -45,6 +79,107 @@ class CoremlExportOptions(ExportOptions):
     compute_precision: Literal["float16", "float32"] = field(
         default="float16", metadata={"help": "What the program computes in."}
     )
+    images: Mapping[str, requests.Image] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--image",
+            "parse": requests.parse_images,
+            "metavar": "NAME:LAYOUT,...",
+            "help": "Input that is an image: data:BGR,scale=0.017,red_bias=-2.1 (RGB, BGR, "
+            "GRAYSCALE, GRAYSCALE_FLOAT16; also bias for all channels).",
+        },
+    )
+    output_images: Mapping[str, requests.Image] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--output-image",
+            "parse": requests.parse_layouts,
+            "metavar": "NAME:LAYOUT",
+            "help": "Output that is an image: mask:GRAYSCALE.",
+        },
+    )
+    class_labels: tuple[str | int, ...] | None = field(
+        default=None,
+        metadata={
+            "parse": requests.parse_file,
+            "metavar": "FILE",
+            "help": "File with a class label on each line; makes a classifier.",
+        },
+    )
+    mode: Literal["classifier", "regressor"] | None = field(
+        default=None, metadata={"help": "What the model is to apps, besides a function."}
+    )
+    predicted_feature_name: str | None = field(
+        default=None, metadata={"help": "Output of a classifier with the best label: classLabel."}
+    )
+    predicted_probabilities_output: str | None = field(
+        default=None, metadata={"help": "Output with the scores of a classifier, of several."}
+    )
+    ranges: Mapping[str, requests.Range] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--range",
+            "parse": requests.parse_ranges,
+            "metavar": "NAME:FROM:TO[:DEFAULT]",
+            "help": "Lengths of a dynamic dimension, N:1:8; 1 to 1024 if left out.",
+        },
+    )
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--enumerated-shape",
+            "parse": requests.parse_enumerated,
+            "metavar": "NAME:SHAPE",
+            "help": "A shape that an input may have; the first is the default.",
+        },
+    )
+    author: str | None = field(default=None, metadata={"help": "Who made the model."})
+    license: str | None = field(default=None, metadata={"help": "Licence of the model."})
+    model_version: str | None = field(default=None, metadata={"help": "Version of the model."})
+    short_description: str | None = field(
+        default=None, metadata={"help": "What the model does, for people."}
+    )
+    descriptions: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--describe",
+            "parse": requests.parse_texts("--describe"),
+            "metavar": "NAME=TEXT",
+            "help": "What an input or output is, for people.",
+        },
+    )
+    metadata: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "parse": requests.parse_texts("--metadata"),
+            "metavar": "NAME=TEXT",
+            "help": "A further fact that the model is to carry.",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        made = {
+            "images": requests.images_from(self.images),
+            "output_images": requests.output_images_from(self.output_images),
+            "class_labels": requests.labels_from(self.class_labels),
+            "ranges": requests.ranges_from(self.ranges),
+            "enumerated_shapes": requests.enumerated_from(self.enumerated_shapes),
+            "descriptions": requests.texts_from(self.descriptions, "descriptions"),
+            "metadata": requests.texts_from(self.metadata, "metadata"),
+        }
+        for name in _TEXTS:
+            given = getattr(self, name)
+            if given is not None and not isinstance(given, str):
+                raise OptionError(f"{name}: expected text, found {given!r}")
+        if self.mode not in (None, "classifier", "regressor"):
+            raise OptionError(f"mode: expected 'classifier' or 'regressor', found {self.mode!r}")
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def computes_float16(self) -> bool:
+        """Whether what is written computes in float16 whatever the model does."""
+        return self.compute_precision != "float32"
 
 
 class CoremlBridge(Bridge):
@@ -101,6 +236,16 @@ class CoremlBridge(Bridge):
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
         return from_relay(model, own, report)
 
+    def expected(self, model: RelayModel, native: AnyValue, options: ExportOptions) -> RelayModel:
+        """Return the model with pixels as image inputs, under the names that were written."""
+        from serde.coreml.ends import expected_of
+        from serde.coreml.planning import plan
+        from serde.coreml.versions import TARGETS
+
+        own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
+        interface = plan(model, own, TARGETS[own.minimum_deployment_target])
+        return expected_of(model, interface, native.spec.description)
+
     def save(
         self,
         model: AnyValue,
@@ -144,9 +289,10 @@ class CoremlBridge(Bridge):
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of inputs, outputs, constants and operations or layers."""
+        from serde.coreml.interface import described, tensors_of
         from serde.coreml.model import operations
 
-        description = model.spec.description
+        description = described(model.spec)
         nodes: list[str] = []
         weights: list[str] = []
         if model.kind == "mlProgram":
@@ -157,23 +303,27 @@ class CoremlBridge(Bridge):
             nodes = [layer.name for layer in model.network.layers]
         return TensorNames(
             inputs=tuple(each.name for each in description.input),
-            outputs=tuple(each.name for each in description.output),
+            outputs=tuple(each.name for each in tensors_of(description)),
             weights=tuple(weights),
             nodes=tuple(nodes),
         )
 
     def summary(self, model: AnyValue) -> ModelSummary:
         """Return the kind of the model, its inputs, outputs and weights."""
-        from serde.coreml.interface import feature_summary
+        from serde.coreml.interface import described, feature_facts, feature_summary
 
-        description = model.spec.description
+        description = described(model.spec)
         weights = [*model.blobs.values(), *model.arrays.values()]
-        metadata = description.metadata
+        metadata = model.spec.description.metadata
+        functions = [each.name for each in model.spec.description.functions]
         facts = {
             "kind": model.kind,
+            "functions": ", ".join(functions),
             "author": metadata.author,
             "license": metadata.license,
+            "model version": metadata.versionString,
             "description": metadata.shortDescription,
+            **feature_facts(model),
         }
         return ModelSummary(
             version=f"specification {model.spec.specificationVersion}",

@@ -26,7 +26,7 @@ class Surroundings(Protocol):
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
         """Return what stands for the elements that a weight of bytes holds."""
 
-    def note_labels(self, labels: Sequence[str]) -> None:
+    def note_labels(self, labels: Sequence[str | int]) -> None:
         """Keep the class labels of a classifier."""
 
     def read_state(self, name: str) -> Expr:
@@ -59,7 +59,7 @@ class ImportContext(FoldingContext):
 
     def note_labels(self, labels: Sequence[str | int]) -> None:
         """Keep the class labels of a classifier, in order of its scores."""
-        self._around.note_labels([str(label) for label in labels])
+        self._around.note_labels(labels)
 
     def read_state(self, name: str) -> Expr:
         """Return the present value of a state.

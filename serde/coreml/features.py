@@ -9,24 +9,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.interface import ARRAY_DTYPES
+from serde.coreml.interface import ARRAY_DTYPES, color_space
+from serde.coreml.requests import COLORS
 from serde.errors import OptionError, Unsupported
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Span, Var
 from serde.relay.types import TensorType
 
-__all__ = ["color_space", "declare", "five_axes", "prepared"]
-
-CHANNELS = {"GRAYSCALE": 1, "RGB": 3, "BGR": 3, "GRAYSCALE_FLOAT16": 1}
-"""Channels of an image by the name of its colour space."""
-
-BIASES = {
-    "GRAYSCALE": ("grayBias",),
-    "GRAYSCALE_FLOAT16": ("grayBias",),
-    "RGB": ("redBias", "greenBias", "blueBias"),
-    "BGR": ("blueBias", "greenBias", "redBias"),
-}
-"""Fields of a scaler in the order of the channels of a colour space."""
+__all__ = ["declare", "five_axes", "prepared"]
 
 
 def declare(feature: AnyValue, given: Sequence[DimLike] | None, dtype: str | None) -> Var:
@@ -100,24 +90,10 @@ def _image_shape(feature: AnyValue) -> list[DimLike]:
         fixed = [True, True]
     return [
         1,
-        CHANNELS[color],
+        len(COLORS[color]),
         height if fixed[0] else f"{feature.name}_height",
         width if fixed[1] else f"{feature.name}_width",
     ]
-
-
-def color_space(feature: AnyValue) -> str:
-    """Return the name of the colour space of an image.
-
-    Raises:
-        Unsupported: It has none.
-    """
-    image = feature.type.imageType
-    members = image.DESCRIPTOR.fields_by_name["colorSpace"].enum_type.values_by_number
-    name = members[image.colorSpace].name if image.colorSpace in members else "INVALID_COLOR_SPACE"
-    if name not in CHANNELS:
-        raise Unsupported("an image without a colour space")
-    return str(name)
 
 
 def five_axes(x: Expr) -> Expr:
@@ -148,8 +124,8 @@ def prepared(x: Expr, feature: AnyValue, steps: Sequence[AnyValue]) -> Expr:
         kind = step.WhichOneof("preprocessor")
         if kind == "scaler":
             x = relay.multiply(x, relay.const(np.float32(step.scaler.channelScale)))
-            fields = BIASES[color_space(feature)]
-            biases = np.array([getattr(step.scaler, field) for field in fields], np.float32)
+            colors = COLORS[color_space(feature)]
+            biases = np.array([getattr(step.scaler, f"{each}Bias") for each in colors], np.float32)
             x = relay.add(x, relay.const(biases.reshape(-1, 1, 1)))
         elif kind == "meanImage":
             shape = x.type.concrete_shape if isinstance(x.type, TensorType) else None

@@ -8,34 +8,32 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde._version import __version__
 from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type, stored_dtype
-from serde.coreml.interface import ARRAY_DTYPES
+from serde.coreml.classify import append_classify, is_softmax
+from serde.coreml.description import Classifier, Feature, Interface
+from serde.coreml.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
+from serde.coreml.planning import plan
 from serde.coreml.protos import message_class
+from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
 from serde.relay import transform
 from serde.relay.collection import without_collection
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.expr import Call
 from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, call
+from serde.relay.registry import OpDef
 from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order, rewrite
+from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
 if TYPE_CHECKING:
     from serde.coreml.bridge import CoremlExportOptions
 
 __all__ = ["from_relay"]
-
-SOURCE = "com.github.serde.source"
-NAMES = "com.github.serde.names"
-"""Keys of the user's metadata: what was converted, and the names that had to be changed."""
 
 AS_FLOATS = "quantised-as-floats"
 """Name of the step that computes quantised operators on floats."""
@@ -61,9 +59,6 @@ _ARITHMETIC = frozenset([
 _BOUNDED = frozenset(["divide", "floor_divide", "floor_mod", "mod", "right_shift"])
 """Those of them that make no integers larger than they take."""
 
-_CODES = {dtype: code for code, dtype in ARRAY_DTYPES.items()}
-_UNBOUNDED = -1
-
 
 @without_collection()
 def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) -> CoremlModel:
@@ -79,20 +74,41 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
-    model = _as_floats(model, options.allow, report)
+    interface = plan(model, options, target)
+    if interface.regressor:
+        raise OptionError(
+            "mode='regressor': an ML Program gives its numbers as they are, without a mode; "
+            "only a NeuralNetwork can be a regressor"
+        )
+    if interface.assumed:
+        report.notes.append(
+            f"dynamic dimensions get lengths from {DEFAULT_RANGE.lower} to {DEFAULT_RANGE.upper}, "
+            f"as ranges does not tell of them: {', '.join(interface.assumed)}"
+        )
+    model = _as_floats(with_channels_first(model, interface.images), options.allow, report)
     if options.compute_precision == "float16":
         model = _narrowed(model, target, report)
     model = _lowered(model, target, report)
-    model = _with_numbers(model, target)
+    model = with_numbers(with_images(model, interface), target)
     _ask(model, options.allow, report)
     builder = ProgramBuilder(target.number)
+    classifier = interface.classifier
+    if classifier is not None:
+        ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
+        _tell_scores(model, classifier, report)
     names = [builder.reserve(name) for name in model.meta.outputs]
     inputs, outputs = export_program(model, TABLE, builder, report)
     report.raise_if_refused()
     _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _named(outputs, names, builder)
     report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
-    spec = _spec(model, target, builder, inputs, named)
+    results = [value.name for value in named]
+    if classifier is not None:
+        append_classify(builder, named[classifier.output], classifier, *ends)
+        results[classifier.output] = ends[1]
+        results.insert(0, ends[0])
+    builder.block.outputs.extend(results)
+    spec = _spec(model, interface, target, builder, inputs, named)
     return CoremlModel(spec, layout=builder.layout)
 
 
@@ -123,41 +139,6 @@ def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
         report.allowed.append(issue)
     narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
-
-
-def _with_numbers(model: RelayModel, target: Target) -> RelayModel:
-    """Return the model with ends that a Core ML model can declare.
-
-    Truth values and narrow integers become int32 there and, before iOS16, float16 becomes
-    float32.
-    """
-    held = dict.fromkeys(("bool", "int8", "int16", "uint8", "uint16"), "int32")
-    held |= {"float16": "float32"} if target.number < 16 else {}
-    main = model.main
-    memo: dict[Expr, Expr] = {}
-    params = list(main.params)
-    for index, param in enumerate(params):
-        type_ = param.type
-        if param.name_hint in model.params or not isinstance(type_, TensorType):
-            continue
-        if type_.dtype in held:
-            outer = Var(param.name_hint, TensorType(type_.shape, held[type_.dtype]), param.span)
-            memo[param] = call("cast", outer, dtype=type_.dtype)
-            params[index] = outer
-    body = rewrite(main.body, lambda _node, new: new, memo) if memo else main.body
-    if isinstance(body.type, TupleType) and not isinstance(body, Tuple):
-        body = Tuple([TupleGetItem(body, index) for index in range(len(body.type.fields))])
-    fields = list(body.fields) if isinstance(body, Tuple) else [body]
-    ends = [
-        call("cast", each, dtype=held[each.type.dtype])
-        if isinstance(each.type, TensorType) and each.type.dtype in held
-        else each
-        for each in fields
-    ]
-    if ends == fields and not memo:
-        return model
-    result = Tuple(ends) if isinstance(body, Tuple) else ends[0]
-    return model.evolve(mod=IRModule({"main": Function(params, result)}))
 
 
 def _ask(model: RelayModel, allow: frozenset[str], report: Report) -> None:
@@ -269,8 +250,28 @@ def _rename(block: AnyValue, renamed: Mapping[str, str]) -> None:
         block.outputs[index] = renamed.get(name, name)
 
 
+def _tell_scores(model: RelayModel, classifier: Classifier, report: Report) -> None:
+    """Tell what the scores of a classifier are, where they are no probabilities."""
+    if not is_softmax(model, classifier.output):
+        name = model.meta.outputs[classifier.output]
+        report.notes.append(
+            f"the scores {name} come from no softmax: apps see them as they are, "
+            "not as probabilities"
+        )
+
+
+def _features(names: Sequence[str], values: Sequence[Value], target: Target) -> list[Feature]:
+    """Return what is to be declared of inputs or outputs."""
+    found = []
+    for name, value in zip(names, values, strict=True):
+        dtype = stored_dtype(value.type.dtype, target.number)
+        found.append(Feature(name, value.name, TensorType(value.type.shape, dtype)))
+    return found
+
+
 def _spec(
     model: RelayModel,
+    interface: Interface,
     target: Target,
     builder: ProgramBuilder,
     inputs: Sequence[Value],
@@ -278,38 +279,16 @@ def _spec(
 ) -> AnyValue:
     spec = message_class("Model.Model")()
     spec.specificationVersion = target.specification
-    for value in inputs:
-        _declare(spec.description.input.add(name=value.name), value, target.number)
-    for value in outputs:
-        _declare(spec.description.output.add(name=value.name), value, target.number, flexible=False)
-    metadata = spec.description.metadata
-    metadata.shortDescription = model.meta.description
-    metadata.userDefined[SOURCE] = f"serde {__version__}, {model.meta.source_format}"
-    if builder.names:
-        changed = (f"{new}={old}" for new, old in sorted(builder.names.items()))
-        metadata.userDefined[NAMES] = ";".join(changed)
+    interface.fill(
+        spec.description,
+        _features([param.name_hint for param in model.inputs()], inputs, target),
+        _features(model.meta.outputs, outputs, target),
+    )
+    interface.note(spec.description.metadata, model.meta.source_format, builder.names)
     spec.mlProgram.version = 1
     function = spec.mlProgram.functions["main"]
     function.opset = target.opset
     for value in inputs:
         set_type(function.inputs.add(name=value.name).type, value.type, target.number)
-    builder.block.outputs.extend(value.name for value in outputs)
     function.block_specializations[target.opset].CopyFrom(builder.block)
     return spec
-
-
-def _declare(feature: AnyValue, value: Value, version: int, *, flexible: bool = True) -> None:
-    """Declare an input or output: its dtype and, of an input, which lengths are flexible."""
-    array = feature.type.multiArrayType
-    array.dataType = _CODES[stored_dtype(value.type.dtype, version)]
-    dims = value.type.shape
-    if all(isinstance(dim, int) for dim in dims):
-        array.shape.extend(dims)
-        return
-    if not flexible:
-        return
-    array.shape.extend(dim if isinstance(dim, int) else 1 for dim in dims)
-    for dim in dims:
-        bounds = array.shapeRange.sizeRanges.add()
-        bounds.lowerBound = dim if isinstance(dim, int) else 1
-        bounds.upperBound = dim if isinstance(dim, int) else _UNBOUNDED

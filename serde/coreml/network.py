@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.assembly import Assembly
 from serde.converters import Hole, Incomplete
-from serde.coreml.features import color_space, declare, five_axes, prepared
-from serde.coreml.interface import input_names, program_meta, read_shapes
+from serde.coreml.features import declare, five_axes, prepared
+from serde.coreml.interface import class_labels, input_names, model_meta, read_shapes
 from serde.coreml.layers import LAYERS
 from serde.coreml.model import CoremlModel
 from serde.coreml.networks import LayerContext, is_lifted, lifted, lowered
@@ -21,7 +21,7 @@ from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.relay import cast, reshape, squeeze
 from serde.relay.collection import without_collection
 from serde.relay.expr import Expr, Var
-from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.model import RelayModel
 from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Weight
@@ -49,22 +49,14 @@ def network_to_relay(
     walk.run(Part(model.network, model.kind), scope)
     results = walk.results(scope, inputs)
     report.raise_if_refused()
-    meta = _meta(model, [each.name_hint for each in inputs], list(results))
+    meta = model_meta(
+        model,
+        [each.name_hint for each in inputs],
+        list(results),
+        labels=class_labels(model),
+        image_axes=("height", "width"),
+    )
     return walk.assembly.model(inputs, list(results.values()), meta, scope.values)
-
-
-def _meta(model: CoremlModel, inputs: Sequence[str], outputs: Sequence[str]) -> ModelMeta:
-    meta = program_meta(model, "main", inputs, outputs)
-    colors = {
-        f"{each.name}.color_space": color_space(each)
-        for each in model.spec.description.input
-        if each.type.WhichOneof("Type") == "imageType"
-    }
-    labels: tuple[str, ...] = ()
-    if model.kind == "neuralNetworkClassifier":
-        kind = model.network.WhichOneof("ClassLabels")
-        labels = tuple(map(str, getattr(model.network, kind).vector)) if kind else ()
-    return replace(meta, labels=labels, extra={**meta.extra, **colors})
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
@@ -12,7 +12,7 @@ import serde.relay as relay
 from serde.assembly import Assembly, closed_over
 from serde.converters import Hole, Incomplete
 from serde.coreml.context import ImportContext
-from serde.coreml.interface import declared_dims, input_names, program_meta, read_shapes
+from serde.coreml.interface import declared_dims, input_names, model_meta, read_shapes
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops import TABLE
 from serde.coreml.values import Plain, element_of, read_value
@@ -58,8 +58,8 @@ def program_to_relay(
     states = [walk.states[state] for state in walk.written]
     report.raise_if_refused()
     names = [*walk.outputs, *(f"{state}_out" for state in walk.written)]
-    meta = program_meta(model, name, [each.name_hint for each in inputs], names)
-    meta = replace(meta, labels=walk.labels)
+    given = [each.name_hint for each in inputs]
+    meta = model_meta(model, given, names, function=name, labels=walk.labels)
     values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
     return walk.assembly.model(inputs, [*outputs, *states], meta, values)
 
@@ -137,7 +137,7 @@ class _Walk:
         self.states: dict[str, Expr] = {}
         self.written: list[str] = []
         self.outputs: list[str] = []
-        self.labels: tuple[str, ...] = ()
+        self.labels: tuple[str | int, ...] = ()
         report.nodes = 0
 
     def declare(self, function: AnyValue, options: CoremlImportOptions, scope: _Scope) -> list[Var]:
@@ -335,7 +335,7 @@ class _Around:
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
         return self._walk.unpacked(x, shape, bits, label)
 
-    def note_labels(self, labels: Sequence[str]) -> None:
+    def note_labels(self, labels: Sequence[str | int]) -> None:
         self._walk.labels = tuple(labels)
 
     def read_state(self, name: str) -> Expr:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable
@@ -84,12 +85,16 @@ def _manifest(items: dict[str, tuple[str, str]]) -> str:
 
 
 def complete(model: CoremlModel) -> AnyValue:
-    """Return a model as an ``MLModel`` of coremltools.
+    """Return a model as an ``MLModel`` of coremltools, which removes its package in the end.
 
     Raises:
         MissingDependency: coremltools is not installed.
     """
     tools = require("coremltools")
-    with tempfile.TemporaryDirectory() as directory:
-        path = save(model, Path(directory) / "model.mlpackage")
-        return tools.models.MLModel(str(path), skip_model_load=True)
+    path = Path(tempfile.mkdtemp(suffix=".mlpackage"))
+    try:
+        save(model, path)
+        return tools.models.MLModel(str(path), is_temp_package=True, skip_model_load=True)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise

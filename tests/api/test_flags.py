@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import click
 import pytest
 from support.toy_format import ToyExportOptions, ToyImportOptions
 
@@ -67,6 +69,23 @@ def test_flags_are_made_from_the_options_of_formats() -> None:
     assert options["indent"].help == (
         "[toy] Columns that each level of the text moves in; none puts all on one line."
     )
+
+
+def test_an_option_parses_its_texts_itself() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Options:
+        lengths: Mapping[str, int] = field(
+            default_factory=dict,
+            metadata={"flag": "--length", "parse": parse_lengths, "metavar": "NAME=LENGTH"},
+        )
+
+    (option,) = generated_options([("toy", Options)])
+    assert (option.opts, option.metavar) == (["--length"], "NAME=LENGTH")
+    command = click.Command("run", params=[option], callback=lambda lengths: lengths)
+    arguments = ["--length", "N=4", "--length", "T=1"]
+    assert command.main(arguments, standalone_mode=False) == {"N": 4, "T": 1}
+    with pytest.raises(OptionError, match="N is given twice"):
+        command.main(["--length", "N=4", "--length", "N=1"], standalone_mode=False)
 
 
 def test_one_name_with_two_types_is_an_error() -> None:

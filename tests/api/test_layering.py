@@ -13,7 +13,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional"},
     {"relay"},
-    {"converters", "folding", "bridge", "io"},
+    {"assembly", "bridge", "converters", "emission", "folding", "io"},
     FORMATS,
     {
         "api",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -255,6 +256,16 @@ def test_inputs_for_float16_are_values_that_it_holds() -> None:
     value = random_inputs(identity_model(100), seed=0, lengths={}, float16=True)["x"]
     assert value.dtype == np.float32
     np.testing.assert_array_equal(value, value.astype("float16").astype("float32"))
+
+
+@pytest.mark.parametrize(("space", "whole"), [("BGR", True), ("GRAYSCALE_FLOAT16", False)])
+def test_an_image_gets_pixels(space: str, whole: bool) -> None:
+    model = identity_model(1, 3, 20, 20)
+    model = model.evolve(meta=replace(model.meta, extra={"x.color_space": space}))
+    value = random_inputs(model, seed=0, lengths={})["x"]
+    assert value.dtype == np.float32
+    assert bool(np.all(value == value.round())) == whole
+    assert (value.max() > 200) == whole
 
 
 def take_of(index: Expr) -> Expr:

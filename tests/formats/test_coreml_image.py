@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.coreml_layers import evaluate
 from support.mil import check_import, program_of
 from support.mil_layers import linear
 from support.one_node import onnx_values
@@ -102,6 +103,29 @@ def test_upsample_bilinear(
         "upsample_bilinear", {"x": x}, given | attrs, target=target, expected=[wanted],
         tolerance=1e-5,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("scales", [(2, 3), (4, 1)])
+@pytest.mark.parametrize(
+    ("op", "attrs", "mode"),
+    [
+        ("upsample_nearest_neighbor", {}, "NEAREST"),
+        ("upsample_bilinear", {"align_corners": True}, "STRICT_ALIGN_CORNERS"),
+        ("upsample_bilinear", {"align_corners": False}, "UNALIGN_CORNERS"),
+    ],
+)
+def test_upsample_of_open_lengths(
+    op: str, attrs: dict[str, Any], mode: str, scales: tuple[int, int]
+) -> None:
+    given = {"scale_factor_height": np.int32(scales[0]), "scale_factor_width": np.int32(scales[1])}
+    program = program_of(op, {"x": draw(1, 2, 4, 6)}, given | attrs)
+    model = serde.to_relay(program, input_shapes={"x": (1, 2, "height", "width")})
+    x = draw(1, 2, 5, 3)
+    (found,) = evaluate(model, {"x": x})
+    size = 5 * scales[0], 3 * scales[1]
+    nearest = x.repeat(scales[0], 2).repeat(scales[1], 3)
+    wanted = nearest if mode == "NEAREST" else linear(x, size, mode)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
 RESIZED: dict[str, tuple[tuple[int, ...], list[int], int]] = {

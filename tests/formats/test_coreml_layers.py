@@ -77,6 +77,7 @@ UNARY: dict[str, tuple[str, dict[str, float], Any]] = {
     "power": ("power", {"alpha": 2.5}, lambda x: x**2.5),
     "exp": ("exp", {"shift": 0.5, "scale": -0.5}, lambda x: np.exp(-0.5 * x + 0.5)),
     "log": ("log", {"scale": 2}, lambda x: np.log(2 * x)),
+    "log_epsilon": ("log", {"epsilon": 1.0}, np.log1p),
     "abs": ("abs", {"shift": -1}, lambda x: np.abs(x - 1)),
     "threshold": ("threshold", {"alpha": 1.25}, lambda x: np.maximum(x, 1.25)),
 }

@@ -173,6 +173,11 @@ CASES: dict[str, tuple[Build, dict[str, np.ndarray], np.ndarray | list[np.ndarra
         np.where(BITS != 0, X, Y),
     ),
     "tile": (lambda b: b.add_tile("l", "x", "y", [1, 2, 3]), {"x": X}, np.tile(X, (1, 2, 3))),
+    "tile_counted": (
+        lambda b: b.add_tile("l", ["x", "n"], "y"),
+        {"x": X, "n": np.array([[1, 2, 3]], F32)},
+        np.tile(X, (1, 2, 3)),
+    ),
     "stack": (
         lambda b: b.add_stack("l", ["x", "z"], "y", -1), {"x": X, "z": X + 1},
         np.stack([X, X + 1], -1),

@@ -47,6 +47,33 @@ def test_instance_norm(shape: tuple[int, ...], given: tuple[str, ...], target: s
     check_import("instance_norm", {"x": x}, attrs, target=target, expected=[wanted])
 
 
+@pytest.mark.parametrize("given", [(), ("gamma",), ("gamma", "beta")])
+@pytest.mark.parametrize("op", ["batch_norm", "instance_norm", "layer_norm"])
+def test_factors_of_another_dtype(op: str, given: tuple[str, ...]) -> None:
+    """From iOS17 on factors may be of more digits than the data."""
+    x = draw(2, 3, 4).astype(np.float16)
+    length = 4 if op == "layer_norm" else 3
+    known = {name: value for name, value in factors(length).items() if name in given}
+    wide = x.astype(np.float32)
+    axes = {"batch_norm": (), "instance_norm": (2,), "layer_norm": (2,)}[op]
+    mean, variance = draw(3, 1, seed=6), draw(3, 1, seed=7, low=0.2)
+    attrs: dict[str, Any] = {"epsilon": np.float32(0.02)}
+    if op == "batch_norm":
+        attrs |= {"mean": mean[:, 0], "variance": variance[:, 0]}
+    else:
+        mean, variance = wide.mean(axes, keepdims=True), wide.var(axes, keepdims=True)
+    if op == "layer_norm":
+        attrs["axes"] = [2]
+    column = (-1,) if op == "layer_norm" else (-1, 1)
+    wanted = (wide - mean) / np.sqrt(variance + 0.02)
+    wanted = wanted * known.get("gamma", np.ones(length, np.float32)).reshape(column)
+    wanted = wanted + known.get("beta", np.zeros(length, np.float32)).reshape(column)
+    check_import(
+        op, {"x": x}, attrs | known, target="iOS17", expected=[wanted.astype(np.float16)],
+        tolerance=1e-2,
+    )  # fmt: skip
+
+
 LAYERS: dict[str, tuple[tuple[int, ...], list[int]]] = {
     "last": ((2, 3, 4), [-1]),
     "last_two": ((2, 3, 4), [1, 2]),

@@ -136,3 +136,19 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 def test_operator(name: str) -> None:
     op, tensors, attrs = CASES[name]
     check_import(op, tensors, attrs)
+
+
+@pytest.mark.parametrize("op", ["prelu", "softplus_parametric"])
+def test_factors_of_another_dtype(op: str) -> None:
+    """From iOS17 on factors may be of more digits than the data."""
+    x, alpha, beta = draw("wide", 2, 3, 4, 2), draw("alpha", 3), draw("beta", 3)
+    x = x.astype(np.float16)
+    a, b = (each.reshape(3, 1, 1) for each in (alpha, beta))
+    if op == "prelu":
+        attrs, wanted = {"alpha": alpha}, np.where(x > 0, x, a * x)
+    else:
+        attrs = {"alpha": alpha, "beta": beta}
+        wanted = a * np.log1p(np.exp(b * x.astype(np.float32)))
+    check_import(
+        op, {"x": x}, attrs, target="iOS17", expected=[wanted.astype(np.float16)], tolerance=1e-2
+    )

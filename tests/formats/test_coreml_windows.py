@@ -333,7 +333,11 @@ def clipped(x: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("every", [False, True])
 @pytest.mark.parametrize("activation", ["TANH", "SCALED_TANH", "RELU"])
-def test_simple_recurrent(activation: str, every: bool, reverse: bool) -> None:
+@pytest.mark.parametrize("before", [(1, 2, 5, 1, 1), (2, 5, 1, 1, 1)])
+def test_simple_recurrent(
+    before: tuple[int, ...], activation: str, every: bool, reverse: bool
+) -> None:
+    """The state has the batch as its second axis, or as its first, where coremltools puts it."""
     function = {
         "TANH": np.tanh,
         "SCALED_TANH": lambda x: 1.7159 * np.tanh(2 / 3 * x),
@@ -350,7 +354,7 @@ def test_simple_recurrent(activation: str, every: bool, reverse: bool) -> None:
         lambda b: b.add_simple_rnn(
             "l", r, w, bias, 5, 3, activation, ["x", "h"], ["y0", "y1"], every, reverse
         ),
-        {"x": x[..., None, None], "h": h[..., None, None]},
+        {"x": x[..., None, None], "h": h.reshape(before)},
         [expected[..., None, None], state[None, :, :, None, None]],
         tolerance=1e-4,
     )

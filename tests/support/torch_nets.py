@@ -75,8 +75,8 @@ class UNet(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         first = self.levels[0](x)
-        second = self.levels[1](functional.max_pool2d(first, 2))
-        third = self.levels[2](functional.avg_pool2d(second, 2))
+        second = self.levels[1](functional.max_pool2d(first, 2, 2))
+        third = self.levels[2](functional.avg_pool2d(second, 2, 2))
         y = self.joined[0](torch.cat([self.up(third), second], 1))
         y = functional.interpolate(y, size=first.shape[2:], mode="bilinear", align_corners=False)
         y = self.out(self.joined[1](torch.cat([y, first], 1)))

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
+
 import serde.relay as relay
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
@@ -138,10 +140,13 @@ def import_unary_function(
     shift: float = 0.0,
     scale: float = 1.0,
 ) -> Expr:
+    """A logarithm has an epsilon too, which is how coremltools writes log1p."""
     if scale != 1:
         x = relay.multiply(x, number(scale))
     if shift != 0:
         x = relay.add(x, number(shift))
+    if type == "LOG" and epsilon >= np.finfo(np.float32).tiny:
+        x = relay.add(x, number(epsilon))
     if type == "RSQRT":
         return relay.rsqrt(relay.add(x, number(epsilon)))
     if type == "INVERSE":

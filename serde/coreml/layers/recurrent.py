@@ -94,6 +94,7 @@ def import_simple_recurrent(
     bias_vector: Part | None = None,
     reverse_input: bool = False,
 ) -> list[Expr]:
+    """The state may be (batch, channel, 1, 1, 1), as coremltools writes it."""
     size = output_vector_size
     bias = None
     if has_bias_vector:
@@ -105,7 +106,7 @@ def import_simple_recurrent(
         _joined([ctx.weight(recursion_matrix, (size, size))]),
         bias,
         None,
-        None if h is None else _steps(h),
+        None if h is None else relay.reshape(h, (1, -1, size)),
         hidden_size=size,
         direction="reverse" if reverse_input else "forward",
         clip=CLIP,

@@ -269,7 +269,10 @@ def import_fill_dynamic(ctx: Ctx, shape: Expr, *, value: float = 0.0) -> Expr:
 def import_tile(
     ctx: Ctx, x: Expr, counts: Expr | None = None, *, reps: tuple[int, ...] = ()
 ) -> Expr:
-    return relay.tile(x, reps if counts is None else ctx.integers(counts))
+    """Counts that were a scalar once have more than one axis, as networks have no scalars."""
+    if counts is None:
+        return relay.tile(x, reps)
+    return relay.tile(x, ctx.integers(relay.reshape(counts, [-1])))
 
 
 @LAYERS.imports("reverse")

@@ -13,6 +13,7 @@ from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.elementwise import like
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
+from serde.relay.expansion.tensors import along, converted
 from serde.relay.expr import Expr
 from serde.relay.shapes import is_float
 from serde.weights import numpy_dtype
@@ -68,7 +69,7 @@ def import_thresholded_relu(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
 
 @OPS.imports("prelu", since=(1, 17))
 def import_prelu(ctx: Ctx, x: Expr, alpha: Expr) -> Expr:
-    return relay.nn.prelu(x, alpha, axis=1)
+    return relay.nn.prelu(x, converted(alpha, ctx.type(x).dtype), axis=1)
 
 
 @OPS.exports("nn.prelu")
@@ -154,9 +155,9 @@ def export_softplus(ctx: Out, data: Value) -> Value:
 @OPS.imports("softplus_parametric", since=(1, 17))
 def import_softplus_parametric(ctx: Ctx, x: Expr, alpha: Expr, beta: Expr) -> Expr:
     """Factors lie along the second axis."""
-    shape = [1, -1, *[1] * (ctx.type(x).rank - 2)]
-    inner = relay.serde.softplus(relay.multiply(x, relay.reshape(beta, shape)))
-    return relay.multiply(inner, relay.reshape(alpha, shape))
+    type_ = ctx.type(x)
+    outer, inner = (along(converted(each, type_.dtype), type_.rank, 1) for each in (alpha, beta))
+    return relay.multiply(relay.serde.softplus(relay.multiply(x, inner)), outer)
 
 
 @OPS.imports("softsign")

@@ -42,14 +42,10 @@ def import_batch_norm(
     epsilon: float = 1e-5,
 ) -> Expr:
     shape = ctx.static_shape(mean)
-    return relay.nn.batch_norm(
-        x,
-        _ones(ctx, mean, shape) if gamma is None else gamma,
-        _zeros(ctx, mean, shape) if beta is None else beta,
-        mean,
-        variance,
-        epsilon=epsilon,
-    )[0]
+    gamma = _ones(ctx, mean, shape) if gamma is None else gamma
+    beta = _zeros(ctx, mean, shape) if beta is None else beta
+    vectors = [converted(each, ctx.type(x).dtype) for each in (gamma, beta, mean, variance)]
+    return relay.nn.batch_norm(x, *vectors, epsilon=epsilon)[0]
 
 
 def _is_affine_constant(node: Call) -> bool:
@@ -159,12 +155,10 @@ def import_instance_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Expr:
-    vector = x if gamma is None and beta is None else gamma or beta
-    assert vector is not None
-    shape = ctx.static_lengths(x, [1])
-    gamma = _ones(ctx, vector, shape) if gamma is None else gamma
-    beta = _zeros(ctx, vector, shape) if beta is None else beta
-    return relay.nn.instance_norm(x, gamma, beta, epsilon=epsilon)
+    dtype, shape = ctx.type(x).dtype, ctx.static_lengths(x, [1])
+    scale = _ones(ctx, x, shape) if gamma is None else converted(gamma, dtype)
+    shift = _zeros(ctx, x, shape) if beta is None else converted(beta, dtype)
+    return relay.nn.instance_norm(x, scale, shift, epsilon=epsilon)
 
 
 def _of_images(node: Call) -> bool:
@@ -296,13 +290,11 @@ def import_layer_norm(
     last = chosen == list(range(type_.rank - len(chosen), type_.rank))
     fixed = [length for length in lengths if isinstance(length, int)]
     if len(fixed) == len(lengths) and (last or len(chosen) == 1):
-        vector = gamma if gamma is not None else beta if beta is not None else x
-        scale = _ones(ctx, vector, fixed) if gamma is None else gamma
+        scale = _ones(ctx, x, fixed) if gamma is None else converted(gamma, type_.dtype)
         if len(chosen) == 1:
-            shift = _zeros(ctx, vector, fixed) if beta is None else beta
+            shift = _zeros(ctx, x, fixed) if beta is None else converted(beta, type_.dtype)
             return relay.nn.layer_norm(x, scale, shift, axis=chosen[0], epsilon=epsilon)
-        vectors = [converted(scale, type_.dtype)]
-        vectors += [] if beta is None else [converted(beta, type_.dtype)]
+        vectors = [scale] if beta is None else [scale, converted(beta, type_.dtype)]
         found = call("serde.layer_norm", x, *vectors, axis=chosen[0], epsilon=epsilon)
         return TupleGetItem(found, 0)
     result = _standardized(x, chosen, epsilon)

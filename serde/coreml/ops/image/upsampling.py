@@ -28,9 +28,14 @@ def _scaled(ctx: Ctx, x: Expr, scales: Sequence[float], method: str, mode: str) 
             math.floor(n * scale) for n, scale in zip(last_lengths(ctx, x, 2), scales, strict=True)
         ]
         return resized(ctx, x, size, method, mode)
-    whole = all(scale == int(scale) for scale in scales)
-    if rank != 4 or not whole or mode == "half_pixel":
+    if any(scale != int(scale) for scale in scales):
         raise Unsupported(f"open lengths of {ctx.type(x)!r} scaled by {list(scales)} ({mode})")
+    if rank != 4 or mode == "half_pixel":
+        how = {"method": "linear", "mode": mode}
+        if method == "nearest_neighbor":
+            how = {"method": "nearest", "mode": mode, "rounding": "floor"}
+        ratios, axes = tuple(map(float, scales)), (rank - 2, rank - 1)
+        return relay.serde.resize(x, None, None, None, scale=ratios, axes=axes, **how)
     name = "nearest_neighbor" if method == "nearest_neighbor" else "bilinear"
     align = mode == "align_corners"
     height, width = scales
