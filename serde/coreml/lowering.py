@@ -11,6 +11,7 @@ from serde.relay import transform
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
+from serde.relay.shapes import is_float
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
 from serde.report import Issue, Report
@@ -33,7 +34,10 @@ _ARITHMETIC = frozenset([
     "abs", "add", "cumprod", "cumsum", "divide", "floor_divide", "floor_mod", "left_shift", "mod",
     "multiply", "negative", "power", "prod", "right_shift", "subtract", "sum",
 ])  # fmt: skip
-"""Operators whose results may be larger than their operands."""
+"""Operators whose results may be larger, or finer, than their operands."""
+
+_BOUNDED = frozenset(["divide", "floor_divide", "floor_mod", "mod", "right_shift"])
+"""Those of them that make no integers larger than they take."""
 
 
 def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> RelayModel:
@@ -84,6 +88,8 @@ def ask(
     for op, name, type_ in places:
         fields = type_.fields if isinstance(type_, TupleType) else (type_,)
         dtypes = {each.dtype for each in fields if isinstance(each, TensorType)}
+        if op in _BOUNDED:
+            dtypes = set(filter(is_float, dtypes))
         for dtype, consent in consents.items():
             if dtype in dtypes:
                 issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")

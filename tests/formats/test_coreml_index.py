@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from support.mil import check_import
-from support.mil_kernels import installed
 
 
 def draw(*shape: int, name: str = "x") -> np.ndarray:
@@ -22,8 +21,7 @@ def ints(*values: Any) -> np.ndarray:
 
 def check(op: str, tensors: dict[str, Any], attrs: dict[str, Any], target: str = "iOS15") -> None:
     """Compare an operator with coremltools, or with NumPy where that infers nothing."""
-    with installed():
-        check_import(op, tensors, attrs, target=target)
+    check_import(op, tensors, attrs, target=target)
 
 
 X = draw(3, 4, 5)
@@ -140,12 +138,9 @@ def test_negative_index_before_ios17(op: str, target: str) -> None:
 )
 def test_gather_of_batches(batch_dims: int, axis: int, indices: np.ndarray, target: str) -> None:
     attrs = {"axis": axis, "batch_dims": batch_dims}
-    with installed():
-        x = draw(3, 4, 5)
-        wanted = np.stack([np.take(a, i, axis - 1) for a, i in zip(x, indices, strict=True)])
-        check_import(
-            "gather", {"x": x, "indices": indices}, attrs, target=target, expected=[wanted]
-        )
+    x = draw(3, 4, 5)
+    wanted = np.stack([np.take(a, i, axis - 1) for a, i in zip(x, indices, strict=True)])
+    check_import("gather", {"x": x, "indices": indices}, attrs, target=target, expected=[wanted])
 
 
 @pytest.mark.parametrize("target", ["iOS16", "iOS17"])

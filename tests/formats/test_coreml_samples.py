@@ -1,30 +1,29 @@
-"""Every sample of every operator that ML Programs can say: our kernel against coremltools.
+"""Every sample of every operator that ML Programs can say: our kernel against the program.
 
-Each program is loaded as coremltools does, which checks the types of all values. Then its inputs
-become constants and coremltools infers what it gives. Where it infers no value of an operator,
-our importer and interpreter run the program instead, which is no judgement: the summary of the
-tests lists the operators of MIL that no sample judged.
+coremltools loads each program, which checks the types of all values, and the executor of the
+tests runs it. Every single operation that it runs is compared with what coremltools infers of
+it; those of which coremltools infers nothing are compared with PyTorch in
+``test_coreml_kernels.py``. The summary of the tests lists the operators of MIL that neither
+judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support.coreml_samples import DRAWN, is_covered, model_of
 from support.gaps import case, unknown_gaps
-from support.mil_values import check_types, infer
+from support.mil_apple import Proof
+from support.mil_executor import execute
+from support.mil_values import check_types
 from support.samples import build
 
-import serde
 from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.lower import from_relay
-from serde.coreml.model import CoremlModel, operations
-from serde.coreml.writer import save
-from serde.relay.interpreter import run
+from serde.coreml.model import operations
 from serde.relay.registry import Sample, all_ops
 from serde.report import Report
 
@@ -60,20 +59,11 @@ def held(array: np.ndarray, target: str) -> np.ndarray:
     return array.astype(dtype)
 
 
-def read_back(model: CoremlModel, arrays: dict[str, np.ndarray], path: Path) -> list[np.ndarray]:
-    """What our importer and interpreter make of a program."""
-    found = serde.to_relay(save(model, path))
-    given = arrays | {name: weight.array() for name, weight in found.params.items()}
-    result = run(found.main, [given[each.name_hint] for each in found.main.params], mod=found.mod)
-    return list(result) if isinstance(result, tuple) else [result]
-
-
 @pytest.mark.parametrize(("name", "given", "target"), samples())
 def test_coreml_agrees_with_kernel(
     name: str,
     given: Sample,
     target: str,
-    tmp_path: Path,
     record_property: Callable[[str, object], None],
 ) -> None:
     built = build(all_ops()[name], given)
@@ -87,16 +77,12 @@ def test_coreml_agrees_with_kernel(
         for name, array in zip(source.meta.inputs, built.arrays, strict=True)
     }
     check_types(model)
-    inferred = infer(model, arrays)
-    found = inferred.values
+    proof = Proof()
+    found = execute(model, arrays, proof)
     made = {op.type for op in operations(model.spec) if op.type != "const"}
-    judged = all(value is not None for value in found)
-    record_property("coreml_judged" if judged else "coreml_unjudged", sorted(made))
-    if not judged:
-        read = read_back(model, arrays, tmp_path / "model.mlpackage")
-        found = [
-            ours if theirs is None else theirs for ours, theirs in zip(read, found, strict=True)
-        ]
+    record_property("mil_exported", sorted(made))
+    record_property("mil_judged", sorted(proof.agreed))
+    assert proof.differing == []
     for expected, actual in zip(built.run(), found, strict=True):
         wanted = held(expected, target)
         assert actual.dtype == wanted.dtype

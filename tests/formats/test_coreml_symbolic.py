@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support.coreml_networks import check_network, network
-from support.mil_values import check_types, infer
+from support.mil_executor import execute
+from support.mil_values import check_types
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
@@ -114,9 +115,8 @@ def test_program_of_flexible_lengths(name: str, target: str) -> None:
     for n, m in ((1, 3), (3, 4)):
         lengths = [n if dim == N else m if dim == M else dim for dim in shape]
         given = np.random.default_rng(n).uniform(-2, 2, lengths).astype(np.float32)
-        (found,) = infer(native, {"x": given}).values
+        (found,) = execute(native, {"x": given})
         wanted = run(main, [given], mod=model.mod)
-        assert found is not None
         assert found.shape == wanted.shape
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
 
@@ -154,5 +154,21 @@ def test_a_weight_in_another_shape_costs_no_operation() -> None:
     native = from_relay(model, options, Report())
     assert [op.type for op in operations(native.spec) if op.type != "const"] == ["add"]
     given = np.ones((2, 3, 4), np.float32)
-    (found,) = infer(native, {"x": given}).values
+    (found,) = execute(native, {"x": given})
     np.testing.assert_array_equal(found, given + data[:, None])
+
+
+def test_quotients_and_rests_of_positions_need_no_consent() -> None:
+    """They are no larger than the positions, which fit."""
+    x = Var("x", TensorType((2, 6), "float32"))
+    places = relay.argsort(x, axis=1, dtype="int64")
+    width = relay.const(np.array(3, np.int64))
+    rows = relay.cast(relay.floor_divide(places, width), "int32")
+    columns = relay.cast(relay.floor_mod(places, width), "int32")
+    main = infer_function(Function([x], relay.Tuple([rows, columns])))
+    model = RelayModel(IRModule({"main": main}), {}, ModelMeta(("x",), ("rows", "columns")))
+    native = from_relay(model, CoremlExportOptions(compute_precision="float32"), Report())
+    given = np.random.default_rng(0).permutation(12).reshape(2, 6).astype(np.float32)
+    order = np.argsort(given, axis=1)
+    for found, wanted in zip(execute(native, {"x": given}), (order // 3, order % 3), strict=True):
+        np.testing.assert_array_equal(found, wanted)

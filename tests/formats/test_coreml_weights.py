@@ -5,6 +5,7 @@ The samples of the other test give every operand as an input.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 from support.coreml_networks import check_network, layer_kinds, network
 from support.gaps import case, unknown_gaps
-from support.mil_values import check_types, infer
+from support.mil_apple import Proof
+from support.mil_executor import execute
+from support.mil_values import check_types
 from support.samples import BuiltSample, build
 
 import serde
@@ -99,12 +102,15 @@ def kinds(model: CoremlModel) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "index", "target"), layers())
-def test_layer(name: str, index: int, target: str) -> None:
+def test_layer(
+    name: str, index: int, target: str, record_property: Callable[[str, object], None]
+) -> None:
     given: Sample = all_ops()[name].samples[index]
     built = build(all_ops()[name], given)
     source, inputs = with_weights(built)
     model = written(source, target)
     check_types(model)
+    record_property("mil_exported", sorted(kinds(model) - {"const"}))
     whole = LAYERS[name] in kinds(model)
     assert whole == (f"{name}-{index}" not in OTHERWISE)
     ends = {"float64": "float32", "int8": "int32", "int64": "int32"}
@@ -114,9 +120,8 @@ def test_layer(name: str, index: int, target: str) -> None:
     def held(array: np.ndarray) -> np.ndarray:
         return array.astype(ends.get(array.dtype.name, array.dtype.name))
 
-    inferred = infer(model, {key: held(value) for key, value in inputs.items()})
-    for expected, actual in zip(built.run(), inferred.values, strict=True):
-        assert actual is not None, inferred.silent
+    found = execute(model, {key: held(value) for key, value in inputs.items()})
+    for expected, actual in zip(built.run(), found, strict=True):
         wanted = held(expected)
         assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape)
         tolerance = 4e-3 if expected.dtype == np.float16 else 2e-5
@@ -171,13 +176,11 @@ def test_layer_in_float16(name: str, target: str) -> None:
     model = written(source, target, "float16")
     check_types(model)
     assert LAYERS[name] in kinds(model)
-    inferred = infer(model, inputs)
-    for expected, actual in zip(built.run(), inferred.values, strict=True):
-        assert actual is not None, inferred.silent
+    for expected, actual in zip(built.run(), execute(model, inputs), strict=True):
         np.testing.assert_allclose(actual, expected, rtol=2e-2, atol=5e-3)
 
 
-def test_layer_of_an_open_batch(tmp_path: Path) -> None:
+def test_layer_of_an_open_batch() -> None:
     """States that are not given are zeros, as many as there are sequences."""
     built = build(
         all_ops()["serde.lstm"],
@@ -190,10 +193,7 @@ def test_layer_of_an_open_batch(tmp_path: Path) -> None:
     model = written(source, "iOS15")
     check_types(model)
     assert "lstm" in kinds(model)
-    found = serde.to_relay(save(model, tmp_path / "model.mlpackage"))
-    values = inputs | {key: weight.array() for key, weight in found.params.items()}
-    actual = run(found.main, [values[p.name_hint] for p in found.main.params], mod=found.mod)
-    for ours, theirs in zip(actual, built.run(), strict=True):
+    for ours, theirs in zip(execute(model, inputs), built.run(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
@@ -203,7 +203,13 @@ QUANTIZED = ["whole", "whole_shifted", "each", "each_shifted", "last"]
 @pytest.mark.parametrize("target", ["iOS15", "iOS16", "iOS17", "iOS18"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("name", QUANTIZED)
-def test_quantised_weight(name: str, dtype: str, target: str, tmp_path: Path) -> None:
+def test_quantised_weight(
+    name: str,
+    dtype: str,
+    target: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
     """It stays quantised from iOS16 on, and is the weight of a convolution all the same."""
     rng = np.random.default_rng(3)
     limits = np.iinfo(dtype)
@@ -239,6 +245,12 @@ def test_quantised_weight(name: str, dtype: str, target: str, tmp_path: Path) ->
     windows = np.lib.stride_tricks.sliding_window_view(data, (4, 5), (2, 3))
     expected = np.moveaxis(np.tensordot(windows, floats, ([1, 4, 5], [1, 2, 3])), -1, 1)
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-3)
+    proof = Proof()
+    (computed,) = execute(model, {"x": data}, proof)
+    record_property("mil_exported", sorted(kinds(model) - {"const"}))
+    record_property("mil_judged", sorted(proof.agreed))
+    assert proof.differing == []
+    np.testing.assert_allclose(computed, expected, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("block", [2, 4])

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from support.coreml_models import tools
-from support.mil_layers import KERNELS
+from support.mil_apple import TOLERANCE, WRONG, apple_values
+from support.mil_executor import execute
 
 import serde
 from serde.relay.interpreter import run
 from serde.relay.model import RelayModel
-
-TOLERANCE = {"float16": 2e-3, "float32": 2e-6}
 
 
 def _types() -> dict[str, Any]:
@@ -84,26 +83,6 @@ def inputs_of(tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:
     return found
 
 
-def apple_values(
-    op: str, tensors: Mapping[str, Any], attrs: Mapping[str, Any], target: str = "iOS15"
-) -> list[np.ndarray]:
-    """What coremltools itself infers the operator to give.
-
-    Raises:
-        AssertionError: It infers no value of this operator.
-    """
-    ct = tools()
-    from coremltools.converters.mil import Builder
-    from coremltools.converters.mil.mil import Function
-
-    with Function({}, opset_version=getattr(ct.target, target)):
-        result = getattr(Builder, op)(**tensors, **attrs)
-        found = result if isinstance(result, (list, tuple)) else [result]
-        values = [each.val for each in found]
-    assert all(value is not None for value in values), f"coremltools infers no value of {op}"
-    return [np.asarray(value) for value in values]
-
-
 def check_import(
     op: str,
     tensors: Mapping[str, Any],
@@ -113,32 +92,33 @@ def check_import(
     expected: list[np.ndarray] | None = None,
     tolerance: float | None = None,
 ) -> RelayModel:
-    """Compare what an operator becomes in Relay with what it is to give.
-
-    A kernel that the tests have of it is compared with results from elsewhere too.
+    """Compare what an operator becomes in Relay, and in the executor, with what it is to give.
 
     Args:
         op: The operator.
         tensors: Inputs that are not constant.
         attrs: Constant inputs.
         target: Deployment target.
-        expected: Results from elsewhere; what coremltools infers if left out.
+        expected: Results from elsewhere; if left out what coremltools infers, or the executor's
+            where that infers nothing, or something wrong.
         tolerance: Relative and absolute; by the dtype if left out.
     """
-    model = serde.to_relay(program_of(op, tensors, attrs, target))
+    program = program_of(op, tensors, attrs, target)
+    model = serde.to_relay(program)
     arrays = inputs_of(tensors)
     # Truth values go in and out of Core ML as numbers.
     given = {
         each.name_hint: arrays[each.name_hint].astype(each.type.dtype) for each in model.inputs()
     }
+    wanted = execute(program, given)
+    judged = expected
+    if judged is None and op not in WRONG:
+        judged = apple_values(op, {**tensors, **attrs}, target)
+    if judged is not None:
+        _compare(wanted, judged, tolerance)
     given |= {name: weight.array() for name, weight in model.params.items()}
     result = run(model.main, [given[each.name_hint] for each in model.main.params], mod=model.mod)
-    found = result if isinstance(result, tuple) else (result,)
-    wanted = apple_values(op, tensors, attrs, target) if expected is None else expected
-    _compare(found, wanted, tolerance)
-    if expected is not None and op in KERNELS:
-        made = KERNELS[op](**tensors, **attrs)
-        _compare(made if isinstance(made, tuple) else (made,), wanted, tolerance)
+    _compare(result if isinstance(result, tuple) else (result,), judged or wanted, tolerance)
     return model
 
 

@@ -1,64 +1,34 @@
-"""Operators of MIL in NumPy, those of which coremltools infers no value, or a wrong one.
+"""Operators of MIL that order, scatter and rearrange elements, in NumPy, and the table of all.
 
-They share nothing with the bridge: each follows MIL's documentation, and test_coreml_kernels.py
-compares them with PyTorch. Of scatter_along_axis coremltools ignores the mode, an exclusive
-cumsum fails there, and the running sums of one_hot, scatter and the rest it leaves out.
+They share nothing with the bridge: each follows MIL's documentation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from support.coreml_models import tools
 
 Array = np.ndarray
 KERNELS: dict[str, Callable[..., Any]] = {}
+"""What computes each operator."""
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a function under its own name, which is the operator's."""
-    KERNELS[function.__name__] = function
+def kernel(function: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """Register a function under its own name, which is the operator's, or under another."""
+    KERNELS[name or function.__name__] = function
     return function
 
 
-@contextmanager
-def installed() -> Iterator[None]:
-    """Let coremltools infer values with these kernels as well."""
-    tools()
-    from coremltools.converters.mil.mil.ops.registry import SSAOpRegistry
+def kernels(functions: Mapping[str, Callable[..., Any]], names: Sequence[str]) -> None:
+    """Register functions that take their inputs by position, which are called `names`."""
+    for each, function in functions.items():
 
-    before: list[tuple[Any, Any]] = []
-    for name, function in KERNELS.items():
-        for found in set(SSAOpRegistry.core_ops[name].values()):
-            before.append((found, found.__dict__.get("value_inference")))
-            found.value_inference = _inference(function)
-    try:
-        yield
-    finally:
-        for found, old in before:
-            if old is None:
-                del found.value_inference
-            else:
-                found.value_inference = old
+        def found(function: Callable[..., Any] = function, **given: Any) -> Any:
+            return function(*(given[name] for name in names))
 
-
-def _inference(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    def value_inference(self: Any) -> Any:
-        given = {}
-        for name, var in self.inputs.items():
-            many = isinstance(var, (tuple, list))
-            values = [each.val for each in var] if many else None if var is None else var.val
-            if values is None and var is None:
-                continue
-            if values is None or (many and any(each is None for each in values)):
-                return None
-            given[name] = values
-        return function(**given)
-
-    return value_inference
+        KERNELS[each] = found
 
 
 def _placed(target: Array, places: tuple[Array, ...], updates: Array, mode: str) -> Array:
@@ -94,14 +64,6 @@ def scatter(
 @kernel
 def scatter_nd(data: Array, indices: Array, updates: Array, mode: str = "add", **_: Any) -> Array:
     return _placed(data, tuple(np.moveaxis(indices, -1, 0)), updates, mode)
-
-
-@kernel
-def gather_nd(x: Array, indices: Array, batch_dims: int = 0, **_: Any) -> Array:
-    if batch_dims == 0:
-        return x[tuple(np.moveaxis(indices, -1, 0))]
-    rows = [gather_nd(a, b, batch_dims - 1) for a, b in zip(x, indices, strict=True)]
-    return np.stack(rows)
 
 
 @kernel
@@ -214,11 +176,6 @@ def reshape_like(
     for tensor, begin, end, mask in zip(ref_tensors, begins, ends, end_masks, strict=True):
         shape += tensor.shape[begin:] if mask else tensor.shape[begin:end]
     return x.reshape(shape)
-
-
-@kernel
-def silu(x: Array) -> Array:
-    return x / (1 + np.exp(-x))
 
 
 @kernel

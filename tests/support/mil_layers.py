@@ -7,6 +7,7 @@ bridge. The tests of the importers compare each with the values that they expect
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,16 +56,16 @@ def conv(
     x: Array, weight: Array, bias: Array | None = None, strides: Any = None,
     pad_type: str = "valid", pad: Any = None, dilations: Any = None, groups: int = 1,
 ) -> Array:  # fmt: skip
+    """One product of matrices for each group: its filters by the columns of its windows."""
     rank = x.ndim - 2
     size, strides, gaps = weight.shape[2:], _each(strides, rank), _each(dilations, rank)
     pads = _pads(pad_type, x.shape[2:], size, strides, gaps, pad)
-    windows = _windows(_padded(x, pads, 0), size, strides, gaps)
-    parts = []
-    for part, filters in zip(np.split(windows, groups, 1), np.split(weight, groups), strict=True):
-        axes = list(range(-rank, 0))
-        found = np.tensordot(part, filters, ([1, *axes], [1, *axes]))
-        parts.append(np.moveaxis(found, -1, 1))
-    result = np.concatenate(parts, 1)
+    windows = _windows(_padded(x, pads, 0), np.asarray(size), strides, gaps)
+    places = windows.shape[2 : 2 + rank]
+    columns = np.moveaxis(windows, range(2 + rank, 2 + 2 * rank), range(2, 2 + rank))
+    columns = columns.reshape(x.shape[0], groups, -1, math.prod(places))
+    filters = weight.reshape(groups, weight.shape[0] // groups, -1)
+    result = np.matmul(filters, columns).reshape(x.shape[0], weight.shape[0], *places)
     return (result if bias is None else result + bias.reshape(-1, *[1] * rank)).astype(x.dtype)
 
 
@@ -108,29 +109,37 @@ def conv_transpose(
     return (total if bias is None else total + bias.reshape(-1, *[1] * rank)).astype(x.dtype)
 
 
-def _pooled(
-    x: Array, fill: float, kernel_sizes: Any, strides: Any, pad_type: str, pad: Any, ceil: bool
-) -> tuple[Array, Array, Array]:
-    """Windows of the data, of ones inside it, and of ones up to the end of the padding."""
+def _reach(
+    x: Array, kernel_sizes: Any, strides: Any, pad_type: str, pad: Any, ceil: bool
+) -> tuple[Array, Array, list[tuple[int, int]], list[int]]:
+    """Sizes and steps of windows, the padding, and how far windows reach beyond that."""
     rank = x.ndim - 2
     size, steps, gaps = np.asarray(kernel_sizes), _each(strides, rank), np.ones(rank, int)
     pads = _pads(pad_type, x.shape[2:], size, steps, gaps, pad)
-    inside = _padded(np.ones_like(x), pads, 0)
-    around = np.ones_like(inside)
-    data = _padded(x, pads, fill)
-    more = [(0, 0)] * rank
+    more = [0] * rank
     for axis, (before, after) in enumerate(pads if ceil else []):
         n, k, s = x.shape[2 + axis], int(size[axis]), int(steps[axis])
         count = -(-(n + before + after - k) // s) + 1
         count -= (count - 1) * s >= n + before and before + after > 0
-        more[axis] = (0, max(0, (count - 1) * s + k - n - before - after))
-    data = _padded(data, more, fill)
-    marks = [_padded(each, more, 0) for each in (inside, around)]
-    return tuple(_windows(each, size, steps, gaps) for each in (data, *marks))  # type: ignore[return-value]
+        more[axis] = max(0, (count - 1) * s + k - n - before - after)
+    return size, steps, pads, more
 
 
-def _last(x: Array) -> tuple[int, ...]:
-    return tuple(range(-(x.ndim - 2), 0))
+def _pooled(
+    x: Array, fill: float, size: Array, steps: Array, join: Callable[[Array, Array], Array]
+) -> Array:
+    """The elements of each window joined, one place in the window after the other."""
+    counts = [(n - k) // s + 1 for n, k, s in zip(x.shape[2:], size, steps, strict=True)]
+    found = np.full((*x.shape[:2], *counts), fill, x.dtype)
+    for tap in itertools.product(*map(range, size)):
+        spans = zip(tap, counts, steps, strict=True)
+        where = tuple(slice(t, t + (n - 1) * s + 1, s) for t, n, s in spans)
+        found = join(found, x[(slice(None), slice(None), *where)])
+    return found
+
+
+def _around(pads: list[tuple[int, int]], more: list[int]) -> list[tuple[int, int]]:
+    return [(before, after + rest) for (before, after), rest in zip(pads, more, strict=True)]
 
 
 @kernel
@@ -138,8 +147,9 @@ def max_pool(
     x: Array, kernel_sizes: Any, pad_type: str, strides: Any = None, pad: Any = None,
     ceil_mode: bool = False,
 ) -> Array:  # fmt: skip
-    data, _, _ = _pooled(x, -np.inf, kernel_sizes, strides, pad_type, pad, ceil_mode)
-    return data.max(_last(x))
+    size, steps, pads, more = _reach(x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    data = _padded(x, _around(pads, more), -np.inf)
+    return _pooled(data, -np.inf, size, steps, np.maximum)
 
 
 @kernel
@@ -147,9 +157,14 @@ def avg_pool(
     x: Array, kernel_sizes: Any, pad_type: str, strides: Any = None, pad: Any = None,
     ceil_mode: bool = False, exclude_padding_from_average: bool = False,
 ) -> Array:  # fmt: skip
-    data, inside, around = _pooled(x, 0, kernel_sizes, strides, pad_type, pad, ceil_mode)
-    counted = inside if exclude_padding_from_average else around
-    return (data.sum(_last(x)) / counted.sum(_last(x))).astype(x.dtype)
+    """What lies behind the end of the padding is never counted."""
+    size, steps, pads, more = _reach(x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    ones = np.ones((1, 1, *x.shape[2:]), x.dtype)
+    counted = _padded(ones, pads, 0 if exclude_padding_from_average else 1)
+    counted = _padded(counted, [(0, rest) for rest in more], 0)
+    data = _padded(x, _around(pads, more), 0)
+    found, count = (_pooled(each, 0, size, steps, np.add) for each in (data, counted))
+    return (found / count).astype(x.dtype)
 
 
 @kernel
@@ -157,8 +172,9 @@ def l2_pool(
     x: Array, kernel_sizes: Any, pad_type: str, strides: Any = None, pad: Any = None,
     ceil_mode: bool = False,
 ) -> Array:  # fmt: skip
-    data, _, _ = _pooled(x * x, 0, kernel_sizes, strides, pad_type, pad, ceil_mode)
-    return np.sqrt(data.sum(_last(x)))
+    size, steps, pads, more = _reach(x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    data = _padded(x * x, _around(pads, more), 0)
+    return np.sqrt(_pooled(data, 0, size, steps, np.add))
 
 
 def _along(vector: Any, x: Array) -> Array:
@@ -471,12 +487,13 @@ def resample(
     return np.moveaxis(result, -1, 1).astype(x.dtype)
 
 
-def _overlap(one: Array, two: Array) -> float:
-    low = np.maximum(one[:2] - one[2:] / 2, two[:2] - two[2:] / 2)
-    high = np.minimum(one[:2] + one[2:] / 2, two[:2] + two[2:] / 2)
-    common = np.maximum(high - low, 0).prod()
-    union = one[2:].prod() + two[2:].prod() - common
-    return float(common / union) if union > 0 else 0.0
+def _overlaps(one: Array, others: Array) -> Array:
+    """Intersection over union of a box with others, all by centre and size."""
+    low = np.maximum(one[:2] - one[2:] / 2, others[:, :2] - others[:, 2:] / 2)
+    high = np.minimum(one[:2] + one[2:] / 2, others[:, :2] + others[:, 2:] / 2)
+    common = np.maximum(high - low, 0).prod(1)
+    union = one[2:].prod() + others[:, 2:].prod(1) - common
+    return np.where(union > 0, common / np.where(union > 0, union, 1), 0).astype(np.float32)
 
 
 @kernel
@@ -497,10 +514,10 @@ def non_maximum_suppression(
         kept: list[int] = []
         for index in np.argsort(-best, kind="stable"):
             if len(kept) == most or (not turned and best[index] < score_threshold):
-                continue
+                break
             rivals = [k for k in kept if not per_class_suppression or kind[k] == kind[index]]
-            pairs = [_overlap(boxes[image, k], boxes[image, index]) for k in rivals]
-            if all(np.float32(each) <= np.float32(iou_threshold) for each in pairs):
+            near = _overlaps(boxes[image, index], boxes[image, rivals])
+            if (near <= np.float32(iou_threshold)).all():
                 kept.append(int(index))
         found[image, : len(kept)], marks[image, : len(kept)] = (
             boxes[image, kept],
@@ -510,18 +527,3 @@ def non_maximum_suppression(
     if turned:
         return found.transpose(0, 2, 1), marks.transpose(0, 2, 1), places
     return found, marks, places, totals
-
-
-def _of_numbers(function: Callable[..., Array], name: str) -> None:
-    """Register a function of single numbers too, which coremltools infers as Python's."""
-
-    def found(**given: Any) -> Array:
-        each = [np.asarray(x, np.float32 if isinstance(x, float) else None) for x in given.values()]
-        return np.asarray(function(*each), each[0].dtype)[()]
-
-    found.__name__ = name
-    kernel(found)
-
-
-for _function, _name in ((np.abs, "abs"), (np.add, "add"), (np.floor, "floor"), (np.sign, "sign")):
-    _of_numbers(_function, _name)
