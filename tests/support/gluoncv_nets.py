@@ -19,8 +19,21 @@ NOT_PRETRAINED = {"pretrained": False}
 NO_BASE = {"pretrained": False, "pretrained_base": False}
 CUSTOM = {"classes": CLASSES, "pretrained_base": False}
 
-BEFORE_EXPONENTIALS = ("yolooutput", "rcnn0_dense1", "rpn0_conv2", "rpnhead0_conv2")
-"""Parts of the names of layers whose results become sizes of boxes by an exponential."""
+BEFORE_BOXES = {
+    r"yolooutput\d+_conv0_weight": 0.4,
+    r"convpredictor\d+_conv0_weight": 1.0,
+    r"rpn(head)?\d+_conv1_weight": 1.0,
+    r"rpn(head)?\d+_conv2_weight": 0.2,
+    r"rcnn\d+_dense0_weight": 1.0,
+    r"rcnn\d+_dense1_weight": 0.2,
+    r"vggatrousextractor\d+_conv0_weight": 1.0,
+    r"offset_weight": 0.5,
+}
+"""Deviations of what is made into boxes, in whose sizes are exponentials, and into scores; of
+the only detector's first layer that gets pixels and has no BatchNorm; and of offsets."""
+
+BEFORE_PRODUCTS = {r"nonlocal\d+_conv[01]_weight": 0.05}
+"""Deviations of what a softmax follows, once some 500 channels are multiplied and summed up."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +44,14 @@ class Recipe:
         shapes: Shape of each input by name.
         options: Arguments of gluoncv's ``get_model``.
         batch: Samples to measure statistics on; 1 where the net mixes samples.
-        damped: Part of the names of weights that are scaled down, since an exponential, which
-            enlarges differences, follows their layer.
+        deviations: How much layers deviate that something follows which enlarges differences, by
+            expressions for the names of their weights.
     """
 
     shapes: Mapping[str, Shape]
     options: Mapping[str, Any] = field(default_factory=lambda: NOT_PRETRAINED)
     batch: int = 4
-    damped: tuple[str, ...] = ()
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
 
 def _images(
@@ -49,7 +62,7 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options, damped=BEFORE_EXPONENTIALS)
+    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=BEFORE_BOXES)
     return dict.fromkeys(names.split(), recipe)
 
 
@@ -59,7 +72,8 @@ def _segmentation(side: int, names: str, **options: Any) -> dict[str, Recipe]:
 
 
 def _videos(frames: int, side: int, names: str) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, frames, side, side)}, NO_BASE)
+    shape = (1, 3, frames, side, side)
+    recipe = Recipe({"data": shape}, NO_BASE, deviations=BEFORE_PRODUCTS)
     return dict.fromkeys(names.split(), recipe)
 
 

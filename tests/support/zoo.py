@@ -85,21 +85,19 @@ def zoo_net(name: str, seed: int = 1) -> FedNet:
         else:
             block, feed = gluoncv_nets.build(name), _images_of(recipe.shapes)
         shapes = {each: values.shape for each, values in feed(seed).items()}
-        batch = recipe.batch if recipe else 1
-        symbol, args, aux = calibrate(block, shapes, seed=seed, batch=batch)
-    _calm(args, recipe.damped if recipe else ())
+        batch, deviations = (recipe.batch, recipe.deviations) if recipe else (1, {})
+        symbol, args, aux = calibrate(block, shapes, seed, batch, deviations)
+    _calm(args)
     if any(each.endswith("query_weight") for each in args):
         _centre(args)
     return FedNet(symbol, args, aux, (), feed=feed)
 
 
-def _calm(args: Mapping[str, Any], damped: Sequence[str]) -> None:
-    """Scale weights down where chance would make a net that enlarges every rounding."""
+def _calm(args: Mapping[str, Any]) -> None:
+    """Scale recurrent weights down where chance would make a net that enlarges every rounding."""
     for name, value in args.items():
         if name.endswith(("i2h_weight", "h2h_weight", "h2r_weight")):
             value *= _CALM / float(value.asnumpy().std() * value.shape[1] ** 0.5)
-        elif name.endswith("weight") and any(part in name for part in damped):
-            value *= _DAMPING
 
 
 def _centre(args: Mapping[str, Any]) -> None:
@@ -120,10 +118,6 @@ _CALM = 1.5
 
 _ATTENTIVE = 0.15
 """Factor of the matrices that make queries and keys."""
-
-_DAMPING = 0.2
-"""Of what an exponential follows."""
-
 
 def _images_of(shapes: Mapping[str, tuple[int, ...]]) -> Feed:
     def feed(seed: int) -> dict[str, np.ndarray]:
@@ -208,14 +202,22 @@ def found_again(expected: list[np.ndarray], found: list[np.ndarray]) -> float:
             anything; a negative id or score is no detection.
         found: Likewise.
     """
-    ids, scores = (np.ravel(each) for each in expected[:2])
-    boxes = expected[2].reshape(-1, 4)
-    valid = (ids >= 0) & (scores > 0)
-    same = np.ravel(found[0])[None] == ids[valid, None]
-    same &= np.abs(np.ravel(found[1])[None] - scores[valid, None]) < 1e-4
-    apart = np.abs(found[2].reshape(-1, 4)[None] - boxes[valid, None]).max(-1)
-    size = np.maximum(np.ptp(boxes[valid], axis=0).max(initial=1.0), 1.0)
-    return float((same & (apart < 1e-3 * size)).any(-1).mean()) if valid.any() else 1.0
+    theirs, ours = _detections(expected), _detections(found)
+    size = max(np.ptp(theirs[:, 2:], axis=0).max(initial=1.0), 1.0)
+    again = 0
+    for each in np.unique(theirs[:, 0]):
+        wanted, given = (side[side[:, 0] == each, 1:] for side in (theirs, ours))
+        for row in wanted:
+            apart = np.abs(given - row)
+            again += bool(((apart[:, 0] < 1e-4) & (apart[:, 1:].max(-1) < 1e-3 * size)).any())
+    return again / len(theirs) if len(theirs) else 1.0
+
+
+def _detections(outputs: list[np.ndarray]) -> np.ndarray:
+    """Rows of class id, score and box."""
+    ids, scores = (np.ravel(each) for each in outputs[:2])
+    rows = np.column_stack([ids, scores, outputs[2].reshape(-1, 4)])
+    return rows[(ids >= 0) & (scores > 0)]
 
 
 def layers_of(symbol: Any) -> int:
