@@ -27,7 +27,7 @@ BEFORE_BOXES = {
     r"rcnn\d+_dense0_weight": 1.0,
     r"rcnn\d+_dense1_weight": 0.2,
     r"vggatrousextractor\d+_conv0_weight": 1.0,
-    r"offset_weight": 0.5,
+    r"offset_weight": 0.2,
 }
 """Deviations of what is made into boxes, in whose sizes are exponentials, and into scores; of
 the only detector's first layer that gets pixels and has no BatchNorm; and of offsets."""
