@@ -119,6 +119,7 @@ _CALM = 1.5
 _ATTENTIVE = 0.15
 """Factor of the matrices that make queries and keys."""
 
+
 def _images_of(shapes: Mapping[str, tuple[int, ...]]) -> Feed:
     def feed(seed: int) -> dict[str, np.ndarray]:
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Tensors whose elements are all the same, and flags that were made numbers and flags again."""
+"""Operands that are broadcast without need, and flags that were made numbers and flags again."""
 
 from __future__ import annotations
 
@@ -12,30 +12,44 @@ from serde.relay.registry import OpDef, call
 from serde.relay.types import TensorType
 from serde.weights import Array
 
-__all__ = ["BROADCASTING", "flag_again", "with_scalars"]
+__all__ = ["BROADCASTING", "flag_again", "unbroadcast"]
 
 BROADCASTING: Final = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "where")
 """Operators that take a scalar for a tensor whose elements are all the same."""
 
 _ON_SCALARS: Final = frozenset({"add", "subtract", "multiply", "cast"})
+_LOGICAL: Final = {"add": "logical_or", "multiply": "logical_and"}
 _DEEPEST: Final = 4
 
 
-def with_scalars(node: Call) -> Expr:
-    """Return the call on scalars in place of uniform tensors, where the type stays the same."""
+def unbroadcast(node: Call) -> Expr:
+    """Return the call without what it does itself, where the type stays the same.
+
+    It takes a scalar for a uniform tensor, and a tensor for the one that was broadcast from it.
+    """
     if not isinstance(node.op, OpDef) or not isinstance(node.type, TensorType):
         return node
     if any(isinstance(dim, Any) for dim in node.type.shape):
         return node
     for at, argument in enumerate(node.args):
-        value = None if isinstance(argument, Constant) else _uniform(argument)
-        if value is None:
+        smaller = _smaller(argument)
+        if smaller is None:
             continue
-        arguments = [*node.args[:at], Constant(value), *node.args[at + 1 :]]
+        arguments = [*node.args[:at], smaller, *node.args[at + 1 :]]
         new = call(node.op.name, *arguments, span=node.span, **node.attrs)
         if new.type == node.type:
             node = new
     return node
+
+
+def _smaller(node: Expr) -> Expr | None:
+    """Return what is broadcast to the same tensor, or None."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return None
+    if node.op.name == "broadcast_to":
+        return node.args[0]
+    value = _uniform(node)
+    return None if value is None else Constant(value)
 
 
 def _uniform(node: Expr, depth: int = _DEEPEST) -> Array | None:
@@ -61,15 +75,32 @@ def _uniform(node: Expr, depth: int = _DEEPEST) -> Array | None:
 
 
 def flag_again(node: Call) -> Expr:
-    """Return the flags of which a number is compared with zero."""
+    """Return the flags that a comparison of numbers made of flags with zero amounts to."""
     number, zero = node.args
-    if not isinstance(number, Call) or not isinstance(number.op, OpDef):
+    if not isinstance(node.op, OpDef) or not isinstance(zero, Constant):
         return node
-    if number.op.name != "cast" or not isinstance(zero, Constant) or zero.data.shape:
+    if zero.data.shape or zero.data != 0:
         return node
-    (flags,) = number.args
-    if not isinstance(flags.type, TensorType) or flags.type.dtype != "bool" or zero.data != 0:
+    flags = _flags(number, _DEEPEST)
+    if flags is None:
         return node
-    if isinstance(node.op, OpDef) and node.op.name == "equal":
-        return call("logical_not", flags, span=node.span)
-    return flags
+    return call("logical_not", flags, span=node.span) if node.op.name == "equal" else flags
+
+
+def _flags(number: Expr, depth: int) -> Expr | None:
+    """Return where a number is not zero, if it is made of flags.
+
+    The depth bounds sums of flags, which then overflow in no dtype.
+    """
+    if not isinstance(number, Call) or not isinstance(number.op, OpDef) or depth == 0:
+        return None
+    name, source = number.op.name, number.args[0]
+    if name == "cast":
+        flags = isinstance(source.type, TensorType) and source.type.dtype == "bool"
+        return source if flags else None
+    if name != "broadcast_to" and name not in _LOGICAL:
+        return None
+    parts = [_flags(argument, depth - 1) for argument in number.args]
+    if any(part is None for part in parts):
+        return None
+    return call(_LOGICAL.get(name, name), *parts, span=number.span, **number.attrs)
