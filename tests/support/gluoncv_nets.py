@@ -173,7 +173,34 @@ POSE_AND_DEPTH = {
     **_images(64, "monodepth2_resnet18_posenet_kitti_mono_640x192", NO_BASE),
 }
 
+SEGMENTS = 3
+
+
+def _segments(side: int, names: str) -> dict[str, Recipe]:
+    """Temporal segment networks: nets of images that average over the segments of a video."""
+    options = {**NO_BASE, "num_segments": SEGMENTS}
+    return dict.fromkeys(
+        names.split(), Recipe({"data": (2 * SEGMENTS, 3, side, side)}, options, batch=1)
+    )
+
+
 VIDEO = {
+    **_segments(
+        64,
+        "resnet18_v1b_kinetics400 resnet34_v1b_kinetics400 resnet50_v1b_kinetics400 "
+        "resnet101_v1b_kinetics400 resnet152_v1b_kinetics400 resnet18_v1b_sthsthv2 "
+        "resnet34_v1b_sthsthv2 resnet50_v1b_sthsthv2 resnet101_v1b_sthsthv2 "
+        "resnet152_v1b_sthsthv2 resnet50_v1b_ucf101 resnet50_v1b_hmdb51",
+    ),
+    **_segments(
+        224,
+        "vgg16_ucf101 vgg16_hmdb51 vgg16_kinetics400 vgg16_sthsthv2 inceptionv1_ucf101 "
+        "inceptionv1_hmdb51 inceptionv1_kinetics400 inceptionv1_sthsthv2",
+    ),
+    **_segments(
+        299,
+        "inceptionv3_ucf101 inceptionv3_hmdb51 inceptionv3_kinetics400 inceptionv3_sthsthv2",
+    ),
     **_videos(16, 64, "p3d_resnet50_kinetics400"),
     **_videos(16, 112, "c3d_kinetics400"),
     **_videos(

@@ -9,6 +9,7 @@ by the share of MXNet's detections that are found again.
 
 from __future__ import annotations
 
+import functools
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -62,6 +63,11 @@ class FedNet(Net):
     """
 
     feed: Feed = dict  # type: ignore[assignment]
+
+    @functools.cached_property
+    def reference(self) -> Any:
+        """The symbol, with zeros where MXNet leaves what its memory held before."""
+        return _with_empty_regions(import_mxnet(), self.symbol)
 
     def inputs(self, seed: int) -> dict[str, np.ndarray]:
         """Values of all inputs, in the order of the symbol."""
@@ -142,7 +148,7 @@ def selections(symbol: Any) -> list[str]:
 def around_selections(mx: Any, net: FedNet) -> FedNet:
     """The same net with each selection replaced by inputs, and what selections read as outputs."""
     symbol, selected = _without_selections(mx, net.symbol)
-    internals = net.symbol.get_internals()
+    internals = net.reference.get_internals()
     values = mx.sym.Group([internals[name] for name in selected])
     params = {**net.args, **net.aux}
 
@@ -154,6 +160,38 @@ def around_selections(mx: Any, net: FedNet) -> FedNet:
     args = {name: value for name, value in net.args.items() if name in kept}
     aux = {name: value for name, value in net.aux.items() if name in kept}
     return replace(net, symbol=symbol, args=args, aux=aux, feed=feed)
+
+
+def _with_empty_regions(mx: Any, symbol: Any) -> Any:
+    """A symbol in which regions of no image are zero behind each ROIAlign.
+
+    Those are the regions of the other levels of a pyramid. MXNet 1.9.1 means to make them zero,
+    as it does on GPUs, but on CPUs writes one element of each and leaves the others as they were.
+    """
+    graph = json.loads(symbol.tojson())
+    nodes: list[dict[str, Any]] = []
+    place: dict[int, int] = {}
+
+    def add(op: str, name: str, inputs: list[int], **attrs: str) -> int:
+        entries = [[each, 0, 0] for each in inputs]
+        nodes.append({"op": op, "name": name, "attrs": attrs, "inputs": entries})
+        return len(nodes) - 1
+
+    for at, node in enumerate(graph["nodes"]):
+        read = [[place[source], *rest] for source, *rest in node["inputs"]]
+        place[at] = len(nodes)
+        nodes.append({**node, "inputs": read})
+        if node["op"] == "_contrib_ROIAlign":
+            name, pooled = node["name"], place[at]
+            image = add("slice_axis", f"{name}_image", [read[1][0]], axis="1", begin="0", end="1")
+            image = add("Reshape", f"{name}_images", [image], shape="(-1,)")
+            real = add("_greater_equal_scalar", f"{name}_real", [image], scalar="0")
+            nothing = add("zeros_like", f"{name}_nothing", [pooled])
+            place[at] = add("where", f"{name}_whole", [real, pooled, nothing])
+    heads = [[place[source], *rest] for source, *rest in graph["heads"]]
+    arguments = [i for i, node in enumerate(nodes) if node["op"] == "null"]
+    new = {"nodes": nodes, "arg_nodes": arguments, "heads": heads, "attrs": graph["attrs"]}
+    return mx.sym.load_json(json.dumps(new))
 
 
 def _without_selections(mx: Any, symbol: Any) -> tuple[Any, list[str]]:
