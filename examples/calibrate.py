@@ -228,11 +228,7 @@ def training_outputs(
     aux: Mapping[str, np.ndarray],
     rng: np.random.Generator,
 ) -> Iterator[np.ndarray]:
-    """What each BatchNorm normalising by its batch makes of random inputs, one after the other.
-
-    Args:
-        entries: Node and output of each tensor asked for.
-    """
+    """The tensors at `entries`, nodes and their outputs, as random inputs make them in training."""
     graph = training_graph(mx, symbol, entries)
     arguments = set(graph.list_arguments())
     with mx.test_utils.environment("MXNET_SUBGRAPH_BACKEND", "NONE"):  # fusion is for inference

@@ -174,6 +174,7 @@ POSE_AND_DEPTH = {
 }
 
 SEGMENTS = 3
+CLASSES_OF = {"kinetics400": 400, "sthsthv2": 174, "ucf101": 101, "hmdb51": 51}
 
 
 def _segments(side: int, names: str) -> dict[str, Recipe]:
@@ -251,6 +252,12 @@ def _numpy_of_its_time() -> Iterator[None]:
 def build(name: str) -> Any:
     """The block of a net, not initialised."""
     from gluoncv.model_zoo import get_model
+    from gluoncv.model_zoo.action_recognition.actionrec_resnetv1b import ActionRecResNetV1b
 
+    layers, _, dataset = name.partition("_v1b_")
     with _numpy_of_its_time():
+        if dataset in CLASSES_OF:  # get_model would download what they were trained from
+            options = {**RECIPES[name].options, "nclass": CLASSES_OF[dataset]}
+            del options["pretrained"]
+            return ActionRecResNetV1b(depth=int(layers.removeprefix("resnet")), **options)
         return get_model(name, **RECIPES[name].options)
