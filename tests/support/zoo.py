@@ -36,10 +36,19 @@ POOLS_OF_REGIONS = {"_contrib_ROIAlign", "ROIPooling"}
 LAST_WITH_POOLS_OF_REGIONS = 21
 """ONNX Runtime has no kernels of the RoiAlign and MaxRoiPool that version 22 brought."""
 
+_BOXES = "box_nms takes some 25 nodes and box_decode 9, for which ONNX has no operator"
+_REGIONS = f"{_BOXES}; ROIAlign takes 9, since regions of no image are zero"
+_DEFORMED = "before version 19 ONNX has no deformable convolution, which takes some 20 nodes"
+
 MORE_NODES = {
-    name: "tokens go through MatMul and Add, indices are clipped, a masked softmax selects twice"
-    for name in gluonnlp_nets.RECIPES
-    if "bert" in name
+    **{
+        name: "tokens go through MatMul and Add, indices are clipped, a masked softmax selects twice"
+        for name in gluonnlp_nets.RECIPES
+        if "bert" in name
+    },
+    **{name: _BOXES for name in gluoncv_nets.RECIPES if "vgg16_atrous" in name},
+    **{name: _REGIONS for name in gluoncv_nets.RECIPES if name.startswith("mask_rcnn")},
+    **{name: _DEFORMED for name in gluoncv_nets.RECIPES if "dcnv2" in name},
 }
 """Nets that take more nodes in ONNX than in MXNet, and why."""
 
@@ -166,28 +175,35 @@ def _with_empty_regions(mx: Any, symbol: Any) -> Any:
     """A symbol in which regions of no image are zero behind each ROIAlign.
 
     Those are the regions of the other levels of a pyramid. MXNet 1.9.1 means to make them zero,
-    as it does on GPUs, but on CPUs writes one element of each and leaves the others as they were.
+    as it does on GPUs. On CPUs it leaves them as its memory was, and makes as many elements at
+    the beginning of the result zero, which belong to the first regions.
     """
     graph = json.loads(symbol.tojson())
     nodes: list[dict[str, Any]] = []
     place: dict[int, int] = {}
 
-    def add(op: str, name: str, inputs: list[int], **attrs: str) -> int:
+    def add(op: str, name: str, *inputs: int, **attrs: str) -> int:
         entries = [[each, 0, 0] for each in inputs]
         nodes.append({"op": op, "name": name, "attrs": attrs, "inputs": entries})
         return len(nodes) - 1
 
     for at, node in enumerate(graph["nodes"]):
         read = [[place[source], *rest] for source, *rest in node["inputs"]]
-        place[at] = len(nodes)
-        nodes.append({**node, "inputs": read})
-        if node["op"] == "_contrib_ROIAlign":
-            name, pooled = node["name"], place[at]
-            image = add("slice_axis", f"{name}_image", [read[1][0]], axis="1", begin="0", end="1")
-            image = add("Reshape", f"{name}_images", [image], shape="(-1,)")
-            real = add("_greater_equal_scalar", f"{name}_real", [image], scalar="0")
-            nothing = add("zeros_like", f"{name}_nothing", [pooled])
-            place[at] = add("where", f"{name}_whole", [real, pooled, nothing])
+        if node["op"] != "_contrib_ROIAlign":
+            place[at] = len(nodes)
+            nodes.append({**node, "inputs": read})
+            continue
+        name, rois = node["name"], read[1][0]
+        image = add("slice_axis", f"{name}_image", rois, axis="1", begin="0", end="1")
+        boxes = add("slice_axis", f"{name}_boxes", rois, axis="1", begin="1", end="5")
+        first = add("_maximum_scalar", f"{name}_first", image, scalar="0")
+        rois = add("Concat", f"{name}_regions", first, boxes, dim="1", num_args="2")
+        pooled = len(nodes)
+        nodes.append({**node, "inputs": [read[0], [rois, 0, 0]]})
+        image = add("Reshape", f"{name}_images", image, shape="(-1,)")
+        real = add("_greater_equal_scalar", f"{name}_real", image, scalar="0")
+        nothing = add("zeros_like", f"{name}_nothing", pooled)
+        place[at] = add("where", f"{name}_whole", real, pooled, nothing)
     heads = [[place[source], *rest] for source, *rest in graph["heads"]]
     arguments = [i for i, node in enumerate(nodes) if node["op"] == "null"]
     new = {"nodes": nodes, "arg_nodes": arguments, "heads": heads, "attrs": graph["attrs"]}
