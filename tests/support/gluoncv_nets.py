@@ -252,12 +252,30 @@ def _numpy_of_its_time() -> Iterator[None]:
 def build(name: str) -> Any:
     """The block of a net, not initialised."""
     from gluoncv.model_zoo import get_model
-    from gluoncv.model_zoo.action_recognition.actionrec_resnetv1b import ActionRecResNetV1b
 
-    layers, _, dataset = name.partition("_v1b_")
     with _numpy_of_its_time():
-        if dataset in CLASSES_OF:  # get_model would download what they were trained from
-            options = {**RECIPES[name].options, "nclass": CLASSES_OF[dataset]}
-            del options["pretrained"]
-            return ActionRecResNetV1b(depth=int(layers.removeprefix("resnet")), **options)
+        if "num_segments" in RECIPES[name].options:
+            return _segment_network(name)
         return get_model(name, **RECIPES[name].options)
+
+
+def _segment_network(name: str) -> Any:
+    """A net by its class; ``get_model`` would download or want weights of what it starts from."""
+    from gluoncv.model_zoo.action_recognition import (
+        actionrec_inceptionv1,
+        actionrec_inceptionv3,
+        actionrec_resnetv1b,
+        actionrec_vgg16,
+    )
+
+    family, _, dataset = name.rpartition("_")
+    given = {"nclass": CLASSES_OF[dataset], "pretrained_base": False, "num_segments": SEGMENTS}
+    makers = {
+        "vgg16": actionrec_vgg16.ActionRecVGG16,
+        "inceptionv1": actionrec_inceptionv1.ActionRecInceptionV1,
+        "inceptionv3": actionrec_inceptionv3.ActionRecInceptionV3,
+    }
+    if family in makers:
+        return makers[family](**given)
+    depth = int(family.removeprefix("resnet").removesuffix("_v1b"))
+    return actionrec_resnetv1b.ActionRecResNetV1b(depth=depth, **given)

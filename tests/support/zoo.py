@@ -42,7 +42,7 @@ _DEFORMED = "before version 19 ONNX has no deformable convolution, which takes s
 
 MORE_NODES = {
     **{
-        name: "tokens go through MatMul and Add, indices are clipped, a masked softmax selects twice"
+        name: "tokens go through MatMul and Add, indices are clipped, a masked softmax takes two"
         for name in gluonnlp_nets.RECIPES
         if "bert" in name
     },

@@ -55,8 +55,10 @@ def export_box_nms(
         ctx.const([score_threshold], np.float32),
     )  # fmt: skip
     place = ctx.emit("Gather", found, ctx.ints([0, 2]), axis=1)
-    known = isinstance(batch, int) and most.data is not None
-    shape = ctx.ints([batch, *most.data]) if known else ctx.emit("Shape", score)
+    if isinstance(batch, int) and isinstance(most.data, np.ndarray):
+        shape = ctx.ints([batch, most.data.item()])
+    else:
+        shape = ctx.emit("Shape", score)
     nothing = filled(ctx, shape, -np.inf, "float32")
     marks = ctx.emit("ScatterND", nothing, place, ctx.emit("GatherND", score, place))
     marks, order = ctx.emit_tuple("TopK", marks, most, outputs=2, axis=1)
