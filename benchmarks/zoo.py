@@ -141,7 +141,7 @@ def whole(net: Any, row: Row, directory: Path, selects: bool) -> None:
     if fault:
         row.faults.append(fault)
     if selects:
-        expected = run_mxnet(net.symbol, {**net.args, **net.aux}, image)
+        expected = run_mxnet(net.reference, {**net.args, **net.aux}, image)
         row.found = found_again(expected, run_onnx(target, image)[1])
         if row.found < LEAST_FOUND:
             row.faults.append("detections are lost")

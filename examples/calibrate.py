@@ -8,20 +8,31 @@ drawn away from it, and BatchNorm's moving statistics are measured on data.
 
 Biases and betas lie well above zero. Around zero, each ReLU would cut its input in half
 and enlarge differences by a factor of 1.2 relative to what is left; a hundred layers then
-turn rounding errors into visible ones, which no trained net does.
+turn rounding errors into visible ones, which no trained net does. The same happens where
+large values meet an exponential, a softmax or a place at which a deformable convolution
+looks: the layers in front of them can be given a deviation that their outputs shall have.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from serde.compat import import_mxnet
 
-MATRIX_OPS = {"Convolution", "Deconvolution", "FullyConnected"}
+MATRIX_OPS = {
+    "Convolution": 1,
+    "Deconvolution": 1,
+    "FullyConnected": 1,
+    "_contrib_DeformableConvolution": 2,
+    "_contrib_ModulatedDeformableConvolution": 3,
+}
+"""Operators that multiply by a matrix, and the position of its weight."""
+
 BATCH_NORMS = {"BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm"}
 SCALED_NORMS = {"LayerNorm", "InstanceNorm", "GroupNorm", *BATCH_NORMS}
 LOSS_HEADS = {
@@ -41,6 +52,7 @@ def calibrate(
     input_shapes: Mapping[str, tuple[int, ...]],
     seed: int = 0,
     batch: int = CALIBRATION_BATCH,
+    deviations: Mapping[str, float] | None = None,
 ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """Draws parameters for a net and measures its BatchNorm statistics.
 
@@ -51,6 +63,8 @@ def calibrate(
         seed: Equal seeds give equal parameters.
         batch: Samples on which statistics are measured, where the shapes have one; must be
             1 for a net that mixes samples.
+        deviations: How much the outputs of a layer shall deviate within a channel, by a
+            regular expression that is found in the name of its weight.
 
     Returns:
         The symbol, its arguments without inputs and labels, and its auxiliary states;
@@ -75,6 +89,7 @@ def calibrate(
         aux[name] = np.full(shape, 1.0 if position == 4 else 0.0, np.float32)
 
     shapes = larger_batch(symbol, input_shapes, batch)
+    scale_weights(mx, nodes, symbol, shapes, args, aux, rng, deviations or {})
     measure_batch_norms(mx, symbol, nodes, shapes, args, aux, rng)
     to_nd = {name: mx.nd.array(values) for name, values in args.items()}
     return symbol, to_nd, {name: mx.nd.array(values) for name, values in aux.items()}
@@ -123,7 +138,7 @@ def draw(
 ) -> np.ndarray:
     """Values for the parameter at `position` of `node`."""
     op, attrs = node["op"], node.get("attrs", {})
-    if op in MATRIX_OPS and position == 1:
+    if position == MATRIX_OPS.get(op):
         values = rng.standard_normal(shape, dtype=np.float32)
         values *= np.float32(np.sqrt(2.0 / fan_in(op, attrs, shape)))
         if shape[1] > 1:  # a constant offset of the input cancels, what varies passes
@@ -167,27 +182,73 @@ def measure_batch_norms(
     norms = [node for node in nodes if node["op"] in BATCH_NORMS]
     if not norms:
         return
-    entries = training_entries(mx, symbol, norms)
-    arguments = set(entries.list_arguments())
-    with mx.test_utils.environment("MXNET_SUBGRAPH_BACKEND", "NONE"):  # fusion is for inference
-        executor = entries.simple_bind(
-            mx.cpu(), grad_req="null", **{k: v for k, v in input_shapes.items() if k in arguments}
-        )
-    for name, array in executor.arg_dict.items():
-        array[:] = args[name] if name in args else data(rng, array.shape, name, nodes)
-    for name, array in executor.aux_dict.items():
-        array[:] = aux[name]
-    for node, output in zip(norms, executor.forward(is_train=True), strict=True):
+    read = [tuple(node["inputs"][0][:2]) for node in norms]
+    outputs = training_outputs(mx, symbol, read, input_shapes, args, aux, rng)
+    for node, output in zip(norms, outputs, strict=True):
         axis = int(node.get("attrs", {}).get("axis", "1"))
-        mean, variance = statistics(output.asnumpy(), axis)
+        mean, variance = statistics(output, axis)
         aux[nodes[node["inputs"][3][0]]["name"]] = mean
         aux[nodes[node["inputs"][4][0]]["name"]] = variance
 
 
-def training_entries(mx: Any, symbol: Any, norms: list[dict[str, Any]]) -> Any:
-    """A symbol of the tensors that `norms` read, in a net without randomness.
+def scale_weights(
+    mx: Any,
+    nodes: list[dict[str, Any]],
+    symbol: Any,
+    input_shapes: Mapping[str, tuple[int, ...]],
+    args: dict[str, np.ndarray],
+    aux: dict[str, np.ndarray],
+    rng: np.random.Generator,
+    deviations: Mapping[str, float],
+) -> None:
+    """Scales the weights named in `deviations` in `args`, those in front first.
 
-    Dropout is set to keep everything, and use_global_stats is taken off, in a copy.
+    A weight that several layers share is scaled for the first of them.
+    """
+    scaled = set()
+    for at, node in enumerate(nodes):
+        if node["op"] not in MATRIX_OPS:
+            continue
+        weight = nodes[node["inputs"][MATRIX_OPS[node["op"]]][0]]["name"]
+        wanted = next((v for name, v in deviations.items() if re.search(name, weight)), None)
+        if wanted is None or weight in scaled:
+            continue
+        scaled.add(weight)
+        (output,) = training_outputs(mx, symbol, [(at, 0)], input_shapes, args, aux, rng)
+        _, variance = statistics(output, 1)
+        args[weight] *= np.float32(wanted / np.sqrt(variance.mean()))
+
+
+def training_outputs(
+    mx: Any,
+    symbol: Any,
+    entries: list[tuple[int, int]],
+    input_shapes: Mapping[str, tuple[int, ...]],
+    args: Mapping[str, np.ndarray],
+    aux: Mapping[str, np.ndarray],
+    rng: np.random.Generator,
+) -> Iterator[np.ndarray]:
+    """The tensors at `entries`, nodes and their outputs, as random inputs make them in training."""
+    graph = training_graph(mx, symbol, entries)
+    arguments = set(graph.list_arguments())
+    with mx.test_utils.environment("MXNET_SUBGRAPH_BACKEND", "NONE"):  # fusion is for inference
+        executor = graph.simple_bind(
+            mx.cpu(), grad_req="null", **{k: v for k, v in input_shapes.items() if k in arguments}
+        )
+    nodes = json.loads(symbol.tojson())["nodes"]
+    for name, array in executor.arg_dict.items():
+        array[:] = args[name] if name in args else data(rng, array.shape, name, nodes)
+    for name, array in executor.aux_dict.items():
+        array[:] = aux[name]
+    for output in executor.forward(is_train=True):
+        yield output.asnumpy()
+
+
+def training_graph(mx: Any, symbol: Any, entries: list[tuple[int, int]]) -> Any:
+    """A symbol of tensors of a net, without randomness and with statistics of the batch.
+
+    Dropout is set to keep everything, and use_global_stats is taken off, in a copy. Tensors
+    are told by place, since layers that are called more than once give names twice.
     """
     graph = json.loads(symbol.tojson())
     for node in graph["nodes"]:
@@ -195,17 +256,8 @@ def training_entries(mx: Any, symbol: Any, norms: list[dict[str, Any]]) -> Any:
             node["attrs"] = {**node.get("attrs", {}), "p": "0"}
         elif node["op"] in BATCH_NORMS:
             node["attrs"] = {**node.get("attrs", {}), "use_global_stats": "False"}
-    internals = mx.sym.load_json(json.dumps(graph)).get_internals()
-    place = {name: i for i, name in enumerate(internals.list_outputs())}
-    read = [node["inputs"][0] for node in norms]
-    names = [output_names(graph["nodes"][source], output) for source, output, *_ in read]
-    return mx.sym.Group([internals[next(place[n] for n in tried if n in place)] for tried in names])
-
-
-def output_names(node: dict[str, Any], output: int) -> tuple[str, ...]:
-    """What MXNet may call an output of a node: one of several, the only one, a variable."""
-    name = node["name"]
-    return (f"{name}_output{output}", f"{name}_output") if node["op"] != "null" else (name,)
+    graph["heads"] = [[node, output, 0] for node, output in entries]
+    return mx.sym.load_json(json.dumps(graph))
 
 
 def larger_batch(

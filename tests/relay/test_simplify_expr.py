@@ -113,3 +113,63 @@ def test_100000_copies() -> None:
     for _ in range(100_000):
         body = relay.copy(body)
     assert SimplifyExpr().transform(relay.Function([x], body)).body is x
+
+
+FLAG = relay.TensorType((2, 1), "bool")
+
+BROADCAST_LESS: dict[str, tuple[Callable[..., relay.Expr], list[str]]] = {
+    "zeros and ones of a tensor": (
+        lambda x, f, g: relay.where(f, x, relay.multiply(relay.ones_like(x), relay.const(-2.0))),
+        ["where"],
+    ),
+    "a broadcast operand": (
+        lambda x, f, g: relay.where(relay.broadcast_to(f, (2, 3)), x, relay.const(1.0)),
+        ["where"],
+    ),
+    "a full tensor that gives the shape": (
+        lambda x, f, g: relay.add(relay.zeros((4, 2, 3), "float32"), x),
+        ["zeros", "add"],
+    ),
+    "flags as numbers": (
+        lambda x, f, g: relay.not_equal(relay.cast(f, "float32"), relay.const(0.0)),
+        [],
+    ),
+    "no flags as numbers": (
+        lambda x, f, g: relay.equal(relay.cast(f, "float32"), relay.const(0.0)),
+        ["logical_not"],
+    ),
+    "a sum of flags": (
+        lambda x, f, g: relay.not_equal(
+            relay.broadcast_to(relay.add(relay.cast(f, "int8"), relay.cast(g, "int8")), (2, 3)),
+            relay.const(np.int8(0)),
+        ),
+        ["logical_or", "broadcast_to"],
+    ),
+    "a product of flags": (
+        lambda x, f, g: relay.not_equal(
+            relay.multiply(relay.cast(f, "int8"), relay.cast(g, "int8")), relay.const(np.int8(0))
+        ),
+        ["logical_and"],
+    ),
+    "a number of flags compared with one": (
+        lambda x, f, g: relay.not_equal(relay.cast(f, "float32"), relay.const(1.0)),
+        ["cast", "not_equal"],
+    ),
+    "numbers compared with zero": (
+        lambda x, f, g: relay.not_equal(relay.cast(x, "float64"), relay.const(np.float64(0))),
+        ["cast", "not_equal"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BROADCAST_LESS)
+def test_what_is_broadcast_anyway_is_not_broadcast_before(case: str) -> None:
+    build, names = BROADCAST_LESS[case]
+    parameters = [relay.var("x", relay.TensorType((2, 3))), *(relay.var(n, FLAG) for n in "fg")]
+    before = relay.IRModule.from_expr(relay.Function(parameters, build(*parameters)))
+    after = SimplifyExpr()(before)
+    verify(after)
+    calls = [node for node in post_order(after["main"].body) if isinstance(node, relay.Call)]
+    assert [call.op.name for call in calls] == names
+    values = [DATA[0, :2, :3], np.array([[True], [False]]), np.array([[True], [True]])]
+    np.testing.assert_array_equal(run(after["main"], values), run(before["main"], values))

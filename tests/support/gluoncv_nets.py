@@ -19,8 +19,21 @@ NOT_PRETRAINED = {"pretrained": False}
 NO_BASE = {"pretrained": False, "pretrained_base": False}
 CUSTOM = {"classes": CLASSES, "pretrained_base": False}
 
-BEFORE_EXPONENTIALS = ("yolooutput", "rcnn0_dense1", "rpn0_conv2", "rpnhead0_conv2")
-"""Parts of the names of layers whose results become sizes of boxes by an exponential."""
+BEFORE_BOXES = {
+    r"yolooutput\d+_conv0_weight": 0.4,
+    r"convpredictor\d+_conv0_weight": 1.0,
+    r"rpn(head)?\d+_conv1_weight": 1.0,
+    r"rpn(head)?\d+_conv2_weight": 0.2,
+    r"rcnn\d+_dense0_weight": 1.0,
+    r"rcnn\d+_dense1_weight": 0.2,
+    r"vggatrousextractor\d+_conv0_weight": 1.0,
+    r"offset_weight": 0.2,
+}
+"""Deviations of what is made into boxes, in whose sizes are exponentials, and into scores; of
+the only detector's first layer that gets pixels and has no BatchNorm; and of offsets."""
+
+BEFORE_PRODUCTS = {r"nonlocal\d+_conv[01]_weight": 0.05}
+"""Deviations of what a softmax follows, once some 500 channels are multiplied and summed up."""
 
 
 @dataclass(frozen=True)
@@ -31,14 +44,14 @@ class Recipe:
         shapes: Shape of each input by name.
         options: Arguments of gluoncv's ``get_model``.
         batch: Samples to measure statistics on; 1 where the net mixes samples.
-        damped: Part of the names of weights that are scaled down, since an exponential, which
-            enlarges differences, follows their layer.
+        deviations: How much layers deviate that something follows which enlarges differences, by
+            expressions for the names of their weights.
     """
 
     shapes: Mapping[str, Shape]
     options: Mapping[str, Any] = field(default_factory=lambda: NOT_PRETRAINED)
     batch: int = 4
-    damped: tuple[str, ...] = ()
+    deviations: Mapping[str, float] = field(default_factory=dict)
 
 
 def _images(
@@ -49,7 +62,7 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options, damped=BEFORE_EXPONENTIALS)
+    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=BEFORE_BOXES)
     return dict.fromkeys(names.split(), recipe)
 
 
@@ -59,7 +72,8 @@ def _segmentation(side: int, names: str, **options: Any) -> dict[str, Recipe]:
 
 
 def _videos(frames: int, side: int, names: str) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, frames, side, side)}, NO_BASE)
+    shape = (1, 3, frames, side, side)
+    recipe = Recipe({"data": shape}, NO_BASE, deviations=BEFORE_PRODUCTS)
     return dict.fromkeys(names.split(), recipe)
 
 
@@ -159,7 +173,35 @@ POSE_AND_DEPTH = {
     **_images(64, "monodepth2_resnet18_posenet_kitti_mono_640x192", NO_BASE),
 }
 
+SEGMENTS = 3
+CLASSES_OF = {"kinetics400": 400, "sthsthv2": 174, "ucf101": 101, "hmdb51": 51}
+
+
+def _segments(side: int, names: str) -> dict[str, Recipe]:
+    """Temporal segment networks: nets of images that average over the segments of a video."""
+    options = {**NO_BASE, "num_segments": SEGMENTS}
+    return dict.fromkeys(
+        names.split(), Recipe({"data": (2 * SEGMENTS, 3, side, side)}, options, batch=1)
+    )
+
+
 VIDEO = {
+    **_segments(
+        64,
+        "resnet18_v1b_kinetics400 resnet34_v1b_kinetics400 resnet50_v1b_kinetics400 "
+        "resnet101_v1b_kinetics400 resnet152_v1b_kinetics400 resnet18_v1b_sthsthv2 "
+        "resnet34_v1b_sthsthv2 resnet50_v1b_sthsthv2 resnet101_v1b_sthsthv2 "
+        "resnet152_v1b_sthsthv2 resnet50_v1b_ucf101 resnet50_v1b_hmdb51",
+    ),
+    **_segments(
+        224,
+        "vgg16_ucf101 vgg16_hmdb51 vgg16_kinetics400 vgg16_sthsthv2 inceptionv1_ucf101 "
+        "inceptionv1_hmdb51 inceptionv1_kinetics400 inceptionv1_sthsthv2",
+    ),
+    **_segments(
+        299,
+        "inceptionv3_ucf101 inceptionv3_hmdb51 inceptionv3_kinetics400 inceptionv3_sthsthv2",
+    ),
     **_videos(16, 64, "p3d_resnet50_kinetics400"),
     **_videos(16, 112, "c3d_kinetics400"),
     **_videos(
@@ -212,4 +254,28 @@ def build(name: str) -> Any:
     from gluoncv.model_zoo import get_model
 
     with _numpy_of_its_time():
+        if "num_segments" in RECIPES[name].options:
+            return _segment_network(name)
         return get_model(name, **RECIPES[name].options)
+
+
+def _segment_network(name: str) -> Any:
+    """A net by its class; ``get_model`` would download or want weights of what it starts from."""
+    from gluoncv.model_zoo.action_recognition import (
+        actionrec_inceptionv1,
+        actionrec_inceptionv3,
+        actionrec_resnetv1b,
+        actionrec_vgg16,
+    )
+
+    family, _, dataset = name.rpartition("_")
+    given = {"nclass": CLASSES_OF[dataset], "pretrained_base": False, "num_segments": SEGMENTS}
+    makers = {
+        "vgg16": actionrec_vgg16.ActionRecVGG16,
+        "inceptionv1": actionrec_inceptionv1.ActionRecInceptionV1,
+        "inceptionv3": actionrec_inceptionv3.ActionRecInceptionV3,
+    }
+    if family in makers:
+        return makers[family](**given)
+    depth = int(family.removeprefix("resnet").removesuffix("_v1b"))
+    return actionrec_resnetv1b.ActionRecResNetV1b(depth=depth, **given)

@@ -118,3 +118,14 @@ def test_a_seed_fixes_the_parameters(mx: types.ModuleType) -> None:
         first_aux["bn_moving_var"].asnumpy(), again_aux["bn_moving_var"].asnumpy(), rtol=1e-6
     )
     assert not np.array_equal(first["fc_weight"].asnumpy(), other["fc_weight"].asnumpy())
+
+
+def test_a_layer_deviates_as_asked(mx: types.ModuleType) -> None:
+    x = mx.sym.Convolution(mx.sym.var("data"), num_filter=8, kernel=(3, 3), name="first")
+    x = mx.sym.Activation(mx.sym.BatchNorm(x, name="norm"), act_type="relu")
+    x = mx.sym.Convolution(x, num_filter=16, kernel=(3, 3), name="before_exp")
+    shape, sought = (4, 3, 24, 24), {r"before_\w+_weight": 0.25}
+    symbol, args, aux = calibrate(x, {"data": shape}, seed=1, deviations=sought)
+    found = run(mx, symbol, args, aux, data=images(np.random.default_rng(5), shape))
+    within = found.std(axis=(0, 2, 3))
+    assert 0.2 < np.sqrt((within**2).mean()) < 0.3

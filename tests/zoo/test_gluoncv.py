@@ -91,7 +91,7 @@ def check(mx: types.ModuleType, oracle: PlainMxnet, name: str, directory: Path) 
     if selects:
         shapes = {name: values.shape for name, values in image.items()}
         target = serde.export_model(*paths, path=directory / "whole.onnx", input_shapes=shapes)
-        expected = run_mxnet(net.symbol, {**net.args, **net.aux}, image)
+        expected = run_mxnet(net.reference, {**net.args, **net.aux}, image)
         assert found_again(expected, run_onnx(target, image)[1]) >= LEAST_FOUND
 
 

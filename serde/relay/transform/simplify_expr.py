@@ -10,6 +10,7 @@ from serde.relay.dims import Any
 from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.registry import OpDef, call
 from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.unbroadcast import BROADCASTING, flag_again, unbroadcast
 from serde.relay.types import TensorType
 from serde.relay.visit import rewrite
 
@@ -24,6 +25,8 @@ class SimplifyExpr(FunctionPass):
     dtype, ``reshape`` and ``broadcast_to`` to the same known shape, ``transpose`` that keeps the
     order, ``strided_slice`` of everything, ``concatenate`` of one, ``nn.dropout``'s first field.
     Two reshapes or two transposes in a row become one; a field of a tuple becomes that field.
+    An operand that an operator broadcasts itself is not broadcast before, and a scalar where all
+    elements are the same; flags that became numbers and are compared with zero stay flags.
     """
 
     name: ClassVar[str] = "SimplifyExpr"
@@ -158,10 +161,13 @@ _RULES: dict[str, Callable[[Call], Expr]] = {
     "cast": _same_type,
     "concatenate": _concatenate,
     "copy": _operand,
+    "equal": flag_again,
     "expand_dims": _reshape,
     "nn.batch_flatten": _reshape,
+    "not_equal": flag_again,
     "reshape": _reshape,
     "squeeze": _reshape,
     "strided_slice": _strided_slice,
     "transpose": _transpose,
+    **dict.fromkeys(BROADCASTING, unbroadcast),
 }

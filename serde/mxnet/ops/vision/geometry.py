@@ -16,7 +16,7 @@ Form = Literal["corner", "center"]
 
 def _halves(x: Expr) -> list[Expr]:
     """Return the first two and the last two of four numbers."""
-    return [relay.strided_slice(x, [i], [i + 2], [1], axes=[-1]) for i in (0, 2)]
+    return list(relay.split(x, 2, axis=-1))
 
 
 def _number(ctx: Ctx, value: float | list[float], like: Expr) -> Expr:
@@ -75,13 +75,13 @@ def import_box_decode(
 ) -> Expr:
     """The form is that of the anchors; the boxes come as corners."""
     centre, size = _centred(ctx, anchors) if format == "corner" else _halves(anchors)
-    near, grown = _halves(data)
-    near = relay.multiply(relay.multiply(near, _number(ctx, [std0, std1], data)), size)
-    middle = relay.add(near, centre)
-    grown = relay.multiply(grown, _number(ctx, [std2, std3], data))
+    half = relay.multiply(size, _number(ctx, 0.5, data))
+    scaled = relay.multiply(data, _number(ctx, [std0, std1, std2, std3], data))
+    near, grown = _halves(scaled)
+    middle = relay.add(relay.multiply(near, size), centre)
     if clip > 0:
         grown = relay.minimum(grown, _number(ctx, clip, data))
-    reach = relay.multiply(relay.multiply(relay.exp(grown), size), _number(ctx, 0.5, data))
+    reach = relay.multiply(relay.exp(grown), half)
     return relay.concatenate([relay.subtract(middle, reach), relay.add(middle, reach)], axis=2)
 
 

@@ -117,17 +117,23 @@ def typed(ctx: Ctx, x: Value, like: Value, dtype: str) -> Value:
 
 @OPS.exports("full_like")
 def export_full_like(ctx: Ctx, x: Value, value: Value) -> Value:
-    return ctx.emit("Expand", widened(ctx, value, ctx.type(x).dtype), ctx.emit("Shape", x))
+    return ctx.emit("Expand", widened(ctx, value, ctx.type(x).dtype), _shape_of(ctx, x))
+
+
+def _shape_of(ctx: Ctx, x: Value) -> Value:
+    """Return the shape of `x`, a constant where it is known."""
+    known = ctx.type(x).concrete_shape
+    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
 
 
 @OPS.exports("zeros_like")
 def export_zeros_like(ctx: Ctx, x: Value) -> Value:
-    return filled(ctx, ctx.emit("Shape", x), 0, ctx.type(x).dtype)
+    return filled(ctx, _shape_of(ctx, x), 0, ctx.type(x).dtype)
 
 
 @OPS.exports("ones_like")
 def export_ones_like(ctx: Ctx, x: Value) -> Value:
-    return filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
+    return filled(ctx, _shape_of(ctx, x), 1, ctx.type(x).dtype)
 
 
 def filled(ctx: Ctx, shape: Value, value: float, dtype: str) -> Value:

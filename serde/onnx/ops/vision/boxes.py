@@ -32,7 +32,7 @@ def export_box_nms(
     out_format: str,
 ) -> Value:
     """The scores of boxes that stay are scattered over nothing, then the rows sorted by them."""
-    _, number, width = ctx.type(data).shape
+    batch, number, width = ctx.type(data).shape
     if ctx.type(data).dtype != "float32":
         raise Unsupported(f"boxes of {ctx.type(data).dtype}; ONNX suppresses those of float32")
     if iou_threshold < 0:
@@ -55,7 +55,11 @@ def export_box_nms(
         ctx.const([score_threshold], np.float32),
     )  # fmt: skip
     place = ctx.emit("Gather", found, ctx.ints([0, 2]), axis=1)
-    nothing = filled(ctx, ctx.emit("Shape", score), -np.inf, "float32")
+    if isinstance(batch, int) and isinstance(most.data, np.ndarray):
+        shape = ctx.ints([batch, most.data.item()])
+    else:
+        shape = ctx.emit("Shape", score)
+    nothing = filled(ctx, shape, -np.inf, "float32")
     marks = ctx.emit("ScatterND", nothing, place, ctx.emit("GatherND", score, place))
     marks, order = ctx.emit_tuple("TopK", marks, most, outputs=2, axis=1)
     stays = unsqueeze(ctx, ctx.emit("Greater", marks, ctx.const(score_threshold, "float32")), [2])
@@ -119,7 +123,7 @@ def _corners(ctx: Ctx, boxes: Value, form: str) -> Value:
 
 def _by_class(ctx: Ctx, score: Value, class_: Value) -> Value:
     """Return scores of each class that occurs, none for boxes of others."""
-    names = ctx.emit("Unique", ctx.emit("Reshape", class_, ctx.ints([-1])))
+    names = ctx.emit("Unique", class_)
     same = ctx.emit("Equal", unsqueeze(ctx, class_, [1]), unsqueeze(ctx, names, [1]))
     nothing = ctx.const(-np.inf, np.float32)
     return ctx.emit("Where", same, unsqueeze(ctx, score, [1]), nothing)
