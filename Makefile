@@ -29,10 +29,11 @@ test-torch: $(TORCH_STAMP)
 lint: setup
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-bench: setup
+bench: setup $(TORCH_STAMP)
 	$(BIN)/python benchmarks/nodes.py
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/onnx_import.py
+	$(TORCH_BIN)/python benchmarks/coreml.py
 
 docs: setup
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
@@ -44,6 +45,7 @@ check-full: lint test-torch
 	$(BIN)/python benchmarks/onnx_suite.py
 	$(BIN)/python benchmarks/pairs.py
 	$(BIN)/python benchmarks/zoo.py
+	$(BIN)/python benchmarks/coreml_zoo.py
 
 # MXNet, which the demo and the tests compare with, comes without its dependencies:
 # its pins exclude NumPy 2. Its wheel links to two system libraries that a bare
