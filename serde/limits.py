@@ -47,6 +47,9 @@ MAX_NESTING: Final = 200
 MAX_SUBGRAPH_DEPTH: Final = 32
 """Deepest nesting of subgraphs and of calls of a model's own functions."""
 
+MAX_LOOP_FORKS: Final = 1000
+"""Most branches of a model that take in the layers after them, as iterations may end in them."""
+
 MAX_EXPANDED_NODES: Final = 2_000_000
 """Most nodes that a model may have once its own functions are expanded."""
 

@@ -21,12 +21,12 @@ from serde.coreml.layers import LAYERS
 from serde.coreml.model import CoremlModel
 from serde.coreml.networks import LayerContext, is_lifted, lifted, lowered
 from serde.coreml.parameters import read_parameter, stored
-from serde.coreml.parts import Part, fields_of
+from serde.coreml.parts import Part, ends_iteration, fields_of, layers_of, written
 from serde.errors import FormatError, Unsupported
-from serde.limits import MAX_SUBGRAPH_DEPTH
+from serde.limits import MAX_LOOP_FORKS, MAX_SUBGRAPH_DEPTH
 from serde.relay import cast, reshape, squeeze
 from serde.relay.collection import without_collection
-from serde.relay.expr import Expr, Var
+from serde.relay.expr import Expr, Var, const
 from serde.relay.model import RelayModel
 from serde.relay.types import TensorType
 from serde.report import Report
@@ -52,7 +52,7 @@ def network_to_relay(
     walk = _Walk(model, report)
     scope = _Scope()
     inputs = walk.declare(options, scope)
-    walk.run(Part(model.network, model.kind), scope)
+    walk.run(layers_of(Part(model.network, model.kind)), scope)
     results = walk.results(scope, inputs)
     report.raise_if_refused()
     meta = model_meta(
@@ -67,11 +67,21 @@ def network_to_relay(
 
 @dataclass
 class _Scope:
-    """The tensors of a network by name, and where they are."""
+    """The tensors of a network by name, and where they are.
+
+    Attributes:
+        values: The tensors.
+        prefix: What the names of layers follow.
+        depth: How many networks are around.
+        flag: In the body of a loop, the name of what tells whether to go on with it.
+        ended: Whether an iteration ends here, so that no layers follow.
+    """
 
     values: dict[str, Expr] = field(default_factory=dict)
     prefix: str = ""
     depth: int = 0
+    flag: str = ""
+    ended: bool = False
 
 
 class _Walk:
@@ -86,6 +96,7 @@ class _Walk:
         self._report = report
         self.assembly = Assembly()
         self._parameters: dict[tuple[str, tuple[int, ...], int], Expr] = {}
+        self._forks = 0
         report.nodes = 0
 
     @property
@@ -130,13 +141,17 @@ class _Walk:
             found.setdefault(name, []).append(step)
         return found
 
-    def run(self, network: Part, scope: _Scope) -> None:
-        """Convert the layers of a network."""
-        for index, layer in enumerate(network.message.layers):
+    def run(self, layers: Sequence[Part], scope: _Scope) -> None:
+        """Convert layers, up to where an iteration ends."""
+        for place, layer in enumerate(layers):
             self._report.nodes += 1
-            self._layer(Part(layer, f"{network.path}.layers[{index}]"), scope)
+            following = layers[place + 1 :] if ends_iteration(layer.message) else None
+            self._layer(layer, scope, following)
+            if scope.ended or following is not None:
+                return
 
-    def _layer(self, layer: Part, scope: _Scope) -> None:
+    def _layer(self, layer: Part, scope: _Scope, following: Sequence[Part] | None) -> None:
+        """Convert a layer; a branch in which an iteration may end takes what follows it in."""
         message = layer.message
         kind = message.WhichOneof("layer")
         label = f"{scope.prefix}{message.name or layer.path}"
@@ -145,12 +160,16 @@ class _Walk:
             scope.values |= {name: Hole() for name in message.output}
             return
         inputs = [self._value(name, label, scope) for name in message.input]
-        around = _Around(self, layer, scope, label)
+        around = _Around(self, layer, scope, label, following)
         ctx = LayerContext(label, len(message.output), around)
         lift = kind in LIFTED and all(map(is_lifted, inputs)) and bool(inputs)
         given = [lowered(x) for x in inputs] if lift else inputs
+        before = len(self._report.issues)
         results = LAYERS.run_import(ctx, kind, given, self._attributes(layer, kind), self._report)
         if kind in WRITERS:
+            if len(self._report.issues) > before or any(isinstance(x, Hole) for x in inputs):
+                missing = (name for each in (layer, *(following or ())) for name in written(each))
+                scope.values |= {name: Hole() for name in missing}
             return
         if len(results) < len(message.output):
             raise self._fault(f"{label}: expected at most {len(results)} outputs")
@@ -240,16 +259,33 @@ class _Walk:
     def _fault(self, message: str) -> FormatError:
         return FormatError(message, path=self.model.source)
 
-    def inner(self, part: Part, scope: _Scope, label: str, values: Mapping[str, Expr]) -> _Scope:
-        """Convert a network within a layer; return the tensors that there are after it."""
+    def inner(
+        self,
+        layers: Sequence[Part],
+        scope: _Scope,
+        label: str,
+        values: Mapping[str, Expr],
+        flag: str,
+    ) -> _Scope:
+        """Convert layers within a layer; return the tensors that there are after them."""
         if scope.depth >= MAX_SUBGRAPH_DEPTH:
             raise self._fault(f"{label}: more than {MAX_SUBGRAPH_DEPTH} networks deep")
         before = len(self._report.issues)
-        inner = _Scope({**scope.values, **values}, f"{label}/", scope.depth + 1)
-        self.run(part, inner)
+        inner = _Scope({**scope.values, **values}, f"{label}/", scope.depth + 1, flag)
+        self.run(layers, inner)
         if len(self._report.issues) > before:
             raise Incomplete
         return inner
+
+    def fork(self, scope: _Scope) -> None:
+        """Count a branch that takes in what follows it.
+
+        Raises:
+            Unsupported: There are too many: what follows may be doubled by each.
+        """
+        self._forks += 1
+        if self._forks > MAX_LOOP_FORKS or scope.depth + 1 >= MAX_SUBGRAPH_DEPTH:
+            raise Unsupported("iterations of a loop end in too many ways")
 
 
 def _as_declared(x: Expr, feature: AnyValue) -> Expr:
@@ -298,18 +334,26 @@ LIFTED = frozenset(
 )
 """Layers that know no sequence: where it has length 1, their tensors have four axes here."""
 
-WRITERS = frozenset({"branch", "loop"})
-"""Layers that give their tensors names themselves."""
+WRITERS = frozenset({"branch", "loop", "loopBreak", "loopContinue"})
+"""Layers that give their tensors names themselves, or have none."""
 
 
 class _Around:
     """What the converter of one layer may reach of the walk."""
 
-    def __init__(self, walk: _Walk, layer: Part, scope: _Scope, label: str) -> None:
+    def __init__(
+        self,
+        walk: _Walk,
+        layer: Part,
+        scope: _Scope,
+        label: str,
+        following: Sequence[Part] | None,
+    ) -> None:
         self._walk = walk
         self._layer = layer
         self._scope = scope
         self._label = label
+        self._following = following
         self.assembly = walk.assembly
         self.exact = walk.exact
 
@@ -326,5 +370,24 @@ class _Around:
     def define(self, name: str, value: Expr) -> None:
         self._scope.values[name] = self.assembly.fold(value)
 
-    def network(self, part: Part, values: Mapping[str, Expr]) -> dict[str, Expr]:
-        return self._walk.inner(part, self._scope, self._label, values).values
+    def network(self, part: Part, values: Mapping[str, Expr], flag: str) -> dict[str, Expr]:
+        return self._walk.inner(layers_of(part), self._scope, self._label, values, flag).values
+
+    @property
+    def forks(self) -> bool:
+        return self._following is not None
+
+    def branch(self, part: Part | None) -> dict[str, Expr]:
+        own = [] if part is None else layers_of(part)
+        if self._following is not None:
+            self._walk.fork(self._scope)
+            own = [*own, *self._following]
+        return self._walk.inner(own, self._scope, self._label, {}, self._scope.flag).values
+
+    def end(self, *, again: bool) -> None:
+        flag = self._scope.flag
+        if not flag:
+            raise Unsupported("it is not in the body of a loop")
+        if not again:
+            self._scope.values[flag] = const(False, "bool")
+        self._scope.ended = True

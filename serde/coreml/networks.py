@@ -41,8 +41,18 @@ class Neighbours(Protocol):
     def define(self, name: str, value: Expr) -> None:
         """Give a name to a tensor, whatever had it before."""
 
-    def network(self, part: Part, values: Mapping[str, Expr]) -> dict[str, Expr]:
+    def network(self, part: Part, values: Mapping[str, Expr], flag: str) -> dict[str, Expr]:
         """Convert a network within the layer; return the tensors that there are after it."""
+
+    @property
+    def forks(self) -> bool:
+        """Whether an iteration may end in the layer, a branch."""
+
+    def branch(self, part: Part | None) -> dict[str, Expr]:
+        """Convert a branch, and what follows the layer where an iteration may end in it."""
+
+    def end(self, *, again: bool) -> None:
+        """End the iteration."""
 
 
 class LayerContext(FoldingContext):
@@ -92,17 +102,48 @@ class LayerContext(FoldingContext):
         """Give a name to a tensor, whatever had it before."""
         self._around.define(name, value)
 
-    def network(self, part: Part, values: Mapping[str, Expr] | None = None) -> dict[str, Expr]:
-        """Convert a network within the layer; return the tensors that there are after it.
+    def network(
+        self, part: Part, values: Mapping[str, Expr] | None = None, *, flag: str = ""
+    ) -> dict[str, Expr]:
+        """Convert a network of a loop; return the tensors that there are after it.
 
         Args:
             part: The network.
             values: Tensors that stand for those around it.
+            flag: Of a body, the name of what tells whether to go on after the iteration.
 
         Raises:
             Incomplete: Some of its layers cannot be converted.
         """
-        return self._around.network(part, values or {})
+        return self._around.network(part, values or {}, flag)
+
+    @property
+    def forks(self) -> bool:
+        """Whether the iteration of a loop may end in the layer, which is a branch.
+
+        What follows the layer is then a part of both branches.
+        """
+        return self._around.forks
+
+    def branch(self, part: Part | None) -> dict[str, Expr]:
+        """Convert a branch, which may have no layers; return the tensors that there are after it.
+
+        Raises:
+            Incomplete: Some of its layers cannot be converted.
+            Unsupported: There are too many ways through the body of a loop.
+        """
+        return self._around.branch(part)
+
+    def end(self, *, again: bool) -> None:
+        """End the iteration of the loop that is around the layer.
+
+        Args:
+            again: Whether another may follow.
+
+        Raises:
+            Unsupported: The layer is not in the body of a loop.
+        """
+        self._around.end(again=again)
 
     def integers(self, x: Expr) -> Expr:
         """Return a tensor of whole numbers as int32: what was cast to float32, if it was."""

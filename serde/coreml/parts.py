@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any as AnyValue
 
-__all__ = ["Part", "fields_of", "snake_case"]
+__all__ = ["Part", "ends_iteration", "fields_of", "layers_of", "snake_case", "written"]
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -64,3 +65,30 @@ def fields_of(message: AnyValue, path: str) -> dict[str, AnyValue]:
         else:
             found[name] = value
     return found
+
+
+def layers_of(network: Part) -> list[Part]:
+    """Return the layers of a network."""
+    layers = network.message.layers
+    return [Part(layer, f"{network.path}.layers[{i}]") for i, layer in enumerate(layers)]
+
+
+def written(layer: Part) -> Iterator[str]:
+    """Yield the names of what a layer gives, what networks within it give included."""
+    yield from layer.message.output
+    fields = {"branch": ("ifBranch", "elseBranch"), "loop": ("conditionNetwork", "bodyNetwork")}
+    kind = layer.message.WhichOneof("layer")
+    for name in fields.get(kind, ()):
+        for inner in layers_of(layer.part(kind).part(name)):
+            yield from written(inner)
+
+
+def ends_iteration(layer: AnyValue) -> bool:
+    """Whether a layer is a branch in which an iteration of the loop around it may end."""
+    if layer.WhichOneof("layer") != "branch":
+        return False
+    return any(
+        each.WhichOneof("layer") in ("loopBreak", "loopContinue") or ends_iteration(each)
+        for network in (layer.branch.ifBranch, layer.branch.elseBranch)
+        for each in network.layers
+    )

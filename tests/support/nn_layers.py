@@ -6,6 +6,7 @@ images are the kernels of MIL that the tests of the importers judge.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -49,8 +50,10 @@ def run_layers(network: Any, values: dict[str, Array]) -> None:
             run_layers(params.ifBranch if yes else params.elseBranch, values)
             continue
         if kind == "loop":
-            run_loop(params, values)
+            run_loop(inputs, params, values)
             continue
+        if kind in ("loopBreak", "loopContinue"):
+            raise Break if kind == "loopBreak" else Continue
         with np.errstate(all="ignore"):
             result = LAYERS[kind](inputs, params)
         results = result if isinstance(result, (tuple, list)) else [result]
@@ -60,13 +63,37 @@ def run_layers(network: Any, values: dict[str, Array]) -> None:
             assert values[name].ndim <= 5, kind
 
 
-def run_loop(params: Any, values: dict[str, Array]) -> None:
-    """Run a network as long as another says so."""
-    while True:
+class Break(Exception):
+    """Ends a loop."""
+
+
+class Continue(Exception):
+    """Ends an iteration of a loop."""
+
+
+def run_loop(inputs: Sequence[Array], params: Any, values: dict[str, Array]) -> None:
+    """Run a network so many times, or as long as another says so, or both."""
+    most = int(inputs[0].reshape(-1)[0]) if inputs else params.maxLoopIterations
+    asks = bool(params.conditionNetwork.layers)
+    turns = range(most) if most or inputs or not asks else itertools.count()
+
+    def goes_on() -> bool:
+        if not asks:
+            return True
         run_layers(params.conditionNetwork, values)
-        if abs(values[params.conditionVar].reshape(-1)[0]) <= 1e-6:
+        return bool(abs(values[params.conditionVar].reshape(-1)[0]) > 1e-6)
+
+    going = goes_on()
+    for _ in turns:
+        if not going:
             return
-        run_layers(params.bodyNetwork, values)
+        try:
+            run_layers(params.bodyNetwork, values)
+        except Continue:
+            pass
+        except Break:
+            return
+        going = goes_on()
 
 
 def weights(message: Any, shape: Sequence[int]) -> Array:

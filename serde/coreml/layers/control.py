@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any as AnyValue
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from serde.coreml.layer_builder import LayerExport as Out
 from serde.coreml.layers.table import LAYERS
 from serde.coreml.networks import LayerContext as Ctx
 from serde.coreml.networks import number
-from serde.coreml.parts import Part
+from serde.coreml.parts import Part, layers_of, written
 from serde.errors import Unsupported
 from serde.relay.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
 from serde.relay.registry import call
@@ -42,14 +41,18 @@ def import_branch(
     if_branch: Part | None = None,
     else_branch: Part | None = None,
 ) -> list[Expr]:
-    """Tensors that both branches give, or that one gives anew, are those of the whole after it."""
+    """Tensors that both branches give, or that one gives anew, are those of the whole after it.
+
+    Where the iteration of a loop may end in a branch, nothing comes after it but the next one.
+    """
     if if_branch is None:
         raise Unsupported("a branch without layers")
-    before = ctx.values()
-    one = ctx.network(if_branch)
-    other = dict(before) if else_branch is None else ctx.network(else_branch)
+    before = dict(ctx.values())
+    one, other = ctx.branch(if_branch), ctx.branch(else_branch)
     names = [
-        name for name in one if name in other and not (one[name] is before.get(name) is other[name])
+        name
+        for name in (before if ctx.forks else one)
+        if name in other and not (one[name] is before.get(name) is other[name])
     ]
     for name in names:
         types = one[name].type, other[name].type
@@ -67,6 +70,18 @@ def import_branch(
     return []
 
 
+@LAYERS.imports("loopBreak")
+def import_loop_break(ctx: Ctx) -> list[Expr]:
+    ctx.end(again=False)
+    return []
+
+
+@LAYERS.imports("loopContinue")
+def import_loop_continue(ctx: Ctx) -> list[Expr]:
+    ctx.end(again=True)
+    return []
+
+
 @LAYERS.imports("loop")
 def import_loop(
     ctx: Ctx,
@@ -77,15 +92,19 @@ def import_loop(
     condition_network: Part | None = None,
     body_network: Part | None = None,
 ) -> list[Expr]:
-    """Tensors that are written again, by copies, are the states of the loop."""
+    """Tensors that are written again, by copies, are the states of the loop.
+
+    Whether to go on is one more tensor of the body: where that breaks the loop, its condition is
+    not asked.
+    """
     if body_network is None:
         raise Unsupported("a loop without layers")
     if not condition_var:
         condition_network = None
     before = dict(ctx.values())
     parts = [part for part in (condition_network, body_network) if part is not None]
-    written = {name for part in parts for name in _outputs(part.message)}
-    names = [name for name in before if name in written]
+    outputs = {name for part in parts for layer in layers_of(part) for name in written(layer)}
+    names = [name for name in before if name in outputs]
     states = [Var(f"state{i}", before[name].type) for i, name in enumerate(names)]
     inner = dict(zip(names, states, strict=True))
     captured = _captured(before, inner)
@@ -95,11 +114,18 @@ def import_loop(
         values = ctx.network(condition_network)
         going = ctx.fold(_holds(ctx, values[condition_var]))
     around = {name: captured.get(value, value) for name, value in before.items()}
-    after: Mapping[str, Expr] = ctx.network(body_network, {**around, **inner})
-    again: Expr = relay.const(True, "bool")
+    flag, goes_on = _unused({*before, *outputs}), relay.const(True, "bool")
+    after: Mapping[str, Expr]
+    after = ctx.network(body_network, {**around, **inner, flag: goes_on}, flag=flag)
+    again = after[flag]
     if condition_network is not None:
-        after = ctx.network(condition_network, {**around, **{name: after[name] for name in names}})
-        again = _holds(ctx, after[condition_var])
+        asked = ctx.network(condition_network, {**around, **{name: after[name] for name in names}})
+        results = [_holds(ctx, asked[condition_var]), *(asked[name] for name in names)]
+        if again is not goes_on:
+            broken = [relay.const(False, "bool"), *(after[name] for name in names)]
+            found = If(again, Tuple(results), Tuple(broken))
+            results = [ctx.fold(TupleGetItem(found, index)) for index in range(len(results))]
+        again, after = results[0], dict(zip(names, results[1:], strict=True))
     for name, state in zip(names, states, strict=True):
         if after[name].type != state.type or values[name].type != state.type:
             raise Unsupported(f"{name} changes from {state.type!r} to {after[name].type!r}")
@@ -122,17 +148,12 @@ def import_loop(
     return []
 
 
-def _outputs(network: AnyValue) -> Iterator[str]:
-    """Yield the names of what the layers of a network give, networks within it included."""
-    for layer in network.layers:
-        yield from layer.output
-        kind = layer.WhichOneof("layer")
-        if kind == "branch":
-            yield from _outputs(layer.branch.ifBranch)
-            yield from _outputs(layer.branch.elseBranch)
-        elif kind == "loop":
-            yield from _outputs(layer.loop.conditionNetwork)
-            yield from _outputs(layer.loop.bodyNetwork)
+def _unused(names: Collection[str]) -> str:
+    """Return a name that no tensor has."""
+    name = "goes_on"
+    while name in names:
+        name += "_"
+    return name
 
 
 def _captured(values: Mapping[str, Expr], states: Mapping[str, Expr]) -> dict[Expr, Var]:
