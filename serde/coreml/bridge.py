@@ -191,11 +191,6 @@ class CoremlExportOptions(ExportOptions):
         return self.compute_precision != "float32"
 
 
-def _as_layers(version: int | None) -> str:
-    """Return what a list of operators says of one that is written as layers, too."""
-    return "" if version is None else f"; written in layers, from iOS{max(version, 13)}"
-
-
 class CoremlBridge(Bridge):
     """Reads and writes Core ML models."""
 
@@ -281,21 +276,37 @@ class CoremlBridge(Bridge):
         return complete(model)
 
     def coverage(self) -> list[tuple[str, str]]:
-        """Return MIL's operators with the versions of iOS, and the layers of NeuralNetworks."""
-        from serde.coreml.layers import LAYERS
+        """Return MIL's operators, the layers of NeuralNetworks and what is written of Relay."""
+        from serde.coreml.operators import CORE, LAYER_KINDS, layer_remark, remark
         from serde.coreml.ops import TABLE
 
-        read: dict[str, list[str]] = {}
-        for op, version in TABLE.imported():
-            read.setdefault(op, []).append(f"iOS{max(version, 15)}")
-        layered = LAYERS.exported()
-        rows = [
-            (op, f"read, since {', '.join(known)}" + _as_layers(layered.get(op)))
-            for op, known in sorted(read.items())
-        ]
+        read = {op for op, _version in TABLE.imported()}
+        rows = [(op, remark(op)) for op in sorted(CORE | read)]
+        rows += [(f"{kind} (layer)", layer_remark(kind)) for kind in sorted(LAYER_KINDS)]
         written = TABLE.exported().items()
-        rows += [(f"{layer} (layer)", "read") for layer, _ in LAYERS.imported()]
         return rows + [(op, f"written, from iOS{max(version, 15)}") for op, version in written]
+
+    def coverage_summary(self) -> str:
+        """Return how many of MIL's operators and of the layers are read and written."""
+        from serde.coreml.layers import LAYERS
+        from serde.coreml.operators import (
+            CORE,
+            LAYER_KINDS,
+            LAYERS_WRITTEN,
+            NOT_READ,
+            VERSION,
+            WRITTEN,
+        )
+        from serde.coreml.ops import TABLE
+
+        # Constants are read and written by the walks themselves.
+        read = CORE & {"const", *(op for op, _version in TABLE.imported())}
+        layers = LAYER_KINDS & ({kind for kind, _version in LAYERS.imported()} - set(NOT_READ))
+        return (
+            f"{len(read)} of {len(CORE)} operators of MIL and {len(layers)} of {len(LAYER_KINDS)} "
+            f"layers read, {len(CORE & set(WRITTEN))} and {len(LAYERS_WRITTEN)} written "
+            f"(coremltools {VERSION})"
+        )
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operators of an ML Program or the layers of a NeuralNetwork."""

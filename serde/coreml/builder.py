@@ -51,6 +51,9 @@ _COMPUTED[17] = _COMPUTED[15] | {"int16", "uint16"}
 _COMPUTED[18] = _COMPUTED[17] | {"uint32", "int4", "uint4", "uint2"}
 """dtypes of values, by the version of iOS from which on."""
 
+_CONSTANT = {15: set(), 17: {"uint32"}, 18: set()}
+"""dtypes of constants beyond those, with which operators are told what to do."""
+
 _IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
 _IN_BLOBS[18] = _IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
 """dtypes of constants in ``weight.bin``, by the version of iOS from which on."""
@@ -89,7 +92,7 @@ Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | 
 """What an input of an operation may be given as; numbers and text become constants."""
 
 
-def stored_dtype(dtype: str, version: int) -> str:
+def stored_dtype(dtype: str, version: int, *, constant: bool = False) -> str:
     """Return the dtype in which a program for a version of iOS holds values of a dtype.
 
     Integers of 64 bits are held in 32 and float64 in float32, for which the model's owner is
@@ -100,20 +103,20 @@ def stored_dtype(dtype: str, version: int) -> str:
     """
     found = HELD_AS.get(dtype, dtype)
     known = max(since for since in _COMPUTED if since <= version)
-    if found not in _COMPUTED[known]:
+    if found not in _COMPUTED[known] and not (constant and found in _CONSTANT[known]):
         first = next((each for each in _COMPUTED if found in _COMPUTED[each]), None)
         hint = None if first is None else f"use minimum_deployment_target=iOS{first}"
         raise Unsupported(f"ML Programs for iOS{version} hold no {dtype}", hint=hint)
     return found
 
 
-def set_type(target: AnyValue, type_: TensorType, version: int) -> None:
+def set_type(target: AnyValue, type_: TensorType, version: int, *, constant: bool = False) -> None:
     """Write a tensor type into a message of a value's type.
 
     Raises:
         Unsupported: ML Programs have no such dtype.
     """
-    element = BY_DTYPE[stored_dtype(type_.dtype, version)]
+    element = BY_DTYPE[stored_dtype(type_.dtype, version, constant=constant)]
     tensor = target.tensorType
     tensor.dataType = element.mil
     tensor.rank = len(type_.shape)
@@ -418,7 +421,7 @@ class ProgramBuilder(Builder):
     def _held(self, data: Array) -> Array:
         """Return a constant in the dtype that holds it."""
         dtype = dtype_name(data.dtype)
-        held = stored_dtype(dtype, self.version)
+        held = stored_dtype(dtype, self.version, constant=True)
         if held == dtype:
             return data
         limits = np.iinfo(np.int32)
@@ -471,8 +474,8 @@ class ProgramBuilder(Builder):
         """Append a constant to the block of the whole, which all blocks see."""
         operation = self._main.operations.add(type="const")
         output = operation.outputs.add(name=self.reserve(name))
-        set_type(output.type, type_, self.version)
-        set_type(operation.attributes["val"].type, type_, self.version)
+        set_type(output.type, type_, self.version, constant=True)
+        set_type(operation.attributes["val"].type, type_, self.version, constant=True)
         set_text(operation.attributes["name"], output.name)
         return operation
 

@@ -1,7 +1,7 @@
-"""Loops of NeuralNetworks and the layers that end them, against an executor of layers in NumPy.
+"""Branches and loops of NeuralNetworks, and the layers that end them.
 
-A loop adds a step to ``y`` and counts its turns in ``n``; the networks differ in where they leave
-an iteration. The executor is ``support/nn_layers.py``, in which a break is an exception.
+Where iterations end, a loop adds a step to ``y`` and counts its turns in ``n``; the networks
+differ in where they leave an iteration. The executor is ``support/nn_layers.py``, in which a break is an exception.
 """
 
 from __future__ import annotations
@@ -132,6 +132,43 @@ BODIES: dict[str, Body] = {
     "both branches": both_end,
     "a loop in a loop": inner_loop,
 }
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_branch(value: float) -> None:
+    def build(b: Any) -> None:
+        branch = b.add_branch("branch", "c")
+        for part, factor in ((branch.branch.ifBranch, 2.0), (branch.branch.elseBranch, -3.0)):
+            inner = inside(part)
+            inner.add_activation(f"a{factor}", "LINEAR", "x", f"z{factor}", [factor, 0])
+            inner.add_copy(f"c{factor}", f"z{factor}", "y")
+
+    data = {"x": DATA["x"], "c": np.array([value], F32)}
+    check_layers(build, data, DATA["x"] * F32(2 if value else -3), exact=True)
+
+
+@pytest.mark.parametrize(
+    ("most", "bound", "expected"), [(3, None, 3), (0, 10.0, 5), (2, 10.0, 2), (9, 4.0, 2)]
+)
+def test_loop(most: int, bound: float | None, expected: int) -> None:
+    """Two is added to a tensor again and again, while it is small enough or so many times."""
+
+    def build(b: Any) -> None:
+        b.add_activation("start", "LINEAR", "x", "y", [1, 0])
+        condition = None if bound is None else "going"
+        loop = b.add_loop(
+            "loop", body_network=None, input_name=None, condition=condition,
+            condition_network=None, max_iterations=most,
+        ).loop  # fmt: skip
+        inner = inside(loop.bodyNetwork)
+        inner.add_add_broadcastable("add", ["y", "z"], "sum")
+        inner.add_copy("copy", "sum", "y")
+        if bound is not None:
+            asked = inside(loop.conditionNetwork)
+            asked.add_less_than("less", ["y"], "going", alpha=bound)
+
+    data = {"x": np.array([0.5], F32), "z": np.array([2], F32)}
+    check_layers(build, data, np.array([0.5 + 2 * expected], F32), exact=True)
 
 
 @pytest.mark.parametrize("below", [None, 6.0, 2.0])

@@ -524,56 +524,6 @@ def test_random_numbers(name: str) -> None:
     assert found.std() == pytest.approx(deviation, abs=0.02)
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0])
-def test_branch(value: float) -> None:
-    def build(b: Any) -> None:
-        from support.coreml_models import tools
-
-        neural = tools().models.neural_network
-        branch = b.add_branch("branch", "c")
-        for part, factor in ((branch.branch.ifBranch, 2.0), (branch.branch.elseBranch, -3.0)):
-            inner = neural.NeuralNetworkBuilder(
-                input_features=None, output_features=None, spec=None, nn_spec=part,
-                disable_rank5_shape_mapping=True,
-            )  # fmt: skip
-            inner.add_activation(f"a{factor}", "LINEAR", "x", f"z{factor}", [factor, 0])
-            inner.add_copy(f"c{factor}", f"z{factor}", "y")
-
-    data = {"x": X, "c": np.array([value], F32)}
-    check_layers(build, data, X * F32(2 if value else -3), exact=True)
-
-
-@pytest.mark.parametrize(
-    ("most", "bound", "expected"), [(3, None, 3), (0, 10.0, 5), (2, 10.0, 2), (9, 4.0, 2)]
-)
-def test_loop(most: int, bound: float | None, expected: int) -> None:
-    """Two is added to a tensor again and again, while it is small enough or so many times."""
-
-    def build(b: Any) -> None:
-        from support.coreml_models import tools
-
-        neural = tools().models.neural_network
-        b.add_activation("start", "LINEAR", "x", "y", [1, 0])
-        condition = None if bound is None else "going"
-        loop = b.add_loop(
-            "loop", body_network=None, input_name=None, condition=condition,
-            condition_network=None, max_iterations=most,
-        ).loop  # fmt: skip
-        inner = neural.NeuralNetworkBuilder(
-            nn_spec=loop.bodyNetwork, disable_rank5_shape_mapping=True
-        )
-        inner.add_add_broadcastable("add", ["y", "z"], "sum")
-        inner.add_copy("copy", "sum", "y")
-        if bound is not None:
-            asked = neural.NeuralNetworkBuilder(
-                nn_spec=loop.conditionNetwork, disable_rank5_shape_mapping=True
-            )
-            asked.add_less_than("less", ["y"], "going", alpha=bound)
-
-    data = {"x": np.array([0.5], F32), "z": np.array([2], F32)}
-    check_layers(build, data, np.array([0.5 + 2 * expected], F32), exact=True)
-
-
 def test_symbolic_batch() -> None:
     weight = draw("w", 5, 4)
 

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from support.coreml_networks import check_network, layer_kinds, network
+from support.coreml_written import with_weights
 from support.gaps import case, unknown_gaps
 from support.mil_apple import Proof
 from support.mil_executor import execute
 from support.mil_values import check_types
-from support.samples import BuiltSample, build
+from support.samples import build
 
 import serde
 import serde.relay as relay
@@ -76,17 +77,6 @@ def layers() -> list[Any]:
 
 def test_gaps_name_cases() -> None:
     assert unknown_gaps("coreml-weights", {each.id for each in layers()}) == []
-
-
-def with_weights(built: BuiltSample) -> tuple[RelayModel, dict[str, np.ndarray]]:
-    """The sample as a model whose first operand is the input, and what goes in."""
-    data, *others = built.variables
-    main = infer_function(built.function)
-    values = dict(zip(built.variables, built.arrays, strict=True))
-    params = {each.name_hint: ArrayWeight(values[each]) for each in others}
-    fields = getattr(built.call.type, "fields", (built.call.type,))
-    meta = ModelMeta((data.name_hint,), tuple(f"out{i}" for i in range(len(fields))))
-    return RelayModel(IRModule({"main": main}), params, meta), {data.name_hint: values[data]}
 
 
 def written(model: RelayModel, target: str, precision: str = "float32") -> CoremlModel:

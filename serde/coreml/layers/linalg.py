@@ -212,11 +212,6 @@ def export_einsum(ctx: Out, values: tuple[Value, ...], *, equation: str) -> Valu
     return ctx.layer("transpose", found, axes=order)
 
 
-@LAYERS.exports("band_part")
-def export_band_part(ctx: Out, x: Value, *, lower: int = -1, upper: int = -1) -> Value:
-    return ctx.layer("matrixBandPart", x, num_lower=lower, num_upper=upper)
-
-
 def _is_fixed(node: Call) -> bool:
     return isinstance(node.args[1], Constant)
 

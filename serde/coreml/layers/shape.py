@@ -303,15 +303,10 @@ def import_reverse_seq(
 
 @LAYERS.exports("reshape")
 def export_reshape(ctx: Out, x: Value, shape: Value) -> Value:
-    """A length of 0 stays as it is, where the rank does."""
     if shape.data is None:
         return ctx.layer("reshapeDynamic", x, shape)
     codes = [int(each) for each in shape.data] or [1]
-    if 0 not in codes:
-        return ctx.layer("reshapeStatic", x, target_shape=codes)
-    if len(codes) != x.type.rank:
-        raise Unsupported(f"a reshape of {x.type!r} to {codes}")
-    return ctx.layer("rankPreservingReshape", x, target_shape=codes)
+    return ctx.layer("reshapeStatic", x, target_shape=codes)
 
 
 @LAYERS.exports("transpose")
