@@ -191,6 +191,11 @@ class CoremlExportOptions(ExportOptions):
         return self.compute_precision != "float32"
 
 
+def _as_layers(version: int | None) -> str:
+    """Return what a list of operators says of one that is written as layers, too."""
+    return "" if version is None else f"; in layers, from iOS{max(version, 13)}"
+
+
 class CoremlBridge(Bridge):
     """Reads and writes Core ML models."""
 
@@ -277,14 +282,22 @@ class CoremlBridge(Bridge):
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return MIL's operators, the layers of NeuralNetworks and what is written of Relay."""
+        from serde.coreml.layers import LAYERS
         from serde.coreml.operators import CORE, LAYER_KINDS, layer_remark, remark
         from serde.coreml.ops import TABLE
+        from serde.relay.registry import all_ops
 
+        layered = LAYERS.exported()
         read = {op for op, _version in TABLE.imported()}
-        rows = [(op, remark(op)) for op in sorted(CORE | read)]
+        rows = [(op, remark(op) + _as_layers(layered.get(op))) for op in sorted(CORE | read)]
         rows += [(f"{kind} (layer)", layer_remark(kind)) for kind in sorted(LAYER_KINDS)]
-        written = TABLE.exported().items()
-        return rows + [(op, f"written, from iOS{max(version, 15)}") for op, version in written]
+        exported = TABLE.exported()
+        for op, definition in sorted(all_ops().items()):
+            if op in exported:
+                rows.append((op, f"written, from iOS{max(exported[op], 15)}"))
+            elif (TABLE.expansion(op) or definition.decompose) is not None:
+                rows.append((op, "written as others"))
+        return rows
 
     def coverage_summary(self) -> str:
         """Return how many of MIL's operators and of the layers are read and written."""

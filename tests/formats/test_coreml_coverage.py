@@ -88,7 +88,9 @@ def test_the_list_of_operators() -> None:
     assert ("resize", "read, since iOS17; written, from iOS17") in rows
     assert ("loopBreak (layer)", "read; written as branch, loop") in rows
     assert ("argSort (layer)", "read; written, from iOS14") in rows
+    assert ("tanh", "read, since iOS15; written, from iOS15; in layers, from iOS13") in rows
     assert ("nn.conv2d", "written, from iOS15") in rows
+    assert ("acosh", "written as others") in rows
     names = [name for name, _remark in rows]
     assert set(names) >= CORE
     assert {f"{kind} (layer)" for kind in LAYER_KINDS} <= set(names)

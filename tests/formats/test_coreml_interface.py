@@ -26,7 +26,9 @@ from support.coreml_interface import (
 )
 from support.coreml_models import tools
 from support.coreml_structure import structure
-from support.mil_values import check_types, infer
+from support.mil_apple import Proof
+from support.mil_executor import execute
+from support.mil_values import check_types
 from support.oracle import run_mxnet
 
 import serde
@@ -174,7 +176,9 @@ def test_apple_infers_the_scaled_image(layout: str, target: str) -> None:
     scaled = pixels * np.float32(1 / 255) + np.array([-0.1, -0.2, -0.3]).reshape(3, 1, 1)
     fed = scaled if layout == "NCHW" else scaled.transpose(0, 2, 3, 1)
     expected = run(net.main, [fed.astype(np.float32)])
-    (found,) = infer(model, {"x": pixels}).values
+    proof = Proof()
+    (found,) = execute(model, {"x": pixels}, proof)
+    assert proof.differing == []
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
     again = read(model)
     np.testing.assert_allclose(evaluate(again, pixels), expected, rtol=1e-4, atol=1e-6)
@@ -189,7 +193,9 @@ def test_each_channel_has_its_scale() -> None:
     net = RelayModel(IRModule({"main": Function([x], relay.nn.relu(x))}), {}, meta)
     model = written(net, images={"x": scales}, compute_precision="float32")
     pixels = np.random.default_rng(7).integers(0, 256, FIXED).astype(np.float32)
-    (found,) = infer(model, {"x": pixels}).values
+    proof = Proof()
+    (found,) = execute(model, {"x": pixels}, proof)
+    assert proof.differing == []
     expected = pixels * np.array([0.5, 1, 2]).reshape(3, 1, 1) + np.array([1, 2, 3]).reshape(
         3, 1, 1
     )

@@ -1,7 +1,8 @@
 """Branches and loops of NeuralNetworks, and the layers that end them.
 
 Where iterations end, a loop adds a step to ``y`` and counts its turns in ``n``; the networks
-differ in where they leave an iteration. The executor is ``support/nn_layers.py``, in which a break is an exception.
+differ in where they leave an iteration. The executor is ``support/nn_layers.py``, in which a break
+is an exception.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ def import_loop(
         results = [_holds(ctx, asked[condition_var]), *(asked[name] for name in names)]
         if again is not goes_on:
             broken = [relay.const(False, "bool"), *(after[name] for name in names)]
-            found = If(again, Tuple(results), Tuple(broken))
-            results = [ctx.fold(TupleGetItem(found, index)) for index in range(len(results))]
+            chosen = If(again, Tuple(results), Tuple(broken))
+            results = [ctx.fold(TupleGetItem(chosen, index)) for index in range(len(results))]
         again, after = results[0], dict(zip(names, results[1:], strict=True))
     for name, state in zip(names, states, strict=True):
         if after[name].type != state.type or values[name].type != state.type:

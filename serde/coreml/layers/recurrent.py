@@ -494,8 +494,7 @@ def export_lstm(
         weight_params=[weights, back],
         **sizes,
     )
-    flat = [ctx.layer("squeeze", each, of=half, axes=STATE) for each in found[1:]]
-    sides = [
-        ctx.layer("concatND", flat[i], flat[i + 2], of=ctx.types[1 + i], axis=1) for i in (0, 1)
-    ]
+    h, c, *back_ends = (ctx.layer("squeeze", each, of=half, axes=STATE) for each in found[1:])
+    pairs = zip((h, c), back_ends, ctx.types[1:], strict=True)
+    sides = [ctx.layer("concatND", *ends, of=type_, axis=1) for *ends, type_ in pairs]
     return [ctx.layer("squeeze", found[0], of=ctx.types[0], axes=STEPS), *sides]
