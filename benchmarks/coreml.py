@@ -2,8 +2,9 @@
 
     python benchmarks/coreml.py [resnet50 bert ...]
 
-Needs PyTorch and coremltools, as the environment of ``make test-torch`` has them. Each net is built in PyTorch with random
-weights. coremltools converts its trace; serde converts the ONNX file that PyTorch writes of it.
+Needs PyTorch and coremltools, as the environment of ``make test-torch`` has them. Each net is
+built in PyTorch with random weights. coremltools converts its trace; serde converts the ONNX
+file that PyTorch writes of it.
 Both write an ML Program. Times are medians of three alternating rounds, each in a new process that
 has converted a tiny net before; memory is the peak above what the process had then.
 """

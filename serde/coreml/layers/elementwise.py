@@ -135,6 +135,10 @@ def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
 Function = Literal["SQRT", "RSQRT", "INVERSE", "POWER", "EXP", "LOG", "ABS", "THRESHOLD"]
 
 
+EPSILON = 1e-6
+"""What roots and quotients get to their operand where a layer names nothing."""
+
+
 @LAYERS.imports("unary")
 def import_unary_function(
     ctx: Ctx,
@@ -142,17 +146,18 @@ def import_unary_function(
     *,
     type: Function = "SQRT",
     alpha: float = 0.0,
-    epsilon: float = 1e-6,
+    epsilon: float | None = None,
     shift: float = 0.0,
     scale: float = 1.0,
 ) -> Expr:
-    """A logarithm has an epsilon too, which is how coremltools writes log1p."""
+    """A logarithm has an epsilon where one is written, which is how coremltools has log1p."""
     if scale != 1:
         x = relay.multiply(x, number(scale))
     if shift != 0:
         x = relay.add(x, number(shift))
-    if type == "LOG" and epsilon >= np.finfo(np.float32).tiny:
+    if type == "LOG" and epsilon is not None and epsilon >= np.finfo(np.float32).tiny:
         x = relay.add(x, number(epsilon))
+    epsilon = EPSILON if epsilon is None else epsilon
     if type == "RSQRT":
         return relay.rsqrt(relay.add(x, number(epsilon)))
     if type == "INVERSE":
