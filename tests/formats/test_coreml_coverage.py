@@ -77,7 +77,10 @@ def test_what_is_written_instead_is_written(instead: dict[str, str], known: dict
     assert {name for names in instead.values() for name in names.split()} <= set(known)
 
 
-@pytest.mark.parametrize("target", [13, 14, 15, 16, 17, 18, 26])
+@pytest.mark.parametrize(
+    "target",
+    [13, 15, 18, *(pytest.param(each, marks=pytest.mark.slow) for each in (14, 16, 17, 26))],
+)
 def test_samples_become_what_is_said_to_be_written(target: int) -> None:
     assert written(f"iOS{target}") == declared(target)
 

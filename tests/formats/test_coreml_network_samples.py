@@ -24,10 +24,14 @@ TOLERANCE = {"float16": 4e-3}
 """A network computes in float32 what is float16 in Relay."""
 
 
+OLD = ("iOS13",)
+"""Targets that the fast tests leave out."""
+
+
 def samples() -> list[Any]:
     """One parameter set for each target and sample of each operator written or decomposed."""
     return [
-        case("coreml-network", f"{name}-{index}-{target}", name, given, target)
+        case("coreml-network", f"{name}-{index}-{target}", name, given, target, slow=target in OLD)
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
         for target in TARGETS

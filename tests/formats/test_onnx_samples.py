@@ -53,10 +53,14 @@ def exportable(name: str, opset: int) -> bool:
     return TABLE.exporter(name, opset) is not None or definition.decompose is not None
 
 
+BETWEEN = ("13", "21")
+"""Versions that the fast tests leave out, those around them being there."""
+
+
 def samples() -> list[Any]:
     """One parameter set for each operator, sample and target version."""
     return [
-        case("onnx-sample", f"{name}-{index}-{label}", name, given, opset)
+        case("onnx-sample", f"{name}-{index}-{label}", name, given, opset, slow=label in BETWEEN)
         for name, definition in all_ops().items()
         for index, given in enumerate(definition.samples)
         for label, opset in OPSETS.items()
