@@ -19,7 +19,7 @@ from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr, Var
 from serde.relay.types import TensorType, Type
 
-__all__ = ["Results", "Completion"]
+__all__ = ["Completion", "Results"]
 
 _SAME_SHAPE = frozenset([
     "_equal", "_grad_add", "_greater", "_greater_equal", "_hypot", "_identity_with_attr_like_rhs",
