@@ -35,6 +35,10 @@ the only detector's first layer that gets pixels and has no BatchNorm; and of of
 BEFORE_PRODUCTS = {r"nonlocal\d+_conv[01]_weight": 0.05}
 """Deviations of what a softmax follows, once some 500 channels are multiplied and summed up."""
 
+BEFORE_SPLIT_ATTENTION = {r"resnest\d*_layers\d+_conv\d*[38]_weight": 0.3}
+"""Deviations of what ResNeSt's softmax over splits follows: the fourth of a block's five layers. In
+front of it, a BatchNorm of averaged images enlarges what little those differ by."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -66,9 +70,11 @@ def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> d
     return dict.fromkeys(names.split(), recipe)
 
 
-def _segmentation(side: int, names: str, **options: Any) -> dict[str, Recipe]:
+def _segmentation(side: int, names: str) -> dict[str, Recipe]:
     """Nets that scale their result to a size given when they are built."""
-    return _images(side, names, {**NO_BASE, "crop_size": side, **options})
+    options = {**NO_BASE, "crop_size": side}
+    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=BEFORE_SPLIT_ATTENTION)
+    return dict.fromkeys(names.split(), recipe)
 
 
 def _videos(frames: int, side: int, names: str) -> dict[str, Recipe]:
