@@ -19,7 +19,7 @@ from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr, Var
 from serde.relay.types import TensorType, Type
 
-__all__ = ["Completion", "Results"]
+__all__ = ["Completion"]
 
 _SAME_SHAPE = frozenset([
     "_equal", "_grad_add", "_greater", "_greater_equal", "_hypot", "_identity_with_attr_like_rhs",
@@ -126,25 +126,21 @@ class Completion:
 def _as_others(node: Node, shapes: Shapes) -> Iterator[Missing]:
     """Yield what some lack of shapes that are the same, those of a Concat in all axes but one."""
     known = [shape for shape in shapes.values() if shape and not _unknown(shape)]
-    joined = int(node.attrs.get("dim", "1")) if canonical_name(node.op) == "Concat" else None
+    joined = _integers(node, "dim", "1") if canonical_name(node.op) == "Concat" else ()
     for entry, shape in shapes.items():
         fitting = [other for other in known if len(other) == len(shape)]
         if not fitting or not _unknown(shape):
             continue
         axis = shape.index(0)
-        if joined is None or axis != joined % len(shape):
+        if all(axis != each % len(shape) for each in joined):
             yield entry, fitting[0][axis]
 
 
 def _variables(node: Node, types: Sequence[Type | None]) -> dict[int, Var]:
     """Return, by its place, a variable of a loop's body for each input; none if one is unsound."""
-    places, walked = [], 0
-    for name in ("in_data_locs", "in_state_locs", "remain_locs"):
-        try:
-            places += decode_attribute(node.attrs[name], tuple[int, ...])
-        except (KeyError, TypeError, ValueError):
-            return {}
-        walked = walked or len(places)
+    walked = len(_integers(node, "in_data_locs"))
+    names = ("in_data_locs", "in_state_locs", "remain_locs")
+    places = [place for name in names for place in _integers(node, name)]
     found = {}
     for at, (place, type_) in enumerate(zip(places, types, strict=False)):
         if not isinstance(type_, TensorType):
@@ -152,6 +148,16 @@ def _variables(node: Node, types: Sequence[Type | None]) -> dict[int, Var]:
         slice_ = TensorType(type_.shape[1:] or (1,), type_.dtype)
         found[place] = Var("unknown", slice_ if at < walked else type_)
     return found if sorted(found) == list(range(len(types))) else {}
+
+
+def _integers(node: Node, name: str, default: str = "()") -> tuple[int, ...]:
+    """Return the numbers of an attribute; none where the importer will refuse it."""
+    try:
+        value = decode_attribute(node.attrs.get(name, default), tuple[int, ...])
+    except ValueError:
+        return ()
+    values = value if isinstance(value, tuple) else (value,)
+    return values if all(isinstance(each, int) for each in values) else ()
 
 
 def _shape(x: Expr) -> Shape:
