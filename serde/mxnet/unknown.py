@@ -22,8 +22,8 @@ from serde.relay.types import TensorType, Type
 __all__ = ["Completion"]
 
 _SAME_SHAPE = frozenset([
-    "_equal", "_grad_add", "_greater", "_greater_equal", "_hypot", "_identity_with_attr_like_rhs",
-    "_lesser", "_lesser_equal", "_logical_and", "_logical_or", "_logical_xor", "_maximum",
+    "_equal", "_grad_add", "_greater", "_greater_equal", "_hypot", "_lesser",
+    "_lesser_equal", "_logical_and", "_logical_or", "_logical_xor", "_maximum",
     "_minimum", "_mod", "_not_equal", "_power", "_scatter_elemwise_div", "add_n", "elemwise_add",
     "elemwise_div", "elemwise_mul", "elemwise_sub", "where",
 ])  # fmt: skip
