@@ -66,7 +66,8 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=BEFORE_BOXES)
+    deviations = {**BEFORE_BOXES, **BEFORE_SPLIT_ATTENTION}
+    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=deviations)
     return dict.fromkeys(names.split(), recipe)
 
 
