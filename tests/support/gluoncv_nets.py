@@ -20,7 +20,7 @@ NO_BASE = {"pretrained": False, "pretrained_base": False}
 CUSTOM = {"classes": CLASSES, "pretrained_base": False}
 
 BEFORE_BOXES = {
-    r"yolooutput\d+_conv0_weight": 0.4,
+    r"yolooutputv\d+_conv0_weight": 0.4,
     r"convpredictor\d+_conv0_weight": 1.0,
     r"rpn(head)?\d+_conv1_weight": 1.0,
     r"rpn(head)?\d+_conv2_weight": 0.2,
