@@ -10,6 +10,7 @@ from serde.errors import Unsupported
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
+from serde.mxnet.unknown import Completion
 from serde.relay.expr import Expr
 from serde.report import Report
 
@@ -52,36 +53,62 @@ class NodeContext(ImportContext):
                 nodes, which the report names, cannot be converted.
         """
         graph = self._graph(index)
-        results: list[Sequence[Expr]] = []
-        values = iter(inputs)
-        needed = needed_outputs(graph, self._table)
-        for node, outputs in zip(graph.nodes, needed, strict=True):
-            if node.is_variable:
-                value = next(values, None)
-                if value is None:
-                    raise Unsupported(f"{node.name} has no value")
-                results.append([value])
-                continue
-            if not outputs:
-                results.append(())
-                continue
-            arguments = [
-                results[entry.node][entry.index] for entry in used_inputs(node, self._table)
-            ]
-            context = NodeContext(
-                self._table,
-                node,
-                outputs,
-                self._report,
-                f"{self.node}/",
-                np_shape=self.np_shape,
-            )
-            op = canonical_name(node.op)
-            results.append(self._table.run_import(context, op, arguments, node.attrs, self._report))
+        results = self._walk(graph, inputs)
         heads = [results[head.node][head.index] for head in graph.heads]
         if any(isinstance(head, Hole) for head in heads):
             raise Unsupported("a graph inside cannot be converted")
         return heads
+
+    def completed(self, inputs: Sequence[Expr]) -> list[Expr]:
+        """Return variables of the first graph inside with the lengths that it tells of them.
+
+        Args:
+            inputs: Variables, of which some have a length of 0 for one that is not known.
+        """
+        if not self._subgraphs:
+            return list(inputs)
+        graph = self._graph(0)
+        try:
+            results = self._walk(graph, inputs, open_ended=True)
+        except Unsupported:  # which shows again when the node is converted
+            return list(inputs)
+        return [results[at][0] for at, node in enumerate(graph.nodes) if node.is_variable]
+
+    def _walk(
+        self, graph: Graph, inputs: Sequence[Expr], *, open_ended: bool = False
+    ) -> dict[int, Sequence[Expr]]:
+        """Return what each node of a graph inside gives."""
+        results: dict[int, Sequence[Expr]] = {}
+        values = iter(inputs)
+        needed = needed_outputs(graph, self._table)
+        report = Report() if open_ended else self._report
+
+        def inner(node: Node, outputs: int = 0) -> NodeContext:
+            around, np_shape = f"{self.node}/", self.np_shape
+            return NodeContext(self._table, node, outputs, report, around, np_shape=np_shape)
+
+        def convert(place: int) -> Sequence[Expr]:
+            node = graph.nodes[place]
+            if not self.np_shape:
+                walk.complete(node)
+            arguments = [
+                results[entry.node][entry.index] for entry in used_inputs(node, self._table)
+            ]
+            op, context = canonical_name(node.op), inner(node, needed[place])
+            return self._table.run_import(context, op, arguments, node.attrs, report)
+
+        walk = Completion(
+            graph, results, convert, lambda node, given: inner(node).completed(given), open_ended
+        )
+        for place, node in enumerate(graph.nodes):
+            if node.is_variable:
+                value = next(values, None)
+                if value is None:
+                    raise Unsupported(f"{node.name} has no value")
+                results[place] = [value]
+            else:
+                results[place] = convert(place) if needed[place] else ()
+        return results
 
     def operators(self, index: int) -> list[tuple[str, dict[str, AnyValue]]]:
         """Return the operators of a graph inside the node, each with all its attributes.

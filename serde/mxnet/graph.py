@@ -14,7 +14,7 @@ from serde.mxnet.bodies import NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
-from serde.mxnet.unknown import complete
+from serde.mxnet.unknown import Completion
 from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
 from serde.relay.expr import Expr, Function, Span, Tuple, Var
@@ -208,15 +208,20 @@ class _Walk:
         """Return the outputs of one node."""
         op = canonical_name(node.op)
         if not self.shapes_as_numpy:
-            complete(self.model.graph, node, self.results, self._again)
-        ctx = NodeContext(
-            TABLE, node, outputs, self.report, np_shape="is_np_shape" in self.model.graph.attrs
-        )
+            Completion(self.model.graph, self.results, self._again, self._inside).complete(node)
+        ctx = self._context(node, outputs, self.report)
         arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
         results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
         if len(results) < outputs:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
         return results
+
+    def _context(self, node: Node, outputs: int, report: Report) -> NodeContext:
+        np_shape = "is_np_shape" in self.model.graph.attrs
+        return NodeContext(TABLE, node, outputs, report, np_shape=np_shape)
+
+    def _inside(self, node: Node, variables: Sequence[Expr]) -> Sequence[Expr]:
+        return self._context(node, 0, Report()).completed(variables)
 
     def _again(self, index: int) -> Sequence[Expr]:
         return self.convert(self.model.graph.nodes[index], self.needed[index])

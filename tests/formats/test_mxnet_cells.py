@@ -54,6 +54,14 @@ class Unrolled(mx.gluon.HybridBlock):
         return self.cell.unroll(5, x, layout="NTC", merge_outputs=True, **options)[0]
 
 
+class Looped(Unrolled):
+    """A cell that ``foreach`` carries along (time, batch, ...)."""
+
+    def hybrid_forward(self, space: Any, x: Any) -> Any:
+        states = self.cell.begin_state(func=space.zeros, batch_size=0)
+        return space.contrib.foreach(self.cell, x, states)[0]
+
+
 def compared(net: Any, inputs: dict[str, np.ndarray], path: Path, shapes: dict[str, Any]) -> None:
     net.initialize(mx.init.Xavier())
     net.hybridize()
@@ -85,3 +93,11 @@ def test_unrolled_cell_of_some_length(cell: str, batch: int | str, tmp_path: Pat
     inputs = {"data0": x, "data1": np.array([3, 5], np.float32)}
     shapes = {"data0": (batch, 5, *shape), "data1": (batch,)}
     compared(Unrolled(build()), inputs, tmp_path, shapes)
+
+
+@pytest.mark.parametrize("batch", [2, "batch"])
+@pytest.mark.parametrize("cell", ["lstm", "gru", "rnn", "convolution 2d"])
+def test_cell_in_a_loop(cell: str, batch: int | str, tmp_path: Path) -> None:
+    build, shape = CELLS[cell]
+    x = np.random.default_rng(1).normal(size=(5, 2, *shape)).astype(np.float32)
+    compared(Looped(build()), {"data": x}, tmp_path, {"data": (5, batch, *shape)})

@@ -20,7 +20,7 @@ NO_BASE = {"pretrained": False, "pretrained_base": False}
 CUSTOM = {"classes": CLASSES, "pretrained_base": False}
 
 BEFORE_BOXES = {
-    r"yolooutputv3\d+_conv0_weight": 0.4,
+    r"yolooutputv\d+_conv0_weight": 0.4,
     r"convpredictor\d+_conv0_weight": 1.0,
     r"rpn(head)?\d+_conv1_weight": 1.0,
     r"rpn(head)?\d+_conv2_weight": 0.2,
@@ -34,6 +34,10 @@ the only detector's first layer that gets pixels and has no BatchNorm; and of of
 
 BEFORE_PRODUCTS = {r"nonlocal\d+_conv[01]_weight": 0.05}
 """Deviations of what a softmax follows, once some 500 channels are multiplied and summed up."""
+
+BEFORE_SPLIT_ATTENTION = {r"resnest\d*_layers\d+_conv\d*[38]_weight": 0.3}
+"""Deviations of what ResNeSt's softmax over splits follows: the fourth of a block's five layers. In
+front of it, a BatchNorm of averaged images enlarges what little those differ by."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,16 @@ def _images(
 
 
 def _detectors(side: int, names: str, options: Mapping[str, Any] = NO_BASE) -> dict[str, Recipe]:
-    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=BEFORE_BOXES)
+    deviations = {**BEFORE_BOXES, **BEFORE_SPLIT_ATTENTION}
+    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=deviations)
     return dict.fromkeys(names.split(), recipe)
 
 
-def _segmentation(side: int, names: str, **options: Any) -> dict[str, Recipe]:
+def _segmentation(side: int, names: str) -> dict[str, Recipe]:
     """Nets that scale their result to a size given when they are built."""
-    return _images(side, names, {**NO_BASE, "crop_size": side, **options})
+    options = {**NO_BASE, "crop_size": side}
+    recipe = Recipe({"data": (1, 3, side, side)}, options, deviations=BEFORE_SPLIT_ATTENTION)
+    return dict.fromkeys(names.split(), recipe)
 
 
 def _videos(frames: int, side: int, names: str) -> dict[str, Recipe]:
