@@ -35,7 +35,7 @@ the only detector's first layer that gets pixels and has no BatchNorm; and of of
 BEFORE_PRODUCTS = {r"nonlocal\d+_conv[01]_weight": 0.05}
 """Deviations of what a softmax follows, once some 500 channels are multiplied and summed up."""
 
-BEFORE_SPLIT_ATTENTION = {r"resnest\d*_layers\d+_conv\d*[38]_weight": 0.3}
+BEFORE_SPLIT_ATTENTION = {r"resnest\d*_layers\d+_conv\d*[38]_weight": 0.05}
 """Deviations of what ResNeSt's softmax over splits follows: the fourth of a block's five layers. In
 front of it, a BatchNorm of averaged images enlarges what little those differ by."""
 
