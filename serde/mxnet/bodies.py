@@ -12,9 +12,13 @@ from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
 from serde.mxnet.unknown import Completion
 from serde.relay.expr import Expr
+from serde.relay.types import Type
 from serde.report import Report
 
-__all__ = ["NodeContext", "needed_outputs", "used_inputs"]
+__all__ = ["Completions", "NodeContext", "needed_outputs", "used_inputs"]
+
+Completions = dict[tuple[int, tuple[Type | None, ...]], list[Expr]]
+"""Variables of graphs with the lengths that they tell, by graph and types of the variables."""
 
 
 class NodeContext(ImportContext):
@@ -27,6 +31,8 @@ class NodeContext(ImportContext):
         report: Filled with gaps.
         around: Name of what the node lies in, with a slash behind.
         np_shape: Whether MXNet runs the graph with NumPy's shapes, under which there are scalars.
+        completions: What :meth:`completed` has found in the conversion so far. Without it, each
+            loop within a loop would double the work.
     """
 
     def __init__(
@@ -38,9 +44,11 @@ class NodeContext(ImportContext):
         around: str = "",
         *,
         np_shape: bool = False,
+        completions: Completions | None = None,
     ) -> None:
         super().__init__(1, f"{around}{node.name}", outputs)
         self.np_shape = np_shape
+        self._completions = {} if completions is None else completions
         self._table = table
         self._subgraphs = node.subgraphs
         self._report = report
@@ -68,11 +76,15 @@ class NodeContext(ImportContext):
         if not self._subgraphs:
             return list(inputs)
         graph = self._graph(0)
-        try:
-            results = self._walk(graph, inputs, open_ended=True)
-        except Unsupported:  # which shows again when the node is converted
-            return list(inputs)
-        return [results[at][0] for at, node in enumerate(graph.nodes) if node.is_variable]
+        key = id(graph), tuple(each.type for each in inputs)
+        if key not in self._completions:
+            try:
+                results = self._walk(graph, inputs, open_ended=True)
+            except Unsupported:  # which shows again when the node is converted
+                return list(inputs)
+            variables = (at for at, node in enumerate(graph.nodes) if node.is_variable)
+            self._completions[key] = [results[at][0] for at in variables]
+        return self._completions[key]
 
     def _walk(
         self, graph: Graph, inputs: Sequence[Expr], *, open_ended: bool = False
@@ -84,8 +96,15 @@ class NodeContext(ImportContext):
         report = Report() if open_ended else self._report
 
         def inner(node: Node, outputs: int = 0) -> NodeContext:
-            around, np_shape = f"{self.node}/", self.np_shape
-            return NodeContext(self._table, node, outputs, report, around, np_shape=np_shape)
+            return NodeContext(
+                self._table,
+                node,
+                outputs,
+                report,
+                f"{self.node}/",
+                np_shape=self.np_shape,
+                completions=self._completions,
+            )
 
         def convert(place: int) -> Sequence[Expr]:
             node = graph.nodes[place]

@@ -10,7 +10,7 @@ from serde.bridge import ImportOptions
 from serde.errors import OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
-from serde.mxnet.bodies import NodeContext, needed_outputs, used_inputs
+from serde.mxnet.bodies import Completions, NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
@@ -124,6 +124,7 @@ class _Walk:
     weights: dict[str, Var] = field(default_factory=dict)
     params: dict[str, Weight] = field(default_factory=dict)
     needed: list[int] = field(default_factory=list)
+    completions: Completions = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.needed = needed_outputs(self.model.graph, TABLE)
@@ -218,7 +219,8 @@ class _Walk:
 
     def _context(self, node: Node, outputs: int, report: Report) -> NodeContext:
         np_shape = "is_np_shape" in self.model.graph.attrs
-        return NodeContext(TABLE, node, outputs, report, np_shape=np_shape)
+        known = self.completions
+        return NodeContext(TABLE, node, outputs, report, np_shape=np_shape, completions=known)
 
     def _inside(self, node: Node, variables: Sequence[Expr]) -> Sequence[Expr]:
         return self._context(node, 0, Report()).completed(variables)

@@ -232,3 +232,32 @@ def test_begin_states_of_a_while_loop_are_refused_as_mxnet_refuses_them() -> Non
         symbol.bind(mx.cpu(), {"x": mx.nd.array(x)}).forward()
     with pytest.raises(UnsupportedModelError, match="_while_loop"):
         serde.to_relay(symbol, input_shapes={"x": x.shape})
+
+
+def loops_in_loops(depth: int) -> Any:
+    """A loop in a loop in a loop, each with a state of its own that begins in it."""
+
+    def body(x: Any, states: list[Any], level: int) -> Any:
+        state = states[0]
+        if level:
+            inner, _ = sym.contrib.foreach(
+                lambda x, states: body(x, states, level - 1),
+                sym.expand_dims(x, 0),
+                [sym.zeros((0, 4))],
+            )
+            x = sym.reshape(inner, shape=(-3, 0))
+        return x + state, [state + x]
+
+    loop = sym.contrib.foreach(
+        lambda x, states: body(x, states, depth), sym.var("x"), [sym.zeros((0, 4))]
+    )
+    return group(*loop)
+
+
+def test_many_loops_in_loops() -> None:
+    """Were a body walked once for its lengths and once for its value, these would take days.
+
+    MXNet runs no such body: there it wants the shapes of zeros.
+    """
+    model = serde.to_relay(loops_in_loops(25), input_shapes={"x": (3, "batch", 4)})
+    assert str(model.main.body.type).count("batch") == 2
