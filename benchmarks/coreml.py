@@ -187,10 +187,11 @@ WAYS = {"coremltools": peer, "serde": own}
 
 
 def in_process(way: str, *arguments: str) -> tuple[float, float]:
-    """Seconds and bytes, from a new process."""
-    done = subprocess.run(
-        [sys.executable, __file__, "--way", way, *arguments], check=True, stdout=subprocess.PIPE
-    )
+    """Seconds and bytes, from a new process; its bars of progress are not shown."""
+    command = [sys.executable, __file__, "--way", way, *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(done.stderr)
     seconds, size = json.loads(done.stdout.splitlines()[-1])
     return seconds, size
 
