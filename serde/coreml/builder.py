@@ -22,6 +22,7 @@ from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
 __all__ = [
     "HELD_AS",
+    "MAX_RANK",
     "Argument",
     "Builder",
     "ProgramBuilder",
@@ -211,6 +212,13 @@ class Builder(ABC):
         """
 
     @abstractmethod
+    def new_block(self, inputs: Sequence[Value]) -> AnyValue:
+        """Return a block without operations that takes `inputs`; it has a list of ``outputs``."""
+
+    @abstractmethod
+    def name_of(self, value: Value) -> str:
+        """Return the name of a value; a constant is written now if nothing has read it yet."""
+
     def inner_block(
         self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
     ) -> AnyValue:
@@ -220,6 +228,14 @@ class Builder(ABC):
             write: Appends the operations.
             inputs: What the block takes.
         """
+        outer, self.block = self.block, self.new_block(inputs)
+        self._around.append(self.block)
+        try:
+            self.block.outputs.extend(self.name_of(value) for value in write())
+            return self.block
+        finally:
+            self._around.pop()
+            self.block = outer
 
     def says(self, node: Call) -> bool:
         """Whether the model says a call that an operator of MIL does."""
@@ -362,25 +378,12 @@ class ProgramBuilder(Builder):
         else:
             fill(target.immediateValue.tensor, weight.array())
 
-    def inner_block(
-        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
-    ) -> AnyValue:
-        """Return a block of the operations that `write` appends; it gives what `write` returns.
-
-        Args:
-            write: Appends the operations.
-            inputs: What the block takes.
-        """
-        outer, self.block = self.block, message_class("MIL.Block")()
+    def new_block(self, inputs: Sequence[Value]) -> AnyValue:
+        """Return a block without operations that takes `inputs`."""
+        block = message_class("MIL.Block")()
         for value in inputs:
-            set_type(self.block.inputs.add(name=value.name).type, value.type, self.version)
-        self._around.append(self.block)
-        try:
-            self.block.outputs.extend(self.name_of(value) for value in write())
-            return self.block
-        finally:
-            self._around.pop()
-            self.block = outer
+            set_type(block.inputs.add(name=value.name).type, value.type, self.version)
+        return block
 
     def _names_of(self, given: Argument, name: str, types: Sequence[TensorType]) -> list[str]:
         """Return the names of the values that an input is bound to."""

@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.converters import Converter
-from serde.coreml.builder import Argument, Builder, Value
+from serde.coreml.builder import MAX_RANK, Argument, Builder, Value
 from serde.coreml.quantized import QuantizedWeight
 from serde.emission import EmittingContext
 from serde.errors import ConverterBug, Unsupported
@@ -26,9 +26,6 @@ __all__ = ["Layer", "LayerBuilder", "LayerExport", "Network", "Parameter", "held
 
 MIL_VERSION = 15
 """Version of iOS whose operators of MIL become layers: all of its core have layers but two."""
-
-MAX_RANK = 5
-"""Core ML computes no tensors of more axes."""
 
 _LARGEST = float(np.nextafter(np.float32(2**31), np.float32(0)))
 """The greatest float32 that is an int32, which stands for "to the end"."""
@@ -224,18 +221,9 @@ class LayerBuilder(Builder):
         )
         return Value(source, type_, None, quantized)
 
-    def inner_block(
-        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
-    ) -> AnyValue:
-        """Return a network of the layers that `write` appends; it gives what `write` returns."""
-        outer, self.block = self.block, Network(inputs=[each.name for each in inputs])
-        self._around.append(self.block)
-        try:
-            self.block.outputs.extend(self.name_of(value) for value in write())
-            return self.block
-        finally:
-            self._around.pop()
-            self.block = outer
+    def new_block(self, inputs: Sequence[Value]) -> AnyValue:
+        """Return a network without layers that takes `inputs`."""
+        return Network(inputs=[each.name for each in inputs])
 
     def append(self, layer: Layer) -> None:
         """Append a layer to the present network."""

@@ -272,25 +272,19 @@ def export_conv(
         dtype = weight.type.dtype
         of = TensorType((channels, per_group, 1, *kernel), dtype)
         weight = ctx.layer("expandDims", weight, of=of, axes=[2])
-    given = {"weights": ctx.parameter(weight)} if weight.is_known else {}
-    data = lifted_line(ctx, x) if line else x
-    found = ctx.layer(
-        "convolution",
-        data,
-        *([] if weight.is_known else [weight]),
-        of=image_type(ctx),
+    return _plane(
+        ctx,
+        x,
+        weight,
+        bias,
         output_channels=channels,
         kernel_channels=per_group,
         n_groups=groups,
-        kernel_size=[*line, *kernel],
-        stride=[*line, *strides],
-        dilation_factor=[*line, *dilations],
-        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
-        has_bias=bias is not None,
-        bias=None if bias is None else ctx.parameter(bias),
-        **given,
+        kernel_size=kernel,
+        stride=strides,
+        dilation_factor=dilations,
+        pad=pad,
     )
-    return lowered_line(ctx, found)
 
 
 @LAYERS.exports("conv_transpose")
@@ -311,25 +305,58 @@ def export_conv_transpose(
     if len(strides) == 3:
         return _volume(ctx, x, weight, bias, strides, pad, groups, turned=True)
     entering, per_group, *kernel = ctx.static_shape(weight)
-    line = [1] * (2 - len(kernel))
-    data = lifted_line(ctx, x) if line else x
-    found = ctx.layer(
-        "convolution",
-        data,
-        of=image_type(ctx),
+    return _plane(
+        ctx,
+        x,
+        weight,
+        bias,
         output_channels=per_group * groups,
         kernel_channels=entering,
         n_groups=groups,
-        kernel_size=[*line, *kernel],
-        stride=[*line, *strides],
-        dilation_factor=[1, 1],
-        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+        kernel_size=kernel,
+        stride=strides,
+        dilation_factor=[1] * len(kernel),
+        pad=pad,
         is_deconvolution=True,
-        weights=ctx.parameter(weight, axis=1),
-        has_bias=bias is not None,
-        bias=None if bias is None else ctx.parameter(bias),
+    )
+
+
+def _plane(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    *,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    dilation_factor: Sequence[int],
+    pad: Sequence[int],
+    is_deconvolution: bool = False,
+    **fields: AnyValue,
+) -> Value:
+    """Append a convolution of images, as which lines go too; a computed weight is an input."""
+    line = [1] * (2 - len(kernel_size))
+    known = weight.is_known or is_deconvolution
+    found = ctx.layer(
+        "convolution",
+        lifted_line(ctx, x) if line else x,
+        *([] if known else [weight]),
+        of=image_type(ctx),
+        kernel_size=[*line, *kernel_size],
+        stride=[*line, *stride],
+        dilation_factor=[*line, *dilation_factor],
+        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+        is_deconvolution=is_deconvolution,
+        weights=ctx.parameter(weight, axis=int(is_deconvolution)) if known else None,
+        **_biased(ctx, bias),
+        **fields,
     )
     return lowered_line(ctx, found)
+
+
+def _biased(ctx: Out, bias: Value | None) -> dict[str, AnyValue]:
+    """Return the fields of a bias."""
+    return {"has_bias": bias is not None, "bias": None if bias is None else ctx.parameter(bias)}
 
 
 def _dilated(weight: Value, dilations: Sequence[int]) -> Value:
@@ -378,8 +405,7 @@ def _volume(
         input_channels=first if turned else second * groups,
         n_groups=groups,
         is_deconvolution=turned,
-        weights=ctx.parameter(weight, axis=1 if turned else 0),
-        has_bias=bias is not None,
-        bias=None if bias is None else ctx.parameter(bias),
+        weights=ctx.parameter(weight, axis=int(turned)),
+        **_biased(ctx, bias),
         **fields,
     )

@@ -297,6 +297,9 @@ PAIRS = {
 }
 """Operators of MIL with two tensors, and their layers."""
 
+COMMUTING = {"add": "add", "mul": "multiply"}
+"""Operators of MIL with two tensors, and the layers that take a number for one of them."""
+
 COMPARISONS = {
     "equal": "equal",
     "greater": "greaterThan",
@@ -325,6 +328,18 @@ def _export_pair(op: str, layer: str) -> None:
         return ctx.layer(layer, x, y)
 
 
+def _export_commuting(op: str, layer: str) -> None:
+    """A number on either side is a parameter."""
+
+    @LAYERS.exports(op)
+    def export_commuting(ctx: Out, x: Value, y: Value) -> Value:
+        for one, other in ((x, y), (y, x)):
+            number_ = _number(other, one)
+            if number_ is not None:
+                return ctx.layer(layer, one, alpha=number_)
+        return ctx.layer(f"{layer}Broadcastable", x, y)
+
+
 def _export_comparison(op: str, layer: str) -> None:
     @LAYERS.exports(op)
     def export_comparison(ctx: Out, x: Value, y: Value) -> Value:
@@ -349,26 +364,10 @@ for _name, _target in FUNCTIONS.items():
     _export_function(_name, _target)
 for _name, _target in PAIRS.items():
     _export_pair(_name, _target)
+for _name, _target in COMMUTING.items():
+    _export_commuting(_name, _target)
 for _name, _target in COMPARISONS.items():
     _export_comparison(_name, _target)
-
-
-@LAYERS.exports("add")
-def export_add(ctx: Out, x: Value, y: Value) -> Value:
-    for one, other in ((x, y), (y, x)):
-        number_ = _number(other, one)
-        if number_ is not None:
-            return ctx.layer("add", one, alpha=number_)
-    return ctx.layer("addBroadcastable", x, y)
-
-
-@LAYERS.exports("mul")
-def export_mul(ctx: Out, x: Value, y: Value) -> Value:
-    for one, other in ((x, y), (y, x)):
-        number_ = _number(other, one)
-        if number_ is not None:
-            return ctx.layer("multiply", one, alpha=number_)
-    return ctx.layer("multiplyBroadcastable", x, y)
 
 
 @LAYERS.exports("sub")
