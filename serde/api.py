@@ -12,7 +12,8 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
-from serde.engines import engine_for_path, engine_for_source
+from serde.checking.engines import engine_for_path, engine_for_source
+from serde.checking.verdict import Tolerance, compare
 from serde.errors import CheckError, FormatError, OptionError
 from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
@@ -21,7 +22,6 @@ from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.visit import post_order
 from serde.report import Report
-from serde.verdict import Tolerance, compare
 
 __all__ = [
     "check",

@@ -202,8 +202,8 @@ def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checking(options: Mapping[str, Any]) -> dict[str, Any]:
+    from serde.checking.verdict import Tolerance
     from serde.flags import parse_lengths
-    from serde.verdict import Tolerance
 
     tolerance = Tolerance(options["check_atol"], options["check_rtol"])
     return {"tolerance": tolerance, "dims": parse_lengths(options["check_dim"])}

@@ -15,17 +15,7 @@ LAYERS = [
     {"relay"},
     {"assembly", "bridge", "converters", "emission", "folding", "io"},
     FORMATS,
-    {
-        "api",
-        "backend",
-        "comparison",
-        "engines",
-        "frontend",
-        "inputs",
-        "mapping",
-        "prepare",
-        "verdict",
-    },
+    {"api", "backend", "checking", "comparison", "frontend", "mapping", "prepare"},
     {"cli", "compat", "console", "flags", "inspection", "render", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}

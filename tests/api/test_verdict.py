@@ -14,12 +14,12 @@ import pytest
 
 import serde.relay as relay
 from serde._optional import require
-from serde.engines import engine_for_path, engine_for_source, run_engine
+from serde.checking.engines import engine_for_path, engine_for_source, run_engine
+from serde.checking.inputs import input_ranges, random_inputs, resolve_dims
+from serde.checking.verdict import Tolerance, compare, judge_output
 from serde.errors import CheckError, MissingDependency, OptionError
-from serde.inputs import input_ranges, random_inputs, resolve_dims
 from serde.relay.expr import Expr, Var
 from serde.report import Report
-from serde.verdict import Tolerance, compare, judge_output
 from serde.weights import ArrayWeight
 
 LOOSE = Tolerance(atol=0.1, rtol=0.0)
@@ -387,7 +387,7 @@ def test_onnx_runtime_runs_an_onnx_file(tmp_path: Path) -> None:
 def test_without_onnx_runtime_the_reference_runs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serde.engines.require", absent)
+    monkeypatch.setattr("serde.checking.engines.require", absent)
     engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
     assert engine.name.startswith("onnx.reference ")
     np.testing.assert_allclose(engine.run({"x": X})["y"], np.tanh(X), rtol=1e-6)
@@ -400,7 +400,7 @@ def test_a_file_that_the_engine_refuses(
     if runtime:
         pytest.importorskip("onnxruntime")
     else:
-        monkeypatch.setattr("serde.engines.require", absent)
+        monkeypatch.setattr("serde.checking.engines.require", absent)
     path = tmp_path / "m.onnx"
     path.write_bytes(b"\xff" * 100)
     with pytest.raises(CheckError, match=r"^onnx\S+ \S+ refuses .*m\.onnx"):
@@ -470,7 +470,7 @@ def test_mxnet_runs_its_own_models_and_fills_labels() -> None:
 
 
 def test_without_mxnet_the_interpreter_runs_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serde.engines.require", absent)
+    monkeypatch.setattr("serde.checking.engines.require", absent)
     assert engine_for_source("mxnet", None, identity_model(3)).name == "relay interpreter"
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
+from serde.checking.engines import MxnetEngine
 from serde.compat import import_mxnet
-from serde.engines import MxnetEngine
 from serde.errors import MissingDependency
 from serde.mxnet.lower import from_relay
 from serde.relay.expr import Expr, Function, Var

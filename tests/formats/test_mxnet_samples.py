@@ -9,8 +9,8 @@ import pytest
 from support.gaps import case, unknown_gaps
 from support.samples import build
 
+from serde.checking.engines import MxnetEngine
 from serde.compat import import_mxnet
-from serde.engines import MxnetEngine
 from serde.errors import MissingDependency
 from serde.mxnet.lower import from_relay
 from serde.mxnet.ops import TABLE

@@ -22,8 +22,8 @@ from support.runtime import newest_runtime_opset, open_session
 
 import serde
 from serde.bridge import get_bridge
+from serde.checking.engines import MxnetEngine
 from serde.compat import import_mxnet
-from serde.engines import MxnetEngine
 from serde.errors import Unsupported
 from serde.onnx.versions import LOWEST_TARGET
 from serde.prepare import PrepareOptions, prepare

@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from serde.engines import Engine, run_engine
+from serde.checking.engines import Engine, run_engine
+from serde.checking.inputs import random_inputs, resolve_dims
 from serde.errors import CheckError
-from serde.inputs import random_inputs, resolve_dims
 from serde.relay.model import RelayModel
 from serde.report import OutputVerdict, Report
 from serde.weights import Array, dtype_name
@@ -91,7 +91,7 @@ def compare(
         report: Gets ``verdicts``, ``engines`` and notes.
         runs: Number of sets of inputs.
         tolerance: What is accepted.
-        dims: Lengths of dynamic dimensions; see :func:`serde.inputs.resolve_dims`.
+        dims: Lengths of dynamic dimensions; see :func:`serde.checking.inputs.resolve_dims`.
         float16: The target was asked to compute in float16: inputs are values that float16
             holds, a float32 output may come as float16, and its tolerance is float16's.
         seed: Seed of the inputs.
