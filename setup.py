@@ -65,7 +65,7 @@ setup(
     ],
     extras_require=EXTRAS,
     # Other distributions add formats through the entry-point group "serde.formats".
-    entry_points={"console_scripts": ["serde = serde.cli:main"]},
+    entry_points={"console_scripts": ["serde = serde.command.cli:main"]},
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Intended Audience :: Developers",

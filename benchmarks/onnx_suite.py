@@ -28,8 +28,8 @@ from support.onnx_suite import (
     load_cases,
 )
 
+from serde.command.render import Table, markdown_document
 from serde.errors import SerdeError
-from serde.render import Table, markdown_document
 
 ROUTES: dict[str, Callable[[SuiteCase], object]] = {
     "import": check_import,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from serde.cli import main
+from serde.command.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -16,7 +16,7 @@ from support.toy_format import MODEL, TOY, ToyEntryPoint
 
 import serde.bridge
 from serde._version import __version__
-from serde.cli import main
+from serde.command.cli import main
 from serde.io.atomic import atomic_write
 
 ROOT = Path(serde.bridge.__file__).parents[1]
@@ -485,14 +485,14 @@ from support.toy_format import TOY
 importlib.metadata.entry_points = lambda group: [TOY]
 import serde.bridge
 serde.bridge.FORMATS = {}
-from serde.cli import main
+from serde.command.cli import main
 raise SystemExit(main(sys.argv[1:]))
 """
 
 
 def test_version_needs_no_numpy() -> None:
     code = (
-        "import sys\nfrom serde.cli import main\ncode = main(['--version'])\n"
+        "import sys\nfrom serde.command.cli import main\ncode = main(['--version'])\n"
         "heavy = {'numpy', 'rich.console', 'onnx', 'mxnet'} & set(sys.modules)\n"
         "raise SystemExit(code or (f'loaded {heavy}' if heavy else 0))\n"
     )

@@ -16,7 +16,7 @@ from support.toy_format import MODEL, TOY
 import serde
 import serde.bridge
 import serde.relay as relay
-from serde.cli import main
+from serde.command.cli import main
 from serde.comparison import PortDiff, WeightDiff
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.computed import ComputedWeight

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from serde.cli import cli, main
+from serde.command.cli import cli, main
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -10,8 +10,14 @@ import click
 import pytest
 from support.toy_format import ToyExportOptions, ToyImportOptions
 
+from serde.command.flags import (
+    generated_options,
+    parse_dims,
+    parse_dtypes,
+    parse_lengths,
+    parse_shapes,
+)
 from serde.errors import OptionError
-from serde.flags import generated_options, parse_dims, parse_dtypes, parse_lengths, parse_shapes
 
 
 @pytest.mark.parametrize(

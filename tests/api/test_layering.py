@@ -16,7 +16,7 @@ LAYERS = [
     {"assembly", "bridge", "converters", "emission", "folding", "io"},
     FORMATS,
     {"api", "backend", "checking", "comparison", "frontend", "mapping", "prepare"},
-    {"cli", "compat", "console", "flags", "inspection", "render", "__main__"},
+    {"command", "compat", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
@@ -104,8 +104,8 @@ def test_every_module_has_a_layer() -> None:
         ("weights", "relay", False),
         ("errors", "report", False),
         ("relay", "_optional", True),
-        ("cli", "api", True),
-        ("api", "cli", False),
+        ("command", "api", True),
+        ("api", "command", False),
         ("io", "bridge", True),
     ],
 )
@@ -114,12 +114,12 @@ def test_the_rule_itself(importer: str, imported: str, expected: bool) -> None:
 
 
 def test_an_upward_import_is_seen_inside_a_function() -> None:
-    tree = ast.parse("def f():\n    import serde.onnx.codec\n    from serde import cli\n")
-    assert sorted(imported_parts(tree)) == [(2, "onnx"), (3, "cli")]
+    tree = ast.parse("def f():\n    import serde.onnx.codec\n    from serde import command\n")
+    assert sorted(imported_parts(tree)) == [(2, "onnx"), (3, "command")]
 
 
 def test_imports_for_type_checkers_do_not_count() -> None:
-    source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import serde.cli\n"
+    source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import serde.command.cli\n"
     assert list(imported_parts(ast.parse(source))) == []
 
 

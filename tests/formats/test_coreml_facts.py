@@ -26,6 +26,7 @@ from support.coreml_structure import structure
 import serde
 import serde.relay as relay
 from serde.bridge import get_bridge
+from serde.command.inspection import inspect_model
 from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.description import Feature
 from serde.coreml.model import CoremlModel
@@ -33,7 +34,6 @@ from serde.coreml.planning import plan
 from serde.coreml.reader import load
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
-from serde.inspection import inspect_model
 from serde.relay.dims import symbol
 from serde.relay.expr import Function, Var
 from serde.relay.model import ModelMeta, RelayModel

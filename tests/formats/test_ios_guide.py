@@ -12,7 +12,7 @@ import pytest
 
 import serde
 import serde.relay as relay
-from serde.cli import main
+from serde.command.cli import main
 from serde.relay.expr import Function, Var
 from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule

@@ -11,7 +11,7 @@ import pytest
 from support.runtime import run_onnx
 
 import serde
-from serde.cli import main
+from serde.command.cli import main
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
 from serde.relay.dims import symbol as length

@@ -15,7 +15,7 @@ from support.tvm_layout import JsonGraph, container, param_file
 
 import serde
 import serde.relay as relay
-from serde.cli import main
+from serde.command.cli import main
 from serde.errors import (
     FormatError,
     OptionError,

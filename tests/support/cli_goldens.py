@@ -23,7 +23,7 @@ if __name__ == "__main__":
 
 from support.toy_format import MODEL, TOY
 
-from serde.cli import main
+from serde.command.cli import main
 
 FOLDER = Path(__file__).parent.parent / "golden" / "cli"
 

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,19 @@ from typing import Any
 import click
 
 from serde._version import __version__
-from serde.console import LiveReport, Terminal
+from serde.command.console import LiveReport, Terminal
+from serde.command.parameters import (
+    FormatCommand,
+    checking_flags,
+    checking_options,
+    given_options,
+    printing_flags,
+    reading_flags,
+    reading_options,
+    report_flag,
+    source_and_target,
+)
+from serde.command.render import as_json, as_markdown, size_text, tables, verdict_line
 from serde.errors import (
     CheckError,
     ConversionError,
@@ -32,7 +44,6 @@ from serde.errors import (
     SerdeError,
     UnsupportedModelError,
 )
-from serde.render import as_json, as_markdown, size_text, tables, verdict_line
 
 __all__ = ["exit_code", "main"]
 
@@ -60,7 +71,6 @@ _EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
 )
 """The exit code of each kind of error, the first that fits."""
 
-_BY_HAND = ("input_shapes", "input_dtypes", "allow")
 _NETRON = "view it at https://netron.app"
 
 
@@ -115,165 +125,6 @@ class Invocation:
             self.terminal.raw(as_json({**data, **self.report.as_dict()}))
 
 
-class FormatCommand(click.Command):
-    """A command that also has the flags of all formats, made when they are first needed."""
-
-    def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._directions = (reads, writes)
-        self._generated: dict[tuple[str, ...], list[click.Option]] = {}
-
-    @property
-    def generated(self) -> list[click.Option]:
-        """The flags made from the formats' options."""
-        from serde.bridge import format_names
-        from serde.flags import generated_options
-
-        names = tuple(format_names())
-        if names not in self._generated:
-            classes = _option_classes(*self._directions)
-            self._generated[names] = generated_options(classes, taken=_BY_HAND)
-        return self._generated[names]
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters of the command, those of the formats before the common ones."""
-        own = super().get_params(ctx)
-        first = next(i for i, p in enumerate(own) if p.name in ("report", "json"))
-        return [*own[:first], *self.generated, *own[first:]]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give ``--check`` its number where it stands without one."""
-        return super().parse_args(ctx, _with_check_number(args))
-
-
-def _with_check_number(args: Sequence[str]) -> list[str]:
-    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``."""
-    out: list[str] = []
-    rest = list(args)
-    while rest:
-        arg = rest.pop(0)
-        if arg == "--":
-            return [*out, arg, *rest]
-        if arg == "--check":
-            number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
-            arg = f"--check={number}"
-        out.append(arg)
-    return out
-
-
-def _option_classes(reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
-    """Return the option dataclasses of all formats that load; a broken one has no flags."""
-    from serde.bridge import format_names, get_bridge
-    from serde.prepare import PrepareOptions
-
-    classes: list[tuple[str, type[Any]]] = []
-    for name in format_names():
-        try:
-            bridge = get_bridge(name)
-        except OptionError:
-            continue
-        if reads and bridge.import_options is not None:
-            classes.append((name, bridge.import_options))
-        if writes and bridge.export_options is not None:
-            classes.append((name, bridge.export_options))
-    return [*classes, ("", PrepareOptions)] if writes else classes
-
-
-def _given(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the formats' options that stand on the command line, and only those."""
-    generated = ctx.command.generated if isinstance(ctx.command, FormatCommand) else ()
-    names = [option.name or "" for option in generated]
-    source = click.core.ParameterSource.COMMANDLINE
-    return {name: options[name] for name in names if ctx.get_parameter_source(name) is source}
-
-
-def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of reading that have flags written by hand."""
-    from serde.flags import parse_dtypes, parse_shapes
-
-    given: dict[str, Any] = {}
-    if options["input_shape"]:
-        given["input_shapes"] = parse_shapes(options["input_shape"])
-    if options["input_dtype"]:
-        given["input_dtypes"] = parse_dtypes(options["input_dtype"])
-    if options["allow"]:
-        given["allow"] = frozenset(options["allow"])
-    return given
-
-
-def _checking(options: Mapping[str, Any]) -> dict[str, Any]:
-    from serde.checking.verdict import Tolerance
-    from serde.flags import parse_lengths
-
-    tolerance = Tolerance(options["check_atol"], options["check_rtol"])
-    return {"tolerance": tolerance, "dims": parse_lengths(options["check_dim"])}
-
-
-def _source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
-    if len(paths) < 2:
-        raise click.UsageError("expected a source and a target")
-    sources = list(paths[:-1])
-    return (sources[0] if len(sources) == 1 else sources), paths[-1]
-
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _stack(*decorators: Decorator) -> Decorator:
-    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return apply
-
-
-_reading_flags = _stack(
-    click.option("--from", "source_format", metavar="FORMAT", help="Format of the source."),
-    click.option(
-        "--input-shape",
-        multiple=True,
-        metavar="NAME:SHAPE",
-        help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
-        "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
-    ),
-    click.option(
-        "--input-dtype",
-        multiple=True,
-        metavar="NAME:DTYPE",
-        help="dtype of an input that is not float32: tokens:int32.",
-    ),
-    click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
-)
-_checking_flags = _stack(
-    click.option(
-        "--check-atol", "--atol", "check_atol", type=click.FloatRange(min=0),
-        help="Absolute tolerance; by dtype and scale of the output if left out.",
-    ),
-    click.option(
-        "--check-rtol", "--rtol", "check_rtol", type=click.FloatRange(min=0),
-        help="Tolerance relative to each element; by dtype if left out.",
-    ),
-    click.option(
-        "--check-dim", multiple=True, metavar="NAME=LENGTH",
-        help="Length of a dynamic dimension in the check; if left out, 2 for a first axis "
-        "and 64 for others.",
-    ),
-)  # fmt: skip
-_printing_flags = _stack(
-    click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
-    click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
-    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
-    click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
-)
-_report_flag = click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Write a report, as JSON or Markdown by its suffix.",
-)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="serde %(version)s")
 def cli() -> None:
@@ -282,7 +133,7 @@ def cli() -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=True)
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
-@_reading_flags
+@reading_flags
 @click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
 @click.option(
     "--check",
@@ -290,26 +141,26 @@ def cli() -> None:
     metavar="[N]",
     help="Run source and target on N seeded inputs (1) before the target is put in place.",
 )
-@_checking_flags
+@checking_flags
 @click.option(
     "--tensor-mapping",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
     help="Write what tensors and nodes of the source are called in the target, as JSON.",
 )
-@_report_flag
-@_printing_flags
+@report_flag
+@printing_flags
 @click.pass_context
 def convert(ctx: click.Context, /, **options: Any) -> None:
     """Convert a model and write it."""
     run: Invocation = ctx.obj
     run.configure(options)
-    source, target = _source_and_target(options["paths"])
+    source, target = source_and_target(options["paths"])
     if options["tensor_mapping"] is not None:
         _check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
     from serde.api import convert as convert_model
 
-    checking = _checking(options)
+    checking = checking_options(options)
     try:
         convert_model(
             source,
@@ -320,8 +171,8 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
             tensor_mapping=options["tensor_mapping"],
             report=run.report,
             **checking,
-            **_reading(options),
-            **_given(ctx, options),
+            **reading_options(options),
+            **given_options(ctx, options),
         )
     except CheckError:
         _show_report(run, aside=True)
@@ -334,21 +185,21 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
-@_reading_flags
+@reading_flags
 @click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
 @click.option("--runs", type=click.IntRange(min=1), default=1, help="Number of sets of inputs.")
 @click.option(
     "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
 )
-@_checking_flags
-@_report_flag
-@_printing_flags
+@checking_flags
+@report_flag
+@printing_flags
 @click.pass_context
 def check(ctx: click.Context, /, **options: Any) -> None:
     """Run two models on the same seeded inputs and compare their outputs."""
     run: Invocation = ctx.obj
     run.configure(options)
-    source, target = _source_and_target(options["paths"])
+    source, target = source_and_target(options["paths"])
     from serde.api import check as check_model
 
     check_model(
@@ -359,9 +210,9 @@ def check(ctx: click.Context, /, **options: Any) -> None:
         runs=options["runs"],
         float16=options["float16"],
         report=run.report,
-        **_checking(options),
-        **_reading(options),
-        **_given(ctx, options),
+        **checking_options(options),
+        **reading_options(options),
+        **given_options(ctx, options),
     )
     run.report.before.clear()
     _show_report(run)
@@ -372,15 +223,15 @@ def check(ctx: click.Context, /, **options: Any) -> None:
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("paths", nargs=-1, required=True, metavar="SOURCE...")
-@_reading_flags
+@reading_flags
 @click.option("--relay", is_flag=True, help="Also print the model as Relay text.")
-@_printing_flags
+@printing_flags
 @click.pass_context
 def inspect(ctx: click.Context, /, **options: Any) -> None:
     """Show what a model file holds."""
     run: Invocation = ctx.obj
     run.configure(options)
-    from serde.inspection import inspect_model
+    from serde.command.inspection import inspect_model
 
     paths = options["paths"]
     found = inspect_model(
@@ -388,8 +239,8 @@ def inspect(ctx: click.Context, /, **options: Any) -> None:
         format=options["source_format"],
         relay=options["relay"],
         report=run.report,
-        **_reading(options),
-        **_given(ctx, options),
+        **reading_options(options),
+        **given_options(ctx, options),
     )
     if run.as_json:
         run.terminal.raw(as_json(found.as_dict()))
@@ -403,17 +254,17 @@ def inspect(ctx: click.Context, /, **options: Any) -> None:
 @cli.command(cls=FormatCommand, reads=True, writes=False)
 @click.argument("left", metavar="LEFT")
 @click.argument("right", metavar="RIGHT")
-@_reading_flags
+@reading_flags
 @click.option("--to", "target_format", metavar="FORMAT", help="Format of the right one.")
 @click.option("--weights/--no-weights", default=True, help="Compare the values of weights.")
-@_printing_flags
+@printing_flags
 @click.pass_context
 def diff(ctx: click.Context, /, **options: Any) -> None:
     """Show what differs between two models; exit with 1 if anything does."""
     run: Invocation = ctx.obj
     run.configure(options)
+    from serde.command.render import difference_lines, difference_tables
     from serde.comparison import diff as diff_models
-    from serde.render import difference_lines, difference_tables
 
     try:
         found = diff_models(
@@ -423,8 +274,8 @@ def diff(ctx: click.Context, /, **options: Any) -> None:
             right_format=options["target_format"],
             weights=options["weights"],
             report=run.report,
-            **_reading(options),
-            **_given(ctx, options),
+            **reading_options(options),
+            **given_options(ctx, options),
         )
     except ConversionError as error:
         raise _not_compared(error) from error
@@ -445,13 +296,13 @@ def _not_compared(error: ConversionError) -> Exception:
 
 
 @cli.command()
-@_printing_flags
+@printing_flags
 @click.pass_context
 def formats(ctx: click.Context, /, **options: Any) -> None:
     """List the formats that can be read and written."""
     run: Invocation = ctx.obj
     run.configure(options)
-    from serde.inspection import format_table, list_formats
+    from serde.command.inspection import format_table, list_formats
 
     rows = list_formats()
     if run.as_json:
@@ -463,14 +314,14 @@ def formats(ctx: click.Context, /, **options: Any) -> None:
 @cli.command()
 @click.option("--format", "format_name", metavar="NAME", help="One format, or relay.")
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
-@_printing_flags
+@printing_flags
 @click.pass_context
 def ops(ctx: click.Context, /, **options: Any) -> None:
     """List the operators that are converted."""
     run: Invocation = ctx.obj
     run.configure(options)
-    from serde.inspection import list_operators, operator_tables
-    from serde.render import markdown_document
+    from serde.command.inspection import list_operators, operator_tables
+    from serde.command.render import markdown_document
 
     found = list_operators(options["format_name"])
     if run.as_json:

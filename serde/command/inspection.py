@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 
 from serde.bridge import ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
+from serde.command.render import Table, shape_text, size_text
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.model import RelayModel
 from serde.relay.types import TupleType, Type
-from serde.render import Table, shape_text, size_text
 from serde.report import Report
 
 __all__ = [

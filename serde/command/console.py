@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from serde.render import Table, printable
+from serde.command.render import Table, printable
 from serde.report import Report
 
 if TYPE_CHECKING:

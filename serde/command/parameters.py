@@ -1,0 +1,184 @@
+"""What the commands take: flags written by hand, and those made from the formats' options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from serde.errors import OptionError
+
+__all__ = [
+    "FormatCommand",
+    "checking_flags",
+    "checking_options",
+    "given_options",
+    "printing_flags",
+    "reading_flags",
+    "reading_options",
+    "report_flag",
+    "source_and_target",
+]
+
+_BY_HAND = ("input_shapes", "input_dtypes", "allow")
+
+
+class FormatCommand(click.Command):
+    """A command that also has the flags of all formats, made when they are first needed."""
+
+    def __init__(self, *args: Any, reads: bool, writes: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._directions = (reads, writes)
+        self._generated: dict[tuple[str, ...], list[click.Option]] = {}
+
+    @property
+    def generated(self) -> list[click.Option]:
+        """The flags made from the formats' options."""
+        from serde.bridge import format_names
+        from serde.command.flags import generated_options
+
+        names = tuple(format_names())
+        if names not in self._generated:
+            classes = _option_classes(*self._directions)
+            self._generated[names] = generated_options(classes, taken=_BY_HAND)
+        return self._generated[names]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters of the command, those of the formats before the common ones."""
+        own = super().get_params(ctx)
+        first = next(i for i, p in enumerate(own) if p.name in ("report", "json"))
+        return [*own[:first], *self.generated, *own[first:]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give ``--check`` its number where it stands without one."""
+        return super().parse_args(ctx, _with_check_number(args))
+
+
+def _with_check_number(args: Sequence[str]) -> list[str]:
+    """Return `args` with ``--check`` and ``--check 3`` as ``--check=1`` and ``--check=3``."""
+    out: list[str] = []
+    rest = list(args)
+    while rest:
+        arg = rest.pop(0)
+        if arg == "--":
+            return [*out, arg, *rest]
+        if arg == "--check":
+            number = rest.pop(0) if rest and rest[0].isdecimal() else "1"
+            arg = f"--check={number}"
+        out.append(arg)
+    return out
+
+
+def _option_classes(reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
+    """Return the option dataclasses of all formats that load; a broken one has no flags."""
+    from serde.bridge import format_names, get_bridge
+    from serde.prepare import PrepareOptions
+
+    classes: list[tuple[str, type[Any]]] = []
+    for name in format_names():
+        try:
+            bridge = get_bridge(name)
+        except OptionError:
+            continue
+        if reads and bridge.import_options is not None:
+            classes.append((name, bridge.import_options))
+        if writes and bridge.export_options is not None:
+            classes.append((name, bridge.export_options))
+    return [*classes, ("", PrepareOptions)] if writes else classes
+
+
+def given_options(ctx: click.Context, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the formats' options that stand on the command line, and only those."""
+    generated = ctx.command.generated if isinstance(ctx.command, FormatCommand) else ()
+    names = [option.name or "" for option in generated]
+    source = click.core.ParameterSource.COMMANDLINE
+    return {name: options[name] for name in names if ctx.get_parameter_source(name) is source}
+
+
+def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of reading that have flags written by hand."""
+    from serde.command.flags import parse_dtypes, parse_shapes
+
+    given: dict[str, Any] = {}
+    if options["input_shape"]:
+        given["input_shapes"] = parse_shapes(options["input_shape"])
+    if options["input_dtype"]:
+        given["input_dtypes"] = parse_dtypes(options["input_dtype"])
+    if options["allow"]:
+        given["allow"] = frozenset(options["allow"])
+    return given
+
+
+def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    from serde.checking.verdict import Tolerance
+    from serde.command.flags import parse_lengths
+
+    tolerance = Tolerance(options["check_atol"], options["check_rtol"])
+    return {"tolerance": tolerance, "dims": parse_lengths(options["check_dim"])}
+
+
+def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
+    if len(paths) < 2:
+        raise click.UsageError("expected a source and a target")
+    sources = list(paths[:-1])
+    return (sources[0] if len(sources) == 1 else sources), paths[-1]
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _stack(*decorators: Decorator) -> Decorator:
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+reading_flags = _stack(
+    click.option("--from", "source_format", metavar="FORMAT", help="Format of the source."),
+    click.option(
+        "--input-shape",
+        multiple=True,
+        metavar="NAME:SHAPE",
+        help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
+        "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
+    ),
+    click.option(
+        "--input-dtype",
+        multiple=True,
+        metavar="NAME:DTYPE",
+        help="dtype of an input that is not float32: tokens:int32.",
+    ),
+    click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+)
+checking_flags = _stack(
+    click.option(
+        "--check-atol", "--atol", "check_atol", type=click.FloatRange(min=0),
+        help="Absolute tolerance; by dtype and scale of the output if left out.",
+    ),
+    click.option(
+        "--check-rtol", "--rtol", "check_rtol", type=click.FloatRange(min=0),
+        help="Tolerance relative to each element; by dtype if left out.",
+    ),
+    click.option(
+        "--check-dim", multiple=True, metavar="NAME=LENGTH",
+        help="Length of a dynamic dimension in the check; if left out, 2 for a first axis "
+        "and 64 for others.",
+    ),
+)  # fmt: skip
+printing_flags = _stack(
+    click.option("--json", is_flag=True, help="Print one JSON object on stdout."),
+    click.option("-v", "--verbose", is_flag=True, help="Print the traceback of an error."),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--no-color", is_flag=True, help="No colours, as with NO_COLOR."),
+)
+report_flag = click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a report, as JSON or Markdown by its suffix.",
+)
