@@ -20,7 +20,7 @@ import numpy as np
 from serde._optional import require
 from serde.bridge import get_bridge
 from serde.errors import CheckError, MissingDependency
-from serde.relay.leaves import output_names
+from serde.relay.leaves import output_names, value_types
 from serde.relay.model import RelayModel
 from serde.report import Report
 from serde.weights import Array
@@ -33,27 +33,34 @@ class Engine(Protocol):
 
     Attributes:
         name: What runs it, with its version.
+        outputs: Names of the outputs in the model's order; several may have one name.
     """
 
     name: str
+    outputs: Sequence[str]
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the outputs by name, in the model's order, for inputs by name."""
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order, for inputs by name."""
         ...
 
 
-def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Run an engine.
+def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
+    """Run an engine; its results are as many as its outputs.
 
     Raises:
         CheckError: The engine failed; it is named.
     """
     try:
-        return engine.run(inputs)
+        results = engine.run(inputs)
     except CheckError:
         raise
     except Exception as error:
         raise CheckError(f"{engine.name} failed: {_first_line(error)}") from error
+    if len(results) != len(engine.outputs):
+        raise CheckError(
+            f"{engine.name}: expected {len(engine.outputs)} outputs, found {len(results)}"
+        )
+    return results
 
 
 def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> Engine:
@@ -119,9 +126,10 @@ class RelayEngine:
 
     def __init__(self, model: RelayModel) -> None:
         self.name = "relay interpreter"
+        self.outputs: Sequence[str] = _output_names(model)
         self._model = model
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Evaluate ``main``."""
         from serde.relay.interpreter import run
 
@@ -130,11 +138,15 @@ class RelayEngine:
             inputs[name] if name in inputs else model.params[name].array()
             for name in (param.name_hint for param in model.main.params)
         ]
-        values = _flat(run(model.main, arguments, mod=model.mod))
-        names: Sequence[str] = tuple(f"output{i}" for i in range(len(values)))
-        if model.meta.outputs:
-            names = output_names(model.meta.outputs, model.main.body.type)
-        return dict(zip(names, values, strict=True))
+        return _flat(run(model.main, arguments, mod=model.mod))
+
+
+def _output_names(model: RelayModel) -> Sequence[str]:
+    """Return the names of the tensors that ``main`` gives, numbered where the model has none."""
+    type_ = model.main.body.type
+    if model.meta.outputs:
+        return output_names(model.meta.outputs, type_)
+    return tuple(f"output{i}" for i in range(len(value_types(type_))))
 
 
 def _flat(result: AnyValue) -> list[Array]:
@@ -165,25 +177,20 @@ class MxnetEngine:
         self.name = f"mxnet {mxnet.__version__}"
         self._mxnet = mxnet
         self._native = native
-        self._outputs = model.meta.outputs
+        self.outputs: Sequence[str] = model.meta.outputs
         try:
             self._symbol = mxnet.sym.load_json(symbol_text(native.graph))
         except mxnet.base.MXNetError as error:
             raise CheckError(f"{self.name} refuses the graph: {_first_line(error)}") from error
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Bind the symbol to weights and inputs, and run it forward."""
         weights = [*self._native.arg.values(), *self._native.aux.values()]
         shapes = [tensor.shape for tensor in (*inputs.values(), *weights)]
         marked = "is_np_shape" in self._native.graph.attrs
         # Without it, MXNet takes a length of 0 and a rank of 0 as not known.
         with self._mxnet.util.np_shape(marked or any(0 in s or not s for s in shapes)):
-            results = self._forward(inputs)
-        if len(results) != len(self._outputs):
-            raise CheckError(
-                f"{self.name}: expected {len(self._outputs)} outputs, found {len(results)}"
-            )
-        return dict(zip(self._outputs, results, strict=True))
+            return self._forward(inputs)
 
     def _forward(self, inputs: Mapping[str, Array]) -> list[Array]:
         symbol, native = self._symbol, self._native
@@ -232,17 +239,17 @@ class OnnxRuntimeEngine:
             )
         except Exception as error:
             raise CheckError(f"{self.name} refuses {path}: {_first_line(error)}") from error
-        self._names = [output.name for output in self._session.get_outputs()]
+        self.outputs: Sequence[str] = [output.name for output in self._session.get_outputs()]
         self._inputs = {item.name: item.type for item in self._session.get_inputs()}
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run the session; float32 inputs are cast where it declares float16."""
         _expect_inputs(self.name, self._inputs, inputs)
         fed = {
             name: _narrowed(inputs[name], type_ == "tensor(float16)")
             for name, type_ in self._inputs.items()
         }
-        return dict(zip(self._names, self._session.run(None, fed), strict=True))
+        return list(self._session.run(None, fed))
 
 
 class OnnxReferenceEngine:
@@ -257,6 +264,7 @@ class OnnxReferenceEngine:
             self._evaluator = ReferenceEvaluator(os.fspath(path))
         except Exception as error:
             raise CheckError(f"{self.name} refuses {path}: {_first_line(error)}") from error
+        self.outputs: Sequence[str] = list(self._evaluator.output_names)
         self._float16 = {
             name
             for name, type_ in zip(
@@ -265,14 +273,12 @@ class OnnxReferenceEngine:
             if type_.tensor_type.elem_type == onnx.TensorProto.FLOAT16
         }
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Evaluate the graph; float32 inputs are cast where it declares float16."""
         names = self._evaluator.input_names
         _expect_inputs(self.name, names, inputs)
         fed = {name: _narrowed(inputs[name], name in self._float16) for name in names}
-        values = self._evaluator.run(None, fed)
-        results = [np.asarray(value) for value in values]
-        return dict(zip(self._evaluator.output_names, results, strict=True))
+        return [np.asarray(value) for value in self._evaluator.run(None, fed)]
 
 
 def _expect_inputs(engine: str, wanted: AnyValue, given: Mapping[str, Array]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,12 +28,13 @@ LOOSE = Tolerance(atol=0.1, rtol=0.0)
 class FakeEngine:
     """Gives what a function of its inputs gives, and keeps the inputs."""
 
-    def __init__(self, name: str, function: Any) -> None:
+    def __init__(self, name: str, function: Any, outputs: Sequence[str] = ("out",)) -> None:
         self.name = name
+        self.outputs = outputs
         self.seen: list[Mapping[str, np.ndarray]] = []
         self._function = function
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def run(self, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         self.seen.append(inputs)
         return self._function(inputs)
 
@@ -165,8 +166,8 @@ def test_a_scalar() -> None:
 
 def test_compare_keeps_the_worst_run() -> None:
     errors = iter([0.0, 0.25, 0.0])
-    good = FakeEngine("good", lambda inputs: {"out": np.ones(2, "float32")})
-    bad = FakeEngine("bad", lambda inputs: {"out": np.ones(2, "float32") + next(errors)})
+    good = FakeEngine("good", lambda inputs: [np.ones(2, "float32")])
+    bad = FakeEngine("bad", lambda inputs: [np.ones(2, "float32") + next(errors)])
     report = Report()
     compare(good, bad, identity_model(2), runs=3, report=report, tolerance=LOOSE)
     assert [(v.output, v.max_abs, v.passed) for v in report.verdicts] == [("out", 0.25, False)]
@@ -175,8 +176,8 @@ def test_compare_keeps_the_worst_run() -> None:
 
 
 def test_both_engines_get_the_same_inputs_and_each_run_others() -> None:
-    one = FakeEngine("one", lambda inputs: {"out": inputs["x"]})
-    two = FakeEngine("two", lambda inputs: {"out": inputs["x"]})
+    one = FakeEngine("one", lambda inputs: [inputs["x"]])
+    two = FakeEngine("two", lambda inputs: [inputs["x"]])
     report = Report()
     compare(one, two, identity_model(4), runs=2, report=report)
     assert one.seen == two.seen
@@ -186,8 +187,9 @@ def test_both_engines_get_the_same_inputs_and_each_run_others() -> None:
 
 def test_an_output_that_the_target_lacks_is_a_failed_verdict() -> None:
     report = Report()
-    one = FakeEngine("one", lambda inputs: {"out": inputs["x"]})
-    compare(one, FakeEngine("two", lambda inputs: {"other": 1}), identity_model(1), report=report)
+    one = FakeEngine("one", lambda inputs: [inputs["x"]])
+    two = FakeEngine("two", lambda inputs: [inputs["x"]], outputs=("other",))
+    compare(one, two, identity_model(1), report=report)
     assert [(v.output, v.passed) for v in report.verdicts] == [("out", False)]
 
 
@@ -201,14 +203,29 @@ def test_an_engine_that_fails_is_named() -> None:
 
 
 def test_an_output_that_is_not_finite_is_noted() -> None:
-    engine = FakeEngine("one", lambda inputs: {"out": np.float32([np.nan])})
+    engine = FakeEngine("one", lambda inputs: [np.float32([np.nan])])
     report = Report()
     compare(engine, engine, identity_model(1), report=report)
     assert report.notes == ["output out of the source is not finite everywhere"]
 
 
+def test_outputs_of_one_name_are_compared_each() -> None:
+    outputs = ("act", "act")
+    one = FakeEngine("one", lambda inputs: [inputs["x"], inputs["x"]], outputs)
+    two = FakeEngine("two", lambda inputs: [-inputs["x"], inputs["x"]], outputs)
+    report = Report()
+    compare(one, two, identity_model(3), report=report)
+    assert [(v.output, v.passed) for v in report.verdicts] == [("act", False), ("act", True)]
+
+
+def test_an_engine_that_gives_too_few_outputs_is_named() -> None:
+    engine = FakeEngine("one", lambda inputs: [], outputs=("a", "b"))
+    with pytest.raises(CheckError, match="one: expected 2 outputs, found 0"):
+        run_engine(engine, {})
+
+
 def test_no_outputs_is_no_success() -> None:
-    engine = FakeEngine("one", lambda inputs: {})
+    engine = FakeEngine("one", lambda inputs: [], outputs=())
     with pytest.raises(CheckError, match="no outputs"):
         compare(engine, engine, identity_model(1), report=Report())
 
@@ -234,7 +251,7 @@ def test_lengths_that_cannot_be(dims: dict[str, int], message: str) -> None:
 
 
 def test_lengths_are_noted() -> None:
-    engine = FakeEngine("one", lambda inputs: {"out": inputs["x"]})
+    engine = FakeEngine("one", lambda inputs: [inputs["x"]])
     report = Report()
     compare(engine, engine, identity_model("N", "T"), dims={"T": 7}, report=report)
     assert engine.seen[0]["x"].shape == (2, 7)
@@ -358,6 +375,17 @@ def test_an_input_that_is_no_index_has_no_range() -> None:
 # Engines.
 
 
+def test_the_interpreter_tells_outputs_of_one_name_apart() -> None:
+    x = relay.var("x", shape=(1, 3))
+    model = model_of(relay.Tuple([relay.tanh(x), relay.negative(x)]), x)
+    model = model.evolve(meta=relay.ModelMeta(outputs=("act", "act")))
+    engine = engine_for_source("other", None, model)
+    assert list(engine.outputs) == ["act", "act"]
+    first, second = engine.run({"x": X})
+    np.testing.assert_array_equal(first, np.tanh(X))
+    np.testing.assert_array_equal(second, -X)
+
+
 def write_onnx(path: Path, op: str = "Tanh") -> Path:
     import onnx
     from onnx import TensorProto, helper
@@ -381,7 +409,7 @@ def test_onnx_runtime_runs_an_onnx_file(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
     assert engine.name.startswith("onnxruntime ")
-    np.testing.assert_allclose(engine.run({"x": X})["y"], np.tanh(X), rtol=1e-6)
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
 
 
 def test_without_onnx_runtime_the_reference_runs_it(
@@ -390,7 +418,7 @@ def test_without_onnx_runtime_the_reference_runs_it(
     monkeypatch.setattr("serde.checking.engines.require", absent)
     engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
     assert engine.name.startswith("onnx.reference ")
-    np.testing.assert_allclose(engine.run({"x": X})["y"], np.tanh(X), rtol=1e-6)
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
 
 
 @pytest.mark.parametrize("runtime", [True, False])
@@ -420,7 +448,7 @@ def test_the_interpreter_runs_what_no_framework_can() -> None:
     model = model_of(relay.add(relay.tanh(x), w), x, w, weights={"w": weight})
     engine = engine_for_source("other", None, model)
     assert engine.name == "relay interpreter"
-    np.testing.assert_allclose(engine.run({"x": X})["out"], np.tanh(X) + weight, rtol=1e-6)
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X) + weight, rtol=1e-6)
 
 
 def mxnet_net() -> tuple[Any, dict[str, np.ndarray]]:
@@ -466,7 +494,7 @@ def test_mxnet_runs_its_own_models_and_fills_labels() -> None:
     assert engine.name.startswith("mxnet 1.")
     logits = X @ arrays["fc_weight"].T + arrays["fc_bias"]
     expected = np.exp(logits) / np.exp(logits).sum()
-    np.testing.assert_allclose(engine.run({"data": X})["out"], expected, rtol=1e-5)
+    np.testing.assert_allclose(engine.run({"data": X})[0], expected, rtol=1e-5)
 
 
 def test_without_mxnet_the_interpreter_runs_its_models(monkeypatch: pytest.MonkeyPatch) -> None:

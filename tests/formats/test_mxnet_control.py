@@ -38,8 +38,7 @@ def run(params: Sequence[Var], body: Expr, *arrays: Any, outputs: int = 1) -> li
         pytest.skip(str(error))
     model, native = exported(params, body, outputs)
     names = [param.name_hint for param in params]
-    found = MxnetEngine(mxnet, native, model).run(dict(zip(names, arrays, strict=True)))
-    return list(found.values())
+    return MxnetEngine(mxnet, native, model).run(dict(zip(names, arrays, strict=True)))
 
 
 def operators(native: MxnetModel) -> list[str]:

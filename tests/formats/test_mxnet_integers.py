@@ -34,7 +34,7 @@ def run(build: Callable[..., Expr], *arrays: np.ndarray) -> Any:
     mod = IRModule({"main": Function(params, build(*params))})
     model = RelayModel(mod, {}, ModelMeta(names, ("out",)))
     engine = MxnetEngine(mxnet, from_relay(model, Report()), model)
-    return engine.run(dict(zip(names, arrays, strict=True)))["out"]
+    return engine.run(dict(zip(names, arrays, strict=True)))[0]
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_mxnet_agrees_with_kernel(name: str, given: Sample) -> None:
     model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, outputs))
     native = from_relay(model, Report())
     found = MxnetEngine(mxnet, native, model).run(dict(zip(inputs, built.arrays, strict=True)))
-    for expected, actual in zip(built.run(), found.values(), strict=True):
+    for expected, actual in zip(built.run(), found, strict=True):
         assert actual.dtype == expected.dtype
         assert actual.shape == expected.shape
         if name in DRAWN:

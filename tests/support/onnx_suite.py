@@ -357,7 +357,7 @@ def check_mxnet(case: SuiteCase) -> None:
     for inputs, outputs in case.data():
         given = feeds(case.model(), inputs)
         found = engine.run({name: given[name] for name in model.meta.inputs})
-        judge(case, outputs, list(found.values()))
+        judge(case, outputs, found)
 
 
 def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) -> list[Any]:
