@@ -129,6 +129,8 @@ class MxnetEngine:
     """
 
     def __init__(self, mxnet: AnyValue, program: MxnetProgram) -> None:
+        # Else MXNet logs a line on stderr for every graph that it binds.
+        os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
         self.name = f"mxnet {mxnet.__version__}"
         self.inputs: Mapping[str, str] = program.inputs
         self.outputs: Sequence[str] = program.outputs

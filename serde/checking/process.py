@@ -35,11 +35,6 @@ _MAIN = (
     "from serde.checking.worker import main; main()"
 )
 
-_ENVIRONMENT = {
-    "MXNET_SUBGRAPH_VERBOSE": "0",  # Else MXNet logs a line for every graph that it binds.
-    "MXNET_USE_SIGNAL_HANDLER": "0",  # Else a crash of MXNet looks like an exit.
-}
-
 _READ_BYTES = 4096
 """How much of the end of the error stream is read."""
 
@@ -99,7 +94,6 @@ class ProcessEngine:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            env={**os.environ, **_ENVIRONMENT},
         )
         self._end = weakref.finalize(self, _end, self._process, self._errors)
         header, _ = self._ask({"do": "open", "engine": engine, **request}, weights)

@@ -102,8 +102,16 @@ def _open_mxnet(header: Mapping[str, AnyValue], arrays: Sequence[Array]) -> AnyV
         outputs=tuple(header["outputs"]),
         np_shape=header["np_shape"],
     )
-    return MxnetEngine(require("mxnet"), program)
+    mxnet = require("mxnet")
+    for name in _CRASHES:  # MXNet takes them at import, and makes an exit of them.
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    return MxnetEngine(mxnet, program)
 
+
+_CRASHES = tuple(
+    name for name in ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV") if hasattr(signal, name)
+)
+"""Signals that a process gets for what it did itself, where the system has them."""
 
 _OPEN: Mapping[str, Callable[[Mapping[str, AnyValue], Sequence[Array]], AnyValue]] = {
     "mxnet": _open_mxnet,

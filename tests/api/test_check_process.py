@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -16,7 +17,8 @@ import numpy as np
 import pytest
 
 from serde.checking.engines import engine_for_path, run_engine
-from serde.checking.process import ProcessEngine
+from serde.checking.frameworks import MxnetProgram
+from serde.checking.process import ProcessEngine, open_mxnet
 from serde.errors import CheckError
 from serde.weights import numpy_dtype
 
@@ -157,6 +159,22 @@ def test_an_engine_that_nobody_holds_ends(stand_in: Any) -> None:
     stand_in()
     pid = opened()._process.pid
     assert not is_there(pid)
+
+
+def test_a_crash_of_mxnet_is_told() -> None:
+    if importlib.util.find_spec("mxnet") is None:
+        pytest.skip("mxnet is not installed")
+    nodes = [
+        {"op": "null", "name": "x", "inputs": []},
+        {"op": "tanh", "name": "y", "inputs": [[0, 0, 0]]},
+    ]
+    symbol = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}
+    program = MxnetProgram(json.dumps(symbol), {}, {}, {"x": "float32"}, ("y",), False)
+    engine = open_mxnet(program)
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
+    os.kill(engine._process.pid, signal.SIGSEGV)
+    with pytest.raises(CheckError, match=r"^mxnet 1\.\S+: the engine crashed \(signal 11\)$"):
+        engine.run({"x": X})
 
 
 # The command line.
