@@ -116,7 +116,11 @@ def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
     from serde.command.flags import parse_lengths
 
     tolerance = Tolerance(options["check_atol"], options["check_rtol"])
-    return {"tolerance": tolerance, "dims": parse_lengths(options["check_dim"])}
+    return {
+        "tolerance": tolerance,
+        "dims": parse_lengths(options["check_dim"]),
+        "yardstick": options["yardstick"] == "on",
+    }
 
 
 def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
@@ -168,6 +172,10 @@ checking_flags = _stack(
         "--check-dim", multiple=True, metavar="NAME=LENGTH",
         help="Length of a dynamic dimension in the check; if left out, 2 for a first axis "
         "and 64 for others.",
+    ),
+    click.option(
+        "--yardstick", type=click.Choice(["on", "off"]), default="on",
+        help="Measure outputs that do not agree at once by the exact result, in float64.",
     ),
 )  # fmt: skip
 printing_flags = _stack(
