@@ -181,8 +181,10 @@ class ProcessEngine:
             return "the engine was ended (signal 15)"
         if code == -getattr(signal, "SIGKILL", 9):
             return "the engine was killed (signal 9), as a system does that runs out of memory"
-        if code < 0:
+        if code == -signal.SIGABRT:
             return f"the engine crashed (signal {-code}){said}"
+        if code < 0:
+            return f"the engine crashed (signal {-code})"
         return f"the engine ended (exit code {code}){said}"
 
 
