@@ -20,6 +20,7 @@ from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
+from serde.relay.types import TensorType
 from serde.relay.visit import post_order
 from serde.report import Report
 
@@ -359,10 +360,15 @@ def check(
     if not writer.detect(Path(target)):
         raise FormatError(f"expected a model of format {writer.name}", path=target)
     loaded, model = _read(reader, source, params, bound, report)
+    types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
     with report.stage("check"), ExitStack() as running:
+        own = engine_for_source(reader.name, loaded, model)
+        running.enter_context(closing(own))
+        other = engine_for_path(writer.name, Path(target), types)
+        running.enter_context(closing(other))
         compare(
-            running.enter_context(closing(engine_for_source(reader.name, loaded, model))),
-            running.enter_context(closing(engine_for_path(writer.name, Path(target)))),
+            own,
+            other,
             model,
             runs=runs,
             tolerance=tolerance,

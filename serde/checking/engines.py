@@ -13,13 +13,15 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
 
 from serde._optional import require
-from serde.bridge import get_bridge
+from serde.bridge import Bridge, ImportOptions, get_bridge
 from serde.checking import process
+from serde.checking.fitting import match_names
 from serde.checking.frameworks import (
     MxnetEngine,
     OnnxReferenceEngine,
@@ -28,8 +30,10 @@ from serde.checking.frameworks import (
     first_line,
     mxnet_program,
 )
-from serde.errors import CheckError, MissingDependency
+from serde.errors import CheckError, MissingDependency, OptionError
+from serde.relay.dims import DimLike, SymDim
 from serde.relay.model import RelayModel
+from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
@@ -99,11 +103,20 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
     return RelayEngine(model)
 
 
-def engine_for_path(format_name: str, path: Path) -> Engine:
+def engine_for_path(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> Engine:
     """Return what runs a file.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with, for a file that does
+            not tell them itself, as MXNet's symbols.
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
@@ -112,8 +125,32 @@ def engine_for_path(format_name: str, path: Path) -> Engine:
         raise CheckError(f"no engine runs files of format {format_name}")
     options = bridge.import_options()
     native = bridge.load(path, None, options)
-    model = bridge.to_relay(native, options, report=Report(f"{format_name} -> relay"))
+    report = Report(f"{format_name} -> relay")
+    try:
+        model = bridge.to_relay(native, options, report=report)
+    except OptionError:
+        if declared is None:
+            raise
+        options = _declaring(bridge, native, options, declared)
+        model = bridge.to_relay(native, options, report=report)
     return engine_for_source(format_name, native, model)
+
+
+def _declaring(
+    bridge: Bridge, native: AnyValue, options: ImportOptions, declared: Mapping[str, TensorType]
+) -> ImportOptions:
+    """Return options of reading with the types that inputs have in another model."""
+    names = match_names(bridge.names(native).inputs, list(declared))
+    types = {name: declared[other] for name, other in names.items()}
+    return replace(
+        options,
+        input_shapes={name: _shape(type_) for name, type_ in types.items()},
+        input_dtypes={name: type_.dtype for name, type_ in types.items()},
+    )
+
+
+def _shape(type_: TensorType) -> tuple[DimLike, ...]:
+    return tuple(dim if isinstance(dim, (int, SymDim)) else "?" for dim in type_.shape)
 
 
 def _is_installed(package: str) -> bool:
