@@ -22,7 +22,7 @@ from support.runtime import newest_runtime_opset, open_session
 
 import serde
 from serde.bridge import get_bridge
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import Unsupported
 from serde.onnx.versions import LOWEST_TARGET
@@ -353,11 +353,11 @@ def check_mxnet(case: SuiteCase) -> None:
     model = prepare(model, PrepareOptions(), report=Report())
     target = get_bridge("mxnet")
     native = target.from_relay(model, target.bind_export({}), report=Report())
-    engine = MxnetEngine(mxnet, native, model)
+    engine = MxnetEngine(mxnet, mxnet_program(native, model))
     for inputs, outputs in case.data():
         given = feeds(case.model(), inputs)
         found = engine.run({name: given[name] for name in model.meta.inputs})
-        judge(case, outputs, list(found.values()))
+        judge(case, outputs, found)
 
 
 def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) -> list[Any]:
