@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
-from serde.checking.engines import engine_for_path, engine_for_source
+from serde.checking.bisection import Bisection, bisect_models
+from serde.checking.engines import engine_for_path, engine_for_source, read_target
+from serde.checking.inputs import random_inputs, resolve_dims
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
-from serde.errors import FormatError, OptionError
+from serde.errors import FormatError, OptionError, SerdeError
 from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
 from serde.relay.expr import Call
@@ -25,6 +27,7 @@ from serde.relay.visit import post_order
 from serde.report import Report
 
 __all__ = [
+    "bisect",
     "check",
     "convert",
     "export_model",
@@ -277,6 +280,8 @@ def convert(
                 recorded=recorded,
                 report=report,
             )
+        if yardstick:
+            _locate(report, wanted, writer, path, dims, recorded)
         raise_if_differs(report, target, "the source")
 
     path = Path(target)
@@ -354,11 +359,7 @@ def check(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(_canonical(options))
-    writer = target_bridge(target, target_format)
-    if not os.path.exists(target):
-        raise OptionError(f"{os.fspath(target)}: there is no such file")
-    if not writer.detect(Path(target)):
-        raise FormatError(f"expected a model of format {writer.name}", path=target)
+    writer = _existing_target(target, target_format)
     loaded, model = _read(reader, source, params, bound, report)
     types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
     with report.stage("check"), ExitStack() as running:
@@ -377,7 +378,94 @@ def check(
             yardstick=yardstick,
             report=report,
         )
+    if yardstick:
+        _locate(report, model, writer, Path(target), dims)
     return report
+
+
+def bisect(
+    source: AnyValue,
+    target: PathLike,
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Args:
+        source: The model to be matched.
+        target: File of the model that must match it.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        dims: Lengths of dynamic dimensions by name.
+        report: Filled with stages; a new one if left out.
+        options: Options of the source, such as ``input_shapes``.
+
+    Raises:
+        CheckError: The models have no value in common, or cannot be run.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of a model cannot be converted.
+    """
+    report = Report() if report is None else report
+    reader = source_bridge(source, source_format)
+    bound = reader.bind_import(_canonical(options))
+    writer = _existing_target(target, target_format)
+    _, model = _read(reader, source, params, bound, report)
+    with report.stage("bisect"):
+        return _bisected(model, writer, Path(target), dims)
+
+
+def _locate(
+    report: Report,
+    model: RelayModel,
+    writer: Bridge,
+    path: Path,
+    dims: Mapping[str, int] | None,
+    recorded: Sequence[str] | None = None,
+) -> None:
+    """Note where the models begin to differ, if a check found that they do."""
+    if not any(verdict.failed for verdict in report.verdicts):
+        return
+    with report.stage("bisect"):
+        try:
+            report.notes.append(_bisected(model, writer, path, dims, recorded).sentence)
+        except SerdeError as error:
+            report.notes.append(f"where the models begin to differ was not found: {error}")
+
+
+def _bisected(
+    model: RelayModel,
+    writer: Bridge,
+    path: Path,
+    dims: Mapping[str, int] | None,
+    recorded: Sequence[str] | None = None,
+) -> Bisection:
+    """Compare the values inside a model and a file, on the first inputs that a check draws."""
+    types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
+    other = read_target(writer.name, path, types)[1]
+    inputs = random_inputs(model, seed=(0, 0), lengths=resolve_dims(model, dims))
+    return bisect_models(model, other, inputs, recorded=recorded)
+
+
+def _existing_target(target: PathLike, format_name: str | None) -> Bridge:
+    """Return the bridge of a file that is compared.
+
+    Raises:
+        FormatError: The file is of another format.
+        OptionError: There is no such file.
+    """
+    writer = target_bridge(target, format_name)
+    if not os.path.exists(target):
+        raise OptionError(f"{os.fspath(target)}: there is no such file")
+    if not writer.detect(Path(target)):
+        raise FormatError(f"expected a model of format {writer.name}", path=target)
+    return writer
 
 
 def _read(

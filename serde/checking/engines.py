@@ -37,7 +37,7 @@ from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "engine_for_path", "engine_for_source", "run_engine"]
+__all__ = ["Engine", "engine_for_path", "engine_for_source", "read_target", "run_engine"]
 
 
 class Engine(Protocol):
@@ -120,6 +120,24 @@ def engine_for_path(
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
+    native, model = read_target(format_name, path, declared)
+    return engine_for_source(format_name, native, model)
+
+
+def read_target(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> tuple[AnyValue, RelayModel]:
+    """Return the native model of a file, and the same as Relay.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with.
+
+    Raises:
+        CheckError: The format cannot be read.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
+    """
     bridge = get_bridge(format_name)
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {format_name}")
@@ -127,13 +145,12 @@ def engine_for_path(
     native = bridge.load(path, None, options)
     report = Report(f"{format_name} -> relay")
     try:
-        model = bridge.to_relay(native, options, report=report)
+        return native, bridge.to_relay(native, options, report=report)
     except OptionError:
         if declared is None:
             raise
-        options = _declaring(bridge, native, options, declared)
-        model = bridge.to_relay(native, options, report=report)
-    return engine_for_source(format_name, native, model)
+    options = _declaring(bridge, native, options, declared)
+    return native, bridge.to_relay(native, options, report=report)
 
 
 def _declaring(

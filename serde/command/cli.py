@@ -1,4 +1,4 @@
-"""The command line: ``serde convert | inspect | check | diff | formats | ops``.
+"""The command line: ``serde convert | inspect | check | bisect | diff | formats | ops``.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused (of ``diff``, as of diff(1): the models differ), 2 usage, 3
@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,44 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     _show_report(run)
     raise_if_differs(run.report, target, source)
     run.close(0)
+
+
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@reading_flags
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
+@click.option(
+    "--check-dim", multiple=True, metavar="NAME=LENGTH", help="Length of a dynamic dimension."
+)
+@printing_flags
+@click.pass_context
+def bisect(ctx: click.Context, /, **options: Any) -> None:
+    """Show where two models begin to differ, by the values inside that both have by name."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = source_and_target(options["paths"])
+    from serde.api import bisect as bisect_models
+    from serde.command.flags import parse_lengths
+    from serde.command.render import bisection_table
+
+    found = bisect_models(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        dims=parse_lengths(options["check_dim"]),
+        report=run.report,
+        **reading_options(options),
+        **given_options(ctx, options),
+    )
+    if run.as_json:
+        values = [asdict(value) for value in found.values]
+        run.terminal.raw(as_json({"sentence": found.sentence, "values": values}))
+    else:
+        run.terminal.table(bisection_table(found, run.terminal.ticks()))
+        run.terminal.line(found.sentence)
+    if not all(value.agrees for value in found.values):
+        ctx.exit(4)
 
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
