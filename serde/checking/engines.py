@@ -18,8 +18,9 @@ from typing import Any as AnyValue
 from typing import Protocol
 
 from serde._optional import require
-from serde.bridge import get_bridge
+from serde.bridge import Bridge, get_bridge
 from serde.checking import process
+from serde.checking.fitting import match_names
 from serde.checking.frameworks import (
     MxnetEngine,
     OnnxReferenceEngine,
@@ -28,12 +29,19 @@ from serde.checking.frameworks import (
     first_line,
     mxnet_program,
 )
-from serde.errors import CheckError, MissingDependency
+from serde.errors import (
+    CheckError,
+    MissingDependency,
+    OptionError,
+    RelayError,
+    UnsupportedModelError,
+)
 from serde.relay.model import RelayModel
+from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "engine_for_path", "engine_for_source", "run_engine"]
+__all__ = ["Engine", "RememberingEngine", "engine_for_path", "engine_for_source", "run_engine"]
 
 
 class Engine(Protocol):
@@ -77,6 +85,36 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
     return results
 
 
+class RememberingEngine:
+    """An engine that, given the same inputs again, returns the results that it had.
+
+    Attributes:
+        has_ended: Whether the engine has gone for good.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self.inputs = engine.inputs
+        self.outputs = engine.outputs
+        self._engine = engine
+        self._known: tuple[Mapping[str, Array], list[Array]] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        if self._known is None or self._known[0] is not inputs:
+            self._known = None
+            self._known = inputs, self._engine.run(inputs)
+        return self._known[1]
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
 def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> Engine:
     """Return what runs the source of a conversion.
 
@@ -99,11 +137,24 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
     return RelayEngine(model)
 
 
-def engine_for_path(format_name: str, path: Path) -> Engine:
+def engine_for_path(
+    format_name: str,
+    path: Path,
+    like: RelayModel | None = None,
+    dtypes: Mapping[str, str] | None = None,
+) -> Engine:
     """Return what runs a file.
+
+    Args:
+        format_name: Format of the file.
+        path: The file.
+        like: The model that it is compared with, whose inputs have the shapes that the file
+            may not say; inputs belong together by name, or else by place.
+        dtypes: dtypes by input of `like` that were asked for.
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
+        OptionError: The file does not say its shapes, and nothing else does.
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
@@ -112,8 +163,36 @@ def engine_for_path(format_name: str, path: Path) -> Engine:
         raise CheckError(f"no engine runs files of format {format_name}")
     options = bridge.import_options()
     native = bridge.load(path, None, options)
-    model = bridge.to_relay(native, options, report=Report(f"{format_name} -> relay"))
+    title = f"{format_name} -> relay"
+    try:
+        model = bridge.to_relay(native, options, report=Report(title))
+    except (OptionError, RelayError, UnsupportedModelError):
+        if like is None:
+            raise
+        options = _options_like(bridge, native, like, dtypes or {})
+        model = bridge.to_relay(native, options, report=Report(title))
     return engine_for_source(format_name, native, model)
+
+
+def _options_like(
+    bridge: Bridge, native: AnyValue, like: RelayModel, dtypes: Mapping[str, str]
+) -> AnyValue:
+    """Return options with the shapes of another model's inputs, under the names of this one."""
+    types = {each.name_hint: each.type for each in like.inputs()}
+    try:
+        own = bridge.names(native).inputs
+    except OptionError:
+        own = tuple(types)
+    names = match_names(own, list(types))
+    asked = {name: dtypes[other] for name, other in names.items() if other in dtypes}
+    if "" in dtypes and len(names) == 1:
+        asked = dict.fromkeys(names, dtypes[""])
+    shapes = {
+        name: type_.shape
+        for name, other in names.items()
+        if isinstance(type_ := types[other], TensorType)
+    }
+    return bridge.bind_import({"input_shapes": shapes, "input_dtypes": asked})
 
 
 def _is_installed(package: str) -> bool:

@@ -17,8 +17,9 @@ from typing import Final
 
 import numpy as np
 
+from serde.checking.data import CheckData
 from serde.checking.engines import Engine, run_engine
-from serde.checking.inputs import random_inputs, resolve_dims
+from serde.checking.inputs import InputSets
 from serde.errors import CheckError
 from serde.relay.model import RelayModel
 from serde.report import OutputVerdict, Report
@@ -77,6 +78,7 @@ def compare(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    data: CheckData | None = None,
     float16: bool = False,
     seed: int = 0,
 ) -> None:
@@ -91,25 +93,32 @@ def compare(
         report: Gets ``verdicts``, ``engines`` and notes.
         runs: Number of sets of inputs.
         tolerance: What is accepted.
-        dims: Lengths of dynamic dimensions; see :func:`serde.checking.inputs.resolve_dims`.
+        dims: Lengths of dynamic dimensions; see :func:`serde.checking.sizes.resolve_dims`.
+        data: Inputs of a user, instead of drawn ones.
         float16: The target was asked to compute in float16: inputs are values that float16
             holds, a float32 output may come as float16, and its tolerance is float16's.
         seed: Seed of the inputs.
 
     Raises:
         CheckError: An engine failed, or the source has no outputs.
-        OptionError: `dims` names a dimension that does not exist.
+        OptionError: `dims` names a dimension that does not exist, or `data` does not fit.
     """
     report.engines = (reference.name, candidate.name)
-    lengths = resolve_dims(model, dims)
-    if lengths:
-        sizes = ", ".join(f"{name}={length}" for name, length in lengths.items())
-        report.notes.append(f"dynamic dimensions were checked at {sizes}")
+    sets = InputSets(
+        model,
+        reference,
+        candidate,
+        report=report,
+        runs=runs,
+        dims=dims,
+        data=data,
+        float16=float16,
+        seed=seed,
+    )
     verdicts: dict[int, OutputVerdict] = {}
     places = _places(reference.outputs, candidate.outputs)
-    for run in range(max(1, runs)):
-        inputs = random_inputs(model, seed=(seed, run), lengths=lengths, float16=float16)
-        expected = run_engine(reference, inputs)
+    for inputs in sets:
+        expected = run_engine(sets.reference, inputs)
         found = run_engine(candidate, inputs)
         for index, (name, value) in enumerate(zip(reference.outputs, expected, strict=True)):
             place = places[index]

@@ -191,6 +191,10 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
 @click.option(
     "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
 )
+@click.option(
+    "--image", "check_images", multiple=True, metavar="NAME[:LAYOUT]",
+    help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
+)  # fmt: skip
 @checking_flags
 @report_flag
 @printing_flags
@@ -201,6 +205,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     run.configure(options)
     source, target = source_and_target(options["paths"])
     from serde.api import check as check_model
+    from serde.command.flags import parse_images
 
     check_model(
         source,
@@ -209,6 +214,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
         target_format=options["target_format"],
         runs=options["runs"],
         float16=options["float16"],
+        check_images=parse_images(options["check_images"]),
         report=run.report,
         **checking_options(options),
         **reading_options(options),
