@@ -255,7 +255,10 @@ class _Measuring:
             atol=floor.mean,
             rtol=0.0,
         )
-        if fault and not self._measured.decided[at]:
+        if self._measured.decided[at]:
+            if fault or own.mean > _near(dtype) * scale:
+                return figures  # Rows may have changed places; then they are to be compared.
+        elif fault:
             return replace(figures, own=ratio(source.mean, scale), remark=fault)
         if passed and source.mean > USELESS * scale:
             return replace(
@@ -342,8 +345,8 @@ class _Measuring:
         if len(found) < len(table):
             return None
         dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
-        narrow = any(dtype in ("float16", "bfloat16") for dtype in dtypes)
-        near = _NEAR_FLOAT16 if narrow else _NEAR
+        dtype = next((each for each in dtypes if each in ("float16", "bfloat16")), "float32")
+        near = _near(dtype)
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
         target = explain_rows(found, exact, pools, near)
@@ -351,7 +354,6 @@ class _Measuring:
         rounded = explain_rows([self._measured.rounded[at] for at in table], exact, pools, near)
         if target.fault or source.fault:
             return None
-        dtype = "float16" if narrow else "float32"
         columns = zip(target.columns, target.apart, source.apart, rounded.apart, strict=True)
         for values, apart, own, other in columns:
             floor = floor_of(values, dtype)
@@ -362,6 +364,10 @@ class _Measuring:
             at: replace(verdicts[at], passed=True, remark=what if target.moved else "")
             for at in table
         }
+
+
+def _near(dtype: str) -> float:
+    return _NEAR_FLOAT16 if dtype in ("float16", "bfloat16") else _NEAR
 
 
 def _explained(own: Distance, declared: Distance, floor: Distance) -> bool:
