@@ -14,13 +14,14 @@ from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.data import as_check_data
 from serde.checking.engines import engine_for_path, engine_for_source
-from serde.checking.verdict import Tolerance, compare
-from serde.errors import CheckError, FormatError, OptionError
+from serde.checking.verdict import Tolerance, compare, raise_if_differs
+from serde.errors import FormatError, OptionError
 from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
+from serde.relay.types import TensorType
 from serde.relay.visit import post_order
 from serde.report import Report
 
@@ -220,6 +221,7 @@ def convert(
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
+    yardstick: bool = True,
     tensor_mapping: PathLike | None = None,
     report: Report | None = None,
     **options: AnyValue,
@@ -240,6 +242,7 @@ def convert(
             path (``.npy``, ``.npz``, an image, or a directory with one of these, or one of ONNX's
             ``test_data_set_0``, for each sample), an array, a mapping of arrays by input, or a
             list of arrays or mappings.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
             of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
         report: Filled with all of it; a new one if left out.
@@ -262,6 +265,7 @@ def convert(
     part = cut_out(model, passes)
     native = _write(writer, part, passes, bound, report)
     mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
+    recorded = _recorded_outputs(writer, native) if check else None
     saving = ExitStack()
 
     def verify(path: Path) -> None:
@@ -278,10 +282,11 @@ def convert(
                 dims=dims,
                 data=data,
                 float16=passes.float16 or bound.computes_float16,
+                yardstick=yardstick,
+                recorded=recorded,
                 report=report,
             )
-        if not report.passed:
-            raise CheckError(f"{target}: the numbers differ from those of the source", report)
+        raise_if_differs(report, target, "the source")
 
     path = Path(target)
     with saving:
@@ -298,6 +303,14 @@ def convert(
         text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
         Path(tensor_mapping).write_text(text, encoding="utf-8")
     return report
+
+
+def _recorded_outputs(writer: Bridge, native: AnyValue) -> tuple[str, ...] | None:
+    """Return what a native model calls the outputs; None where its format does not say."""
+    try:
+        return writer.names(native).outputs
+    except OptionError:
+        return None
 
 
 def _size(path: Path) -> int:
@@ -319,6 +332,7 @@ def check(
     check_data: AnyValue = None,
     check_images: Mapping[str, str] | None = None,
     float16: bool = False,
+    yardstick: bool = True,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -338,12 +352,14 @@ def check(
         check_images: Colour layout of the input that image files are for, by its name: ``RGB``,
             ``BGR`` or ``GRAYSCALE``; by the number of its channels if empty.
         float16: The target computes in float16; it is judged by what that can hold.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
             shapes gets those of the source.
 
     Returns:
-        The report; ``report.passed`` says whether all outputs match.
+        The report; ``report.passed`` says whether all outputs match that can tell, and
+        ``report.says_nothing`` whether none can.
 
     Raises:
         CheckError: The comparison could not be made.
@@ -361,18 +377,22 @@ def check(
     if not writer.detect(Path(target)):
         raise FormatError(f"expected a model of format {writer.name}", path=target)
     loaded, model = _read(reader, source, params, bound, report)
+    types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
     with report.stage("check"), ExitStack() as running:
+        own = engine_for_source(reader.name, loaded, model)
+        running.enter_context(closing(own))
+        other = engine_for_path(writer.name, Path(target), types)
+        running.enter_context(closing(other))
         compare(
-            running.enter_context(closing(engine_for_source(reader.name, loaded, model))),
-            running.enter_context(
-                closing(engine_for_path(writer.name, Path(target), model, bound.input_dtypes))
-            ),
+            own,
+            other,
             model,
             runs=runs,
             tolerance=tolerance,
             dims=dims,
             data=data,
             float16=float16,
+            yardstick=yardstick,
             report=report,
         )
     return report

@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
@@ -138,23 +138,20 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
 
 
 def engine_for_path(
-    format_name: str,
-    path: Path,
-    like: RelayModel | None = None,
-    dtypes: Mapping[str, str] | None = None,
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
 ) -> Engine:
     """Return what runs a file.
 
     Args:
-        format_name: Format of the file.
-        path: The file.
-        like: The model that it is compared with, whose inputs have the shapes that the file
-            may not say; inputs belong together by name, or else by place.
-        dtypes: dtypes by input of `like` that were asked for.
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with, for a file that does
+            not tell them itself, as MXNet's symbols; inputs belong together by name, or else by
+            their place.
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
-        OptionError: The file does not say its shapes, and nothing else does.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
@@ -164,35 +161,32 @@ def engine_for_path(
     options = bridge.import_options()
     native = bridge.load(path, None, options)
     title = f"{format_name} -> relay"
-    try:
-        model = bridge.to_relay(native, options, report=Report(title))
-    except (OptionError, RelayError, UnsupportedModelError):
-        if like is None:
-            raise
-        options = _options_like(bridge, native, like, dtypes or {})
-        model = bridge.to_relay(native, options, report=Report(title))
-    return engine_for_source(format_name, native, model)
+    failure: Exception | None = None
+    for bound in (options, *_declaring(bridge, native, declared or {})):
+        try:
+            model = bridge.to_relay(native, bound, report=Report(title))
+        except (OptionError, RelayError, UnsupportedModelError) as error:
+            failure = failure or error
+            continue
+        return engine_for_source(format_name, native, model)
+    raise failure or CheckError(f"no engine runs {path}")
 
 
-def _options_like(
-    bridge: Bridge, native: AnyValue, like: RelayModel, dtypes: Mapping[str, str]
-) -> AnyValue:
-    """Return options with the shapes of another model's inputs, under the names of this one."""
-    types = {each.name_hint: each.type for each in like.inputs()}
+def _declaring(
+    bridge: Bridge, native: AnyValue, declared: Mapping[str, TensorType]
+) -> Iterator[AnyValue]:
+    """Yield options of reading with the types that inputs have in another model, or the shapes."""
+    if not declared:
+        return
     try:
         own = bridge.names(native).inputs
     except OptionError:
-        own = tuple(types)
-    names = match_names(own, list(types))
-    asked = {name: dtypes[other] for name, other in names.items() if other in dtypes}
-    if "" in dtypes and len(names) == 1:
-        asked = dict.fromkeys(names, dtypes[""])
-    shapes = {
-        name: type_.shape
-        for name, other in names.items()
-        if isinstance(type_ := types[other], TensorType)
-    }
-    return bridge.bind_import({"input_shapes": shapes, "input_dtypes": asked})
+        own = tuple(declared)
+    types = {name: declared[other] for name, other in match_names(own, list(declared)).items()}
+    shapes = {name: type_.shape for name, type_ in types.items()}
+    dtypes = {name: type_.dtype for name, type_ in types.items()}
+    yield bridge.bind_import({"input_shapes": shapes, "input_dtypes": dtypes})
+    yield bridge.bind_import({"input_shapes": shapes})
 
 
 def _is_installed(package: str) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "OnnxRuntimeEngine",
     "RelayEngine",
     "first_line",
+    "flat_values",
     "mxnet_program",
 ]
 
@@ -47,7 +48,7 @@ class RelayEngine:
             values[name] if name in values else model.params[name].array()
             for name in (param.name_hint for param in model.main.params)
         ]
-        return _flat(run(model.main, arguments, mod=model.mod))
+        return flat_values(run(model.main, arguments, mod=model.mod))
 
     def close(self) -> None:
         """Do nothing: it holds nothing."""
@@ -68,7 +69,7 @@ def _output_names(model: RelayModel) -> Sequence[str]:
     return tuple(f"output{i}" for i in range(len(value_types(type_))))
 
 
-def _flat(result: AnyValue) -> list[Array]:
+def flat_values(result: AnyValue) -> list[Array]:
     """Return the arrays of a tuple of tuples, in order."""
     found: list[Array] = []
     pending = [result]

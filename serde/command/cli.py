@@ -2,7 +2,7 @@
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused (of ``diff``, as of diff(1): the models differ), 2 usage, 3
-malformed input, 4 the check failed, 5 it could not be made, 6 a package is
+malformed input, 4 the check failed, 5 it could not be made or says nothing, 6 a package is
 missing, 70 a defect of serde, 130 interrupted.
 """
 
@@ -77,7 +77,8 @@ _NETRON = "view it at https://netron.app"
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an error that ended a command."""
     if isinstance(error, CheckError):
-        return 4 if error.report is not None and error.report.verdicts else 5
+        report = error.report
+        return 4 if report is not None and report.verdicts and not report.says_nothing else 5
     for kind, code in _EXIT_CODES:
         if isinstance(error, kind):
             return code
@@ -205,6 +206,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     run.configure(options)
     source, target = source_and_target(options["paths"])
     from serde.api import check as check_model
+    from serde.checking.verdict import raise_if_differs
     from serde.command.flags import parse_images
 
     check_model(
@@ -222,8 +224,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     )
     run.report.before.clear()
     _show_report(run)
-    if not run.report.passed:
-        raise CheckError(f"{target}: the numbers differ from those of {source}", run.report)
+    raise_if_differs(run.report, target, source)
     run.close(0)
 
 
@@ -368,7 +369,7 @@ def _show_report(run: Invocation, *, aside: bool = False) -> None:
     for table in tables(run.report, ticks=run.terminal.ticks()):
         run.terminal.table(table, aside=aside)
     line = verdict_line(run.report)
-    style = "green" if run.report.passed else "red"
+    style = "green" if run.report.passed else "yellow" if run.report.says_nothing else "red"
     if line and aside and not run.as_json:
         run.terminal.progress(line, style)
     elif line and not aside:

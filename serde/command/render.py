@@ -110,36 +110,52 @@ def figure_table(report: Report) -> Table:
 
 
 def verdict_table(verdicts: Sequence[OutputVerdict], ticks: tuple[str, str]) -> Table:
-    """Return one row an output."""
+    """Return one row an output: where the exact result was needed, the distances from it."""
+    measured = any(verdict.distance is not None for verdict in verdicts)
+    remarked = any(verdict.remark for verdict in verdicts)
     rows = tuple(
         (
-            verdict.output,
+            _pair(verdict.output, verdict.target or verdict.output, sign="->"),
             _pair(*map(shape_text, verdict.shapes)),
-            _pair(*verdict.dtypes, sign="!=" if not verdict.passed else "->"),
+            _pair(*verdict.dtypes, sign="!=" if verdict.failed else "->"),
             f"{verdict.max_abs:.2e}",
             f"{verdict.max_rel:.2e}",
             f"{verdict.cosine:.6f}",
-            f"{verdict.atol:.1e}",
-            f"{verdict.rtol:.1e}",
-            ticks[0] if verdict.passed else ticks[1],
+            *(_distances(verdict) if measured else (f"{verdict.atol:.1e}", f"{verdict.rtol:.1e}")),
+            *((verdict.remark,) if remarked else ()),
+            ticks[0] if verdict.passed else ticks[1] if verdict.failed else "?",
         )
         for verdict in verdicts
     )
-    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", "atol", "rtol", "")
-    return Table(columns, rows, frozenset({3, 4, 5, 6, 7}))
+    figures = ("distance", "own", "factor") if measured else ("atol", "rtol")
+    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", *figures)
+    right = frozenset(range(3, len(columns)))
+    return Table((*columns, *(("",) if remarked else ()), ""), rows, right)
+
+
+def _distances(verdict: OutputVerdict) -> tuple[str, str, str]:
+    """Return the distances from the exact result, empty where both agreed at once."""
+    if verdict.distance is None or verdict.own is None:
+        return "", "", ""
+    return f"{verdict.distance:.1e}", f"{verdict.own:.1e}", f"{verdict.factor:.2g}"
 
 
 def verdict_line(report: Report) -> str:
     """Return one sentence on the outcome of a check, empty if there was none."""
     if not report.verdicts or report.engines is None:
         return ""
-    failed = sum(not verdict.passed for verdict in report.verdicts)
+    failed = sum(verdict.failed for verdict in report.verdicts)
+    silent = sum(not verdict.informative for verdict in report.verdicts)
     total = len(report.verdicts)
-    outcome = f"{failed} of {total} outputs differ" if failed else _all(total)
+    outcome = f"{failed} of {total} outputs differ" if failed else _agreeing(total, silent)
     return f"checked {report.engines[0]} against {report.engines[1]}: {outcome}"
 
 
-def _all(total: int) -> str:
+def _agreeing(total: int, silent: int) -> str:
+    if silent == total:
+        return "the output says nothing" if total == 1 else f"all {total} outputs say nothing"
+    if silent:
+        return f"{total - silent} of {total} outputs agree, {silent} say nothing"
     return "the output agrees" if total == 1 else f"all {total} outputs agree"
 
 
