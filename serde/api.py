@@ -13,8 +13,10 @@ from typing import Any as AnyValue
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.bisection import Bisection, bisect_models
+from serde.checking.data import CheckData, as_check_data
 from serde.checking.engines import engine_for_path, engine_for_source, read_target
-from serde.checking.inputs import random_inputs, resolve_dims
+from serde.checking.frameworks import RelayEngine
+from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.mapping import tensor_mapping as mapped_names
@@ -222,6 +224,7 @@ def convert(
     check: bool | int = False,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
     yardstick: bool = True,
     tensor_mapping: PathLike | None = None,
     report: Report | None = None,
@@ -237,7 +240,12 @@ def convert(
         target_format: Name of the target's format; by suffix if left out.
         check: Run source and target on this many seeded inputs before the target appears.
         tolerance: What the check accepts; by dtype if left out.
-        dims: Lengths of dynamic dimensions during the check.
+        dims: Lengths of dynamic dimensions during the check; if left out, those that are
+            declared, or the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones, which also asks for the check: a
+            path (``.npy``, ``.npz``, an image, or a directory with one of these, or one of ONNX's
+            ``test_data_set_0``, for each sample), an array, a mapping of arrays by input, or a
+            list of arrays or mappings.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
             of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
@@ -256,6 +264,7 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = _bind_all(reader, writer, options)
+    data = None if check_data is None else as_check_data(check_data)
     loaded, model = _read(reader, source, params, own, report)
     part = cut_out(model, passes)
     native = _write(writer, part, passes, bound, report)
@@ -267,7 +276,7 @@ def convert(
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
-            format_name = reader.name if wanted is model else "relay"
+            format_name = reader.name if wanted.mod is model.mod else "relay"
             compare(
                 running.enter_context(closing(engine_for_source(format_name, loaded, wanted))),
                 running.enter_context(closing(engine_for_path(writer.name, path))),
@@ -275,13 +284,14 @@ def convert(
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
+                data=data,
                 float16=passes.float16 or bound.computes_float16,
                 yardstick=yardstick,
                 recorded=recorded,
                 report=report,
             )
         if yardstick:
-            _locate(report, wanted, writer, path, dims, recorded)
+            _locate(report, wanted, writer, path, dims, data, recorded)
         raise_if_differs(report, target, "the source")
 
     path = Path(target)
@@ -292,7 +302,7 @@ def convert(
             path,
             bound,
             sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
-            before_commit=verify if check else None,
+            before_commit=verify if check or data is not None else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:
@@ -325,6 +335,8 @@ def check(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
@@ -340,11 +352,16 @@ def check(
         target_format: Name of the target's format; by suffix if left out.
         runs: Number of sets of inputs.
         tolerance: What is accepted; by dtype if left out.
-        dims: Lengths of dynamic dimensions by name.
+        dims: Lengths of dynamic dimensions by name; if left out, those that are declared, or
+            the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones; see :func:`convert`.
+        check_images: Colour layout of the input that image files are for, by its name: ``RGB``,
+            ``BGR`` or ``GRAYSCALE``; by the number of its channels if empty.
         float16: The target computes in float16; it is judged by what that can hold.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         report: Filled with the verdicts; a new one if left out.
-        options: Options of the source, such as ``input_shapes``.
+        options: Options of the source, such as ``input_shapes``; a target that does not say its
+            shapes gets those of the source.
 
     Returns:
         The report; ``report.passed`` says whether all outputs match that can tell, and
@@ -359,6 +376,7 @@ def check(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(_canonical(options))
+    data = None if check_data is None else as_check_data(check_data, check_images)
     writer = _existing_target(target, target_format)
     loaded, model = _read(reader, source, params, bound, report)
     types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
@@ -374,12 +392,13 @@ def check(
             runs=runs,
             tolerance=tolerance,
             dims=dims,
+            data=data,
             float16=float16,
             yardstick=yardstick,
             report=report,
         )
     if yardstick:
-        _locate(report, model, writer, Path(target), dims)
+        _locate(report, model, writer, Path(target), dims, data)
     return report
 
 
@@ -391,6 +410,7 @@ def bisect(
     source_format: str | None = None,
     target_format: str | None = None,
     dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Bisection:
@@ -403,6 +423,7 @@ def bisect(
         source_format: Name of the source's format; recognised by content if left out.
         target_format: Name of the target's format; by suffix if left out.
         dims: Lengths of dynamic dimensions by name.
+        check_data: Inputs to run with instead of seeded ones; see :func:`convert`.
         report: Filled with stages; a new one if left out.
         options: Options of the source, such as ``input_shapes``.
 
@@ -418,7 +439,8 @@ def bisect(
     writer = _existing_target(target, target_format)
     _, model = _read(reader, source, params, bound, report)
     with report.stage("bisect"):
-        return _bisected(model, writer, Path(target), dims)
+        data = None if check_data is None else as_check_data(check_data)
+        return _bisected(model, writer, Path(target), dims, data)
 
 
 def _locate(
@@ -427,6 +449,7 @@ def _locate(
     writer: Bridge,
     path: Path,
     dims: Mapping[str, int] | None,
+    data: CheckData | None,
     recorded: Sequence[str] | None = None,
 ) -> None:
     """Note where the models begin to differ, if a check found that they do."""
@@ -434,7 +457,7 @@ def _locate(
         return
     with report.stage("bisect"):
         try:
-            report.notes.append(_bisected(model, writer, path, dims, recorded).sentence)
+            report.notes.append(_bisected(model, writer, path, dims, data, recorded).sentence)
         except SerdeError as error:
             report.notes.append(f"where the models begin to differ was not found: {error}")
 
@@ -444,12 +467,15 @@ def _bisected(
     writer: Bridge,
     path: Path,
     dims: Mapping[str, int] | None,
+    data: CheckData | None,
     recorded: Sequence[str] | None = None,
 ) -> Bisection:
-    """Compare the values inside a model and a file, on the first inputs that a check draws."""
+    """Compare the values inside a model and a file, on the first inputs of a check."""
     types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
     other = read_target(writer.name, path, types)[1]
-    inputs = random_inputs(model, seed=(0, 0), lengths=resolve_dims(model, dims))
+    engines = RelayEngine(model), RelayEngine(other)
+    sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
+    inputs = next(iter(sets))
     return bisect_models(model, other, inputs, recorded=recorded)
 
 

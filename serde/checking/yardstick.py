@@ -69,12 +69,16 @@ class Yardstick:
     """
 
     def __init__(self, model: RelayModel, *, float16: bool = False) -> None:
-        mod = transform.InferType()(transform.ToGraphNormalForm()(model.mod))
-        self._model = model.evolve(mod=mod)
+        self._given = model
         self._exact = Exact()
         self._declared = Arithmetic()
         self._rounding = Rounded(transform.KEEP_FLOAT32) if float16 else self._declared
         self._parts: dict[bool, _Parts] = {}
+
+    @cached_property
+    def _model(self) -> RelayModel:
+        mod = transform.InferType()(transform.ToGraphNormalForm()(self._given.mod))
+        return self._given.evolve(mod=mod)
 
     def at(self, inputs: Mapping[str, Array]) -> Measured:
         """Return what the model yields for inputs by name; run when it is asked for."""
@@ -197,7 +201,10 @@ def _split(model: RelayModel, steps: bool) -> _Parts:
     """Split ``main``; one with a let, which only recursions have left, stays whole."""
     main = model.main
     order = post_order(main.body)
-    inside = {n for f in order if isinstance(f, Function) for n in post_order(f) if n is not f}
+    inside: set[Expr] = set()
+    for node in reversed(order):  # outer functions first
+        if isinstance(node, Function) and node not in inside:
+            inside.update(each for each in post_order(node) if each is not node)
     outer = [node for node in order if node not in inside]
     depending: set[Expr] = set()
     for node in outer:
@@ -223,15 +230,19 @@ def _split(model: RelayModel, steps: bool) -> _Parts:
 
 def _decides(node: Expr, steps: bool) -> bool:
     """Whether a call decides, or a function that it carries or that stands here does."""
-    if isinstance(node, Function):
-        return any(_decides(each, steps) for each in all_nodes(node.body))
+    bodies = (node.body,) if isinstance(node, Function) else [f.body for f in carried(node)]
+    return _decides_itself(node, steps) or (
+        bool(bodies) and any(_decides_itself(each, steps) for each in all_nodes(*bodies))
+    )
+
+
+def _decides_itself(node: Expr, steps: bool) -> bool:
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return False
     if node.op.name in (_STEPS if steps else _ORDERING):
         return True
-    if steps and node.op.name == "cast" and _is_float(node.args[0].type):
-        return not _is_float(node.type)
-    return any(_decides(each, steps) for body in carried(node) for each in all_nodes(body.body))
+    casts = steps and node.op.name == "cast" and _is_float(node.args[0].type)
+    return casts and not _is_float(node.type)
 
 
 def _is_float(type_: Type | None) -> bool:

@@ -193,6 +193,10 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
 @click.option(
     "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
 )
+@click.option(
+    "--image", "check_images", multiple=True, metavar="NAME[:LAYOUT]",
+    help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
+)  # fmt: skip
 @checking_flags
 @report_flag
 @printing_flags
@@ -204,6 +208,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     source, target = source_and_target(options["paths"])
     from serde.api import check as check_model
     from serde.checking.verdict import raise_if_differs
+    from serde.command.flags import parse_images
 
     check_model(
         source,
@@ -212,6 +217,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
         target_format=options["target_format"],
         runs=options["runs"],
         float16=options["float16"],
+        check_images=parse_images(options["check_images"]),
         report=run.report,
         **checking_options(options),
         **reading_options(options),
@@ -230,6 +236,12 @@ def check(ctx: click.Context, /, **options: Any) -> None:
 @click.option(
     "--check-dim", multiple=True, metavar="NAME=LENGTH", help="Length of a dynamic dimension."
 )
+@click.option(
+    "--check-data",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Inputs to run with instead of seeded ones.",
+)
 @printing_flags
 @click.pass_context
 def bisect(ctx: click.Context, /, **options: Any) -> None:
@@ -247,6 +259,7 @@ def bisect(ctx: click.Context, /, **options: Any) -> None:
         source_format=options["source_format"],
         target_format=options["target_format"],
         dims=parse_lengths(options["check_dim"]),
+        check_data=options["check_data"],
         report=run.report,
         **reading_options(options),
         **given_options(ctx, options),

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.checking.inputs import input_ranges, random_inputs, resolve_dims
+from serde.checking.inputs import input_demands, random_inputs
+from serde.checking.sizes import resolve_dims
 from serde.errors import OptionError
 from serde.relay.expr import Expr, Var
 from serde.weights import ArrayWeight
@@ -77,7 +78,7 @@ def take_of(index: Expr) -> Expr:
 
 
 def ranges_of(body: Expr, *params: Var) -> dict[str, tuple[int, int]]:
-    return input_ranges(model_of(body, *params), {"T": 9})
+    return input_demands(model_of(body, *params), {"T": 9}).ranges
 
 
 def test_an_index_stays_within_its_table() -> None:
