@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any as AnyValue
@@ -15,6 +15,7 @@ from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target
 from serde.checking.engines import engine_for_path, engine_for_source
 from serde.checking.verdict import Tolerance, compare
 from serde.errors import CheckError, FormatError, OptionError
+from serde.io.atomic import check_files, write_text
 from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
 from serde.relay.expr import Call
@@ -71,6 +72,7 @@ def from_relay(
     *,
     format: str | None = None,
     path: PathLike | None = None,
+    overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> AnyValue:
@@ -80,6 +82,7 @@ def from_relay(
         model: The model.
         format: Name of the format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
+        overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the target's format and of the passes before it.
 
@@ -94,6 +97,8 @@ def from_relay(
     bridge = _target(format, path)
     passes, rest = _bind_passes(options)
     bound = bridge.bind_export(rest)
+    if path is not None:
+        bridge.check_target(path, bound, overwrite=overwrite)
     native = _write(bridge, cut_out(model, passes), passes, bound, report)
     if path is None:
         return bridge.complete(native)
@@ -107,6 +112,7 @@ def export_model(
     *,
     format: str | None = None,
     path: PathLike | None = None,
+    overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> AnyValue:
@@ -117,6 +123,7 @@ def export_model(
         params: Weights of `model`, where it does not hold them.
         format: Name of the target format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
+        overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
             ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
@@ -132,13 +139,14 @@ def export_model(
     report = Report() if report is None else report
     reader, writer = source_bridge(model), _target(format, path)
     own, passes, target = _bind_all(reader, writer, options)
-    loaded, relay_model = _read(reader, model, params, own, report)
+    known = [*_paths(model), *_paths(params)]
+    check = None if path is None else _target_check(writer, path, target, known, overwrite)
+    loaded, relay_model = _read(reader, model, params, own, report, check)
     native = _write(writer, cut_out(relay_model, passes), passes, target, report)
     if path is None:
         return writer.complete(native)
-    sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
     with report.stage("save"):
-        return writer.save(native, Path(path), target, sources=sources)
+        return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
 
 
 def import_model(
@@ -219,6 +227,7 @@ def convert(
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
     tensor_mapping: PathLike | None = None,
+    overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -235,6 +244,8 @@ def convert(
         dims: Lengths of dynamic dimensions during the check.
         tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
             of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
+        overwrite: Whether files beside the target may be replaced that serde did not write:
+            MXNet's symbol and parameters, Relay's parameters.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target.
 
@@ -250,7 +261,11 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = _bind_all(reader, writer, options)
-    loaded, model = _read(reader, source, params, own, report)
+    known = [*_paths(source), *_paths(params)]
+    check_target = _target_check(writer, target, bound, known, overwrite)
+    if tensor_mapping is not None:
+        check_files([tensor_mapping], sources=known)
+    loaded, model = _read(reader, source, params, own, report, check_target)
     part = cut_out(model, passes)
     native = _write(writer, part, passes, bound, report)
     mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
@@ -280,13 +295,12 @@ def convert(
             native,
             path,
             bound,
-            sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
+            sources=[*known, *reader.files(loaded)],
             before_commit=verify if check else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:
-        text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
-        Path(tensor_mapping).write_text(text, encoding="utf-8")
+        write_text(tensor_mapping, json.dumps(mapping, indent=2, ensure_ascii=False) + "\n")
     return report
 
 
@@ -357,11 +371,36 @@ def check(
     return report
 
 
+def _target_check(
+    writer: Bridge, path: PathLike, options: AnyValue, known: Sequence[Path], overwrite: bool
+) -> Callable[[Sequence[Path]], None]:
+    """Refuse a target that cannot be written; return what does so once the source is loaded.
+
+    What is there already may be a file that is found beside the source, which is the better
+    message; so that is looked at only then.
+    """
+
+    def check(files: Sequence[Path]) -> None:
+        writer.check_target(path, options, sources=[*known, *files], overwrite=overwrite)
+
+    if not os.path.lexists(path):
+        check(())
+    return check
+
+
 def _read(
-    bridge: Bridge, source: AnyValue, params: AnyValue, options: AnyValue, report: Report
+    bridge: Bridge,
+    source: AnyValue,
+    params: AnyValue,
+    options: AnyValue,
+    report: Report,
+    check_target: Callable[[Sequence[Path]], None] | None = None,
 ) -> tuple[AnyValue, RelayModel]:
+    """Load a model and return it with what it is as Relay; in between, check the target."""
     with report.stage("load"):
         native = bridge.load(source, params, options)
+    if check_target is not None:
+        check_target(bridge.files(native))
     report.title = f"{bridge.name} -> relay"
     report.facts["source"] = bridge.name
     report.before = Counter(bridge.operators(native))
