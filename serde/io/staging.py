@@ -71,7 +71,7 @@ def staging_directory(parent: Path) -> Iterator[Path]:
         new.mkdir()
         yield new
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        _clear(directory)
         os.close(lock)
 
 
@@ -135,9 +135,23 @@ def _sweep_one(parent: Path, directory: Path) -> None:
         if _try_lock(lock):
             with suppress(OSError, ValueError, TypeError, KeyError):
                 _finish(parent, directory)
-            shutil.rmtree(directory, ignore_errors=True)
+            _clear(directory)
     finally:
         os.close(lock)
+
+
+def _clear(directory: Path) -> None:
+    """Remove a directory, the lock last, without which nobody else would."""
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != _LOCK:
+                os.unlink(entry.path)
+    with suppress(OSError):
+        os.unlink(directory / _LOCK)
+    with suppress(OSError):
+        directory.rmdir()
 
 
 def commit(
