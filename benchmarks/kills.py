@@ -2,12 +2,12 @@
 
     python benchmarks/kills.py [--kills 1000] [--seed 0] [kind ...]
 
-Each kill ends a process, forked from this one, with SIGKILL at a random moment: of four kills three
-between the finished files and the end, where the renames are, and one anywhere in the run. What is
-left is run: by ONNX Runtime and onnx, by the interpreter as serde reads it and, for MXNet's pairs,
-by MXNet too. It must be the old model or the new one, or serde must say that the pair is mismatched.
-Then the same run is made again, after which the new model and nothing else may be there. Every other
-kill, the two models differ in their weights alone.
+Each kill ends a process, forked from this one, with SIGKILL at a random moment: three of four
+after the files are finished, where the renames are, and one anywhere in the run. What is left is
+run: by ONNX Runtime and onnx, by the interpreter as serde reads it and, for MXNet's pairs, by
+MXNet too. It must be the old model or the new one, or serde must say that the pair is mismatched.
+Then the same run is made again, after which the new model and nothing else may be there. In every
+other kill the two models differ in their weights alone.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ import numpy as np
 os.environ.setdefault("MXNET_ENGINE_TYPE", "NaiveEngine")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import serde  # noqa: E402
-import serde.io.atomic  # noqa: E402
-import serde.io.directories  # noqa: E402
-from serde import relay  # noqa: E402
-from serde.bridge import get_bridge  # noqa: E402
-from serde.errors import SerdeError  # noqa: E402
-from serde.report import Report  # noqa: E402
-from serde.weights import ArrayWeight  # noqa: E402
+import serde
+import serde.io.atomic
+import serde.io.directories
+import serde.relay as relay
+from serde.bridge import get_bridge
+from serde.errors import SerdeError
+from serde.report import Report
+from serde.weights import ArrayWeight
 
 WIDTH, LAYERS = 64, 4
-COMMIT_SECONDS = 4e-4
+COMMIT_SECONDS = 3e-4
 FUNCTIONS = {"relu": relay.nn.relu, "tanh": relay.tanh}
 X = np.random.default_rng(0).normal(size=(1, WIDTH)).astype(np.float32)
 
@@ -224,7 +224,9 @@ class Trial:
         return f"{wrong or ''}{f'{left} files too many' if left else ''}"
 
 
-def kills(kind: Kind, count: int, rng: random.Random, folder: Path) -> tuple[Counter[str], list]:
+def kills(
+    kind: Kind, count: int, rng: random.Random, folder: Path
+) -> tuple[Counter[str], list[str]]:
     """Return how often what was left was what, and what went wrong with the next run."""
     trials = []
     for number, function in enumerate(("tanh", "relu")):
@@ -238,7 +240,7 @@ def kills(kind: Kind, count: int, rng: random.Random, folder: Path) -> tuple[Cou
         trials[0].save("new")
         seconds.append(time.perf_counter() - start)
     found: Counter[str] = Counter()
-    faults = []
+    faults: list[str] = []
     for number in range(count):
         trial = trials[number % 2]
         trial.clear()
@@ -261,9 +263,7 @@ def main() -> None:
     for name in args.kind or KINDS:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory() as folder:
-            found, faults = kills(
-                KINDS[name], args.kills, random.Random(args.seed), Path(folder)
-            )
+            found, faults = kills(KINDS[name], args.kills, random.Random(args.seed), Path(folder))
         print(f"{name}: {args.kills} kills, {time.perf_counter() - start:.0f} s")
         for what, times in sorted(found.items()):
             print(f"  {times:6}  {what}")

@@ -26,7 +26,7 @@ try:
 except ImportError:  # Not on Windows, where nothing is ever swept.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["ASIDE", "commit", "staging_directory"]
+__all__ = ["ASIDE", "commit", "staging_directory", "sweep"]
 
 ASIDE: Final = ".serde-old-"
 """Prefix of the name of a directory that stepped aside for a new one."""
@@ -61,7 +61,7 @@ def staging_directory(parent: Path) -> Iterator[Path]:
     Raises:
         OptionError: Nothing can be made in `parent`.
     """
-    _sweep(parent)
+    sweep(parent)
     try:
         directory, lock = _make(parent)
     except OSError as error:
@@ -107,7 +107,7 @@ def _try_lock(fd: int) -> bool | None:
     return True
 
 
-def _sweep(parent: Path) -> None:
+def sweep(parent: Path) -> None:
     """Finish and remove what killed runs of this user left in `parent`, as far as it can be."""
     with suppress(OSError), os.scandir(parent) as entries:
         left = [

@@ -20,6 +20,7 @@ from serde.errors import OptionError
 from serde.io.atomic import atomic_group
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.packed import stored_source
+from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
 from serde.onnx.data_files import data_name, graph_digest, is_written, outdated_data
@@ -87,6 +88,7 @@ def save(
     target = Path(path)
     if external_threshold is not None and external_threshold < 0:
         raise OptionError(f"external threshold: expected 0 or more, found {external_threshold}")
+    sweep(target.absolute().parent)  # Names depend on what is there.
     limit = MAX_PROTOBUF_BYTES
     if external_threshold is not None:
         limit = min(limit, external_threshold)
