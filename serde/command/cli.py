@@ -34,6 +34,7 @@ from serde.command.parameters import (
     source_and_target,
 )
 from serde.command.render import as_json, as_markdown, size_text, tables, verdict_line
+from serde.command.streams import usable_streams
 from serde.errors import (
     CheckError,
     ConversionError,
@@ -117,12 +118,15 @@ class Invocation:
     def close(self, code: int, error: str | None = None) -> None:
         """Write the report file and the JSON object."""
         data = {"outcome": _OUTCOMES[code], "exit_code": code, "error": error}
-        if self.report_path is not None:
-            if self.report_path.suffix == ".json":
+        path, self.report_path = self.report_path, None
+        if path is not None:
+            if path.suffix == ".json":
                 text = as_json({**data, **self.report.as_dict()}) + "\n"
             else:
                 text = as_markdown(self.report, outcome=_OUTCOMES[code], error=error)
-            self.report_path.write_text(text, encoding="utf-8")
+            from serde.io.atomic import write_text
+
+            write_text(path, text)
         if self.as_json:
             self.terminal.raw(as_json({**data, **self.report.as_dict()}))
 
@@ -150,6 +154,11 @@ def cli() -> None:
     metavar="FILE",
     help="Write what tensors and nodes of the source are called in the target, as JSON.",
 )
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
+)
 @report_flag
 @printing_flags
 @click.pass_context
@@ -171,6 +180,7 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
             target_format=options["target_format"],
             check=options["check"] or False,
             tensor_mapping=options["tensor_mapping"],
+            overwrite=options["overwrite"],
             report=run.report,
             **checking,
             **reading_options(options),
@@ -395,6 +405,9 @@ def _check_written(path: Path, paths: Sequence[str], flag: str, suffixes: Sequen
         raise OptionError(f"{flag} {path}: is also the source or the target")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"{flag} {path}: there is no directory {path.parent}")
+    from serde.io.atomic import check_files
+
+    check_files([path])
     if not path.exists():
         return
     from serde.bridge import source_bridge
@@ -431,12 +444,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    with usable_streams():
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(args: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     run = Invocation(Terminal())
     try:
-        args = list(sys.argv[1:] if argv is None else argv)
         with _termination_interrupts():
             result = cli.main(args, prog_name="serde", standalone_mode=False, obj=run)
         return result if isinstance(result, int) else 0
@@ -489,6 +506,6 @@ def _fail(run: Invocation, error: BaseException) -> int:
         run.terminal.error(error.report.coverage)
     try:
         run.close(code, message)
-    except OSError as failure:
-        run.terminal.error(f"serde: the report could not be written: {failure}")
+    except (OSError, SerdeError) as failure:
+        run.terminal.error(f"serde: the report could not be written: {_message(failure)}")
     return code

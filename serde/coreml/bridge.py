@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -259,6 +260,21 @@ class CoremlBridge(Bridge):
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
         interface = plan(model, own, TARGETS[own.minimum_deployment_target])
         return expected_of(model, interface, native.spec.description)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix than the target has, or one that cannot be written."""
+        from serde.coreml.writer import check_target
+
+        own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
+        program = own.minimum_deployment_target not in NETWORK_TARGETS
+        check_target(Path(path), program=program, sources=sources)
 
     def save(
         self,

@@ -16,7 +16,7 @@ from serde.onnx.builder import (
     Value,
     value_type_proto,
 )
-from serde.onnx.codec import OnnxModel
+from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
 from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.onnx.walk import export_function
@@ -244,7 +244,7 @@ def _native(
         graph,
         opset_imports=opsets,
         functions=builder.functions,
-        producer_name="serde",
+        producer_name=PRODUCER,
         producer_version=__version__,
         doc_string=model.meta.description,
     )
