@@ -186,7 +186,8 @@ def _blocks(table: Table) -> Iterator[RenderableType]:
             if name and cell:
                 grid.add_row(name, _text(cell))
         remarks = [_text(cell) for name, cell in lines if cell and not name]
-        yield from (Padding(each, (0, 0, 0, _SPACE)) for each in (grid, *remarks))
+        yield Padding(grid, (0, 0, 0, _SPACE))
+        yield from (Padding(each, (0, 0, 0, _SPACE)) for each in remarks)
 
 
 def _text(cell: str) -> Text:
