@@ -348,9 +348,8 @@ class _Sample:
                 if isinstance(channels, int) and channels in _CHANNELS:
                     layout = said if said in _PILLOW_MODES else _CHANNELS[channels]
                     return name, layout, axis == 3
-        raise self._fault(
-            name, repr(input_type(self._inputs[name])), "an image of 1 or 3 channels, (1, 3, H, W)"
-        )
+        found = repr(input_type(self._inputs[name]))
+        raise self._fault(name, "an image of 1 or 3 channels, (1, 3, H, W) or (1, H, W, 3)", found)
 
 
 def _read_header(stream: IO[bytes]) -> AnyValue:

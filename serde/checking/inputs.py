@@ -136,7 +136,7 @@ class InputSets:
             failed = self._failure(inputs)
             if failed is not None:
                 failure = failed
-                note = f"the source does not run at {size_text(lengths)}, which it declares"
+                note = f"the source does not run at {size_text(lengths)}, which is declared"
                 self._report.notes.append(f"{note}: {failed}")
                 continue
             done.append(size_text(lengths))
@@ -144,7 +144,7 @@ class InputSets:
             for run in range(1, self._runs if len(done) == 1 else 1):
                 yield self._draw(run, lengths)
         if not done:
-            raise CheckError(f"the source runs at no size that it declares: {failure}")
+            raise CheckError(f"the source runs at no size that is declared: {failure}")
         self._report.notes.append(f"dynamic dimensions were checked at {'; '.join(done)}")
 
     def _searched(self) -> Iterator[Mapping[str, Array]]:
