@@ -189,7 +189,7 @@ NOT_WRITTEN: Final = MappingProxyType(
         "constexpr_sparse_blockwise_shift_scale": _WIDENED,
         "constexpr_sparse_to_dense": _WIDENED,
         "conv_quantized": "its weights are written as constexpr_affine_dequantize or plain ones",
-        "list_length": "lists that are read are tensors of fixed length",
+        "list_length": "lists that are read are tensors",
         "read_state": _STATE,
         "write_state": _STATE,
     }

@@ -13,6 +13,7 @@ from serde.assembly import Assembly, closed_over
 from serde.converters import Hole, Incomplete
 from serde.coreml.context import ImportContext
 from serde.coreml.interface import declared_dims, input_names, model_meta, read_shapes
+from serde.coreml.lists import ListFacts
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops import TABLE
 from serde.coreml.values import Plain, element_of, read_value
@@ -123,6 +124,7 @@ class _Walk:
 
     Attributes:
         assembly: What has been made of the program.
+        lists: What is known of its lists.
         states: The present value of each state.
         written: Names of the states that are written, in order.
         outputs: Names of the outputs, in order.
@@ -134,6 +136,7 @@ class _Walk:
         self._report = report
         self._version = version
         self.assembly = Assembly()
+        self.lists = ListFacts()
         self.states: dict[str, Expr] = {}
         self.written: list[str] = []
         self.outputs: list[str] = []
@@ -331,6 +334,7 @@ class _Around:
         self._op = op
         self._scope = scope
         self.assembly = walk.assembly
+        self.lists = walk.lists
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
         return self._walk.unpacked(x, shape, bits, label)
