@@ -38,10 +38,21 @@ class CoremlImportOptions(ImportOptions):
     Attributes:
         function: Which function of an ML Program to read; the one it runs by default if left
             out.
+        pipeline_model: Which model of a pipeline to read alone, by its name or its number from 0;
+            all of them, one after the other, if left out.
+        optional_inputs: Whether the thresholds of a pipeline that may be left out are ``inputs``
+            of what is read, or have their ``defaults`` always.
     """
 
     function: str | None = field(
         default=None, metadata={"help": "Function of an ML Program to read."}
+    )
+    pipeline_model: str | None = field(
+        default=None, metadata={"help": "Model of a pipeline to read alone: its number or name."}
+    )
+    optional_inputs: Literal["inputs", "defaults"] = field(
+        default="inputs",
+        metadata={"help": "Thresholds of a pipeline that may be left out: inputs, or defaults."},
     )
 
 
@@ -196,6 +207,12 @@ def _as_layers(version: int | None) -> str:
     return "" if version is None else f"; in layers, from iOS{max(version, 13)}"
 
 
+def _kinds(model: AnyValue) -> list[str]:
+    """Return the kinds of the models of a pipeline."""
+    models = model.pipeline.models if model.is_pipeline else ()
+    return [str(each.WhichOneof("Type")) for each in models]
+
+
 class CoremlBridge(Bridge):
     """Reads and writes Core ML models."""
 
@@ -233,15 +250,10 @@ class CoremlBridge(Bridge):
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""
-        from serde.coreml.network import network_to_relay
-        from serde.coreml.program import program_to_relay
+        from serde.coreml.pipeline import model_to_relay
 
         own = options if isinstance(options, CoremlImportOptions) else CoremlImportOptions()
-        if model.kind != "mlProgram":
-            if own.function is not None:
-                raise OptionError("function: a NeuralNetwork has no functions")
-            return network_to_relay(model, own, report)
-        return program_to_relay(model, own, report)
+        return model_to_relay(model, own, report)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
@@ -323,26 +335,23 @@ class CoremlBridge(Bridge):
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operators of an ML Program or the layers of a NeuralNetwork."""
-        from serde.coreml.model import operations
+        from serde.coreml.model import layers, operations
 
-        if model.kind == "mlProgram":
-            return [op.type for op in operations(model.spec) if op.type != "const"]
-        return [str(layer.WhichOneof("layer")) for layer in model.network.layers]
+        found = [op.type for op in operations(model.spec) if op.type != "const"]
+        return found + [str(layer.WhichOneof("layer")) for layer in layers(model.spec)]
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of inputs, outputs, constants and operations or layers."""
         from serde.coreml.interface import described, tensors_of
-        from serde.coreml.model import operations
+        from serde.coreml.model import layers, operations
 
         description = described(model.spec)
         nodes: list[str] = []
         weights: list[str] = []
-        if model.kind == "mlProgram":
-            for op in operations(model.spec):
-                known = nodes if op.type != "const" else weights
-                known.extend(each.name for each in op.outputs)
-        else:
-            nodes = [layer.name for layer in model.network.layers]
+        for op in operations(model.spec):
+            known = nodes if op.type != "const" else weights
+            known.extend(each.name for each in op.outputs)
+        nodes += [layer.name for layer in layers(model.spec)]
         return TensorNames(
             inputs=tuple(each.name for each in description.input),
             outputs=tuple(each.name for each in tensors_of(description)),
@@ -360,6 +369,7 @@ class CoremlBridge(Bridge):
         functions = [each.name for each in model.spec.description.functions]
         facts = {
             "kind": model.kind,
+            "models": ", ".join(_kinds(model)),
             "functions": ", ".join(functions),
             "author": metadata.author,
             "license": metadata.license,
