@@ -83,6 +83,8 @@ class CoremlExportOptions(ExportOptions):
         ranges: Lengths that a dynamic dimension may have, by its name: (lower, upper), or
             (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes: Shapes that an input may have, by name; the first is the default.
+        states: Outputs that are later values of inputs, by input, which Core ML keeps as states
+            from iOS18 on; those of the source if left out. They are float16.
         author: Who made the model.
         license: Under which licence.
         model_version: Version of the model.
@@ -151,6 +153,15 @@ class CoremlExportOptions(ExportOptions):
             "help": "A shape that an input may have; the first is the default.",
         },
     )
+    states: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--state",
+            "parse": requests.parse_texts("--state"),
+            "metavar": "INPUT=OUTPUT",
+            "help": "Input that is a state and the output with its later value, from iOS18 on.",
+        },
+    )
     author: str | None = field(default=None, metadata={"help": "Who made the model."})
     license: str | None = field(default=None, metadata={"help": "Licence of the model."})
     model_version: str | None = field(default=None, metadata={"help": "Version of the model."})
@@ -184,6 +195,7 @@ class CoremlExportOptions(ExportOptions):
             "enumerated_shapes": requests.enumerated_from(self.enumerated_shapes),
             "descriptions": requests.texts_from(self.descriptions, "descriptions"),
             "metadata": requests.texts_from(self.metadata, "metadata"),
+            "states": requests.texts_from(self.states, "states"),
         }
         for name in _TEXTS:
             given = getattr(self, name)
@@ -266,11 +278,15 @@ class CoremlBridge(Bridge):
         """Return the model with pixels as image inputs, under the names that were written."""
         from serde.coreml.ends import expected_of
         from serde.coreml.planning import plan
+        from serde.coreml.states import plan_states, with_states_last
         from serde.coreml.versions import TARGETS
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
-        interface = plan(model, own, TARGETS[own.minimum_deployment_target])
-        return expected_of(model, interface, native.spec.description)
+        target = TARGETS[own.minimum_deployment_target]
+        states = plan_states(model, own, target, Report())
+        model = with_states_last(model, states)
+        interface = plan(model, own, target)
+        return expected_of(model, interface, native.spec.description, states)
 
     def save(
         self,
@@ -344,17 +360,19 @@ class CoremlBridge(Bridge):
         """Return the names of inputs, outputs, constants and operations or layers."""
         from serde.coreml.interface import described, tensors_of
         from serde.coreml.model import layers, operations
+        from serde.coreml.states import state_names
 
         description = described(model.spec)
         nodes: list[str] = []
         weights: list[str] = []
+        states, later = state_names(model.spec)
         for op in operations(model.spec):
             known = nodes if op.type != "const" else weights
             known.extend(each.name for each in op.outputs)
         nodes += [layer.name for layer in layers(model.spec)]
         return TensorNames(
-            inputs=tuple(each.name for each in description.input),
-            outputs=tuple(each.name for each in tensors_of(description)),
+            inputs=(*(each.name for each in description.input), *states),
+            outputs=(*(each.name for each in tensors_of(description)), *later),
             weights=tuple(weights),
             nodes=tuple(nodes),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
@@ -16,6 +16,7 @@ from serde.coreml.interface import declared_dims, input_names, model_meta, read_
 from serde.coreml.lists import ListFacts
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops import TABLE
+from serde.coreml.states import FACT
 from serde.coreml.values import Plain, element_of, read_value
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
@@ -61,6 +62,11 @@ def program_to_relay(
     names = [*walk.outputs, *(f"{state}_out" for state in walk.written)]
     given = [each.name_hint for each in inputs]
     meta = model_meta(model, given, names, function=name, labels=walk.labels)
+    kept = {
+        f"{state}{FACT}": f"{state}_out" if state in walk.written else state
+        for state in walk.states
+    }
+    meta = replace(meta, extra={**meta.extra, **kept})
     values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
     return walk.assembly.model(inputs, [*outputs, *states], meta, values)
 
