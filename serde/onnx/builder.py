@@ -19,10 +19,11 @@ import onnx
 from onnx import helper, numpy_helper
 
 from serde.errors import ConverterBug, Unsupported
+from serde.onnx.declarations import value_type_proto
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.dims import Any
 from serde.relay.types import SequenceType, TensorType, TupleType, Type
-from serde.weights import Array, Weight, numpy_dtype
+from serde.weights import Array, Weight
 
 __all__ = [
     "FUNCTION_DOMAIN",
@@ -36,7 +37,6 @@ __all__ = [
     "leaves",
     "regroup",
     "require_sequences",
-    "value_type_proto",
     "walk_nodes",
     "without_symbols",
 ]
@@ -110,19 +110,6 @@ def without_symbols(type_: ValueType) -> ValueType:
         return SequenceType(without_symbols(type_.element))
     dims = [dim if isinstance(dim, int) else Any() for dim in type_.shape]
     return TensorType(dims, type_.dtype)
-
-
-def value_type_proto(name: str, type_: ValueType) -> onnx.ValueInfoProto:
-    """Return the declaration of a tensor or sequence; a symbolic dimension keeps its name."""
-    if isinstance(type_, SequenceType):
-        element = value_type_proto(name, type_.element).type
-        return helper.make_value_info(name, helper.make_sequence_type_proto(element))
-    dims = [
-        dim if isinstance(dim, int) else None if isinstance(dim, Any) else str(dim)
-        for dim in type_.shape
-    ]
-    code = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
-    return helper.make_tensor_value_info(name, code, dims)
 
 
 def require_sequences(what: str, types: Iterable[ValueType], version: int, since: int) -> None:

@@ -10,13 +10,9 @@ from onnx import helper
 
 from serde._version import __version__
 from serde.errors import ConverterBug, OptionError
-from serde.onnx.builder import (
-    FUNCTION_DOMAIN,
-    GraphBuilder,
-    Value,
-    value_type_proto,
-)
+from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, Value
 from serde.onnx.codec import OnnxModel
+from serde.onnx.declarations import value_type_proto
 from serde.onnx.ops import TABLE
 from serde.onnx.versions import LOWEST_TARGET, NEWEST
 from serde.onnx.walk import export_function

@@ -8,9 +8,18 @@ from dataclasses import dataclass, field
 import onnx
 
 from serde.errors import FormatError
+from serde.onnx.undecided import Decisions
 from serde.relay.expr import Constant, Expr, Var
 
-__all__ = ["FunctionKey", "Scope", "check_order", "domain_name", "needed_values", "node_label"]
+__all__ = [
+    "FunctionKey",
+    "Scope",
+    "check_order",
+    "domain_name",
+    "needed_values",
+    "node_label",
+    "read_names",
+]
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a model's own function."""
@@ -41,6 +50,7 @@ class Scope:
         depth: Subgraphs and function calls around this one.
         captures: For the body of a function that Relay keeps, the values it takes from around
             it, with the parameters that stand for them.
+        decisions: What is known of conditions whose branches differ in rank.
     """
 
     opsets: Mapping[str, int]
@@ -51,6 +61,7 @@ class Scope:
     functions: tuple[FunctionKey, ...] = ()
     depth: int = 0
     captures: dict[Expr, Var] | None = None
+    decisions: Decisions = field(default_factory=Decisions)
 
     def knows(self, name: str) -> bool:
         """Whether a value of that name can be had here."""
@@ -68,7 +79,7 @@ class Scope:
         while name not in scope.values and scope.parent is not None:
             crossed.append(scope)
             scope = scope.parent
-        value = scope.values[name]
+        value = self.decisions.resolved(scope.values[name])
         for inner in reversed(crossed):
             if inner.captures is not None and value is not None:
                 value = _captured(inner.captures, value, name)
@@ -118,11 +129,11 @@ def needed_values(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> se
     needed = set(outputs)
     for node in reversed(nodes):
         if any(name and name in needed for name in node.output):
-            needed.update(_read_names(node))
+            needed.update(read_names(node))
     return needed
 
 
-def _read_names(node: onnx.NodeProto) -> Iterator[str]:
+def read_names(node: onnx.NodeProto) -> Iterator[str]:
     """Yield the names that a node reads, those that its subgraphs mention included."""
     pending = [node]
     while pending:
