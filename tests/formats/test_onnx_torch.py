@@ -57,11 +57,15 @@ class All(torch.nn.Module):
 
 
 CASES = {
-    "cell": (Cell, ((3, 2, 4), (3, 4), (3, 4)), {"x": {0: "N", 2: "L"}, "h": {0: "N"}, "c": {0: "N"}}),
+    "cell": (
+        Cell,
+        ((3, 2, 4), (3, 4), (3, 4)),
+        {"x": {0: "N", 2: "L"}, "h": {0: "N"}, "c": {0: "N"}},
+    ),
     "turned": (Turned, ((3, 1, 5, 4),), {"x": {0: "N", 1: "C"}}),
     "flat": (Flat, ((3, 2, 4),), {"x": {0: "N", 1: "C"}}),
     "all": (All, ((3, 1, 4),), {"x": {0: "N"}}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("opset", [11, 16])
