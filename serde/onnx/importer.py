@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Final, TypeGuard
 from typing import Any as AnyValue
 
 import onnx
@@ -24,8 +24,8 @@ from serde.onnx.schemas import fault_of_node
 from serde.onnx.scopes import (
     FunctionKey,
     Scope,
-    check_order,
     domain_name,
+    in_order,
     needed_values,
     node_label,
     read_names,
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
 __all__ = ["to_relay"]
 
+
+FIRST_VERSION: Final = 1
+"""Version of another domain than ONNX's own where a model names none, as in ONNX Runtime."""
 
 _OPEN = (Hole, Undecided)
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
@@ -156,7 +159,7 @@ class _Walk:
         """Convert the nodes that bear on `outputs` and return these."""
         if not outputs:
             raise FormatError(f"{what} has no outputs")
-        check_order(nodes, scope)
+        nodes = in_order(nodes, scope)
         needed = needed_values(nodes, outputs)
         for node in nodes:
             if any(name and name in needed for name in node.output):
@@ -322,7 +325,7 @@ class _Walk:
         if not domain and node.op_type in _OF_STRINGS:
             self._report.add(op, label, "a tensor of strings has no counterpart in Relay")
             return holes
-        version = scope.opsets.get(domain)
+        version = scope.opsets.get(domain, FIRST_VERSION if domain else None)
         if version is None:
             self._report.add(op, label, "the model names no version of its operator set")
             return holes
