@@ -22,7 +22,7 @@ from serde.relay.dims import Dim
 from serde.relay.expansion.pool import adaptive_pool, global_pool
 from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim, split_padding
 from serde.relay.types import TensorType
