@@ -33,7 +33,13 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
         )
-    return MxnetModel(graph, builder.arg, builder.aux)
+    return MxnetModel(
+        graph,
+        builder.arg,
+        builder.aux,
+        input_order=model.meta.inputs,
+        constants=builder.constants & builder.arg.keys(),
+    )
 
 
 def _lowered(model: RelayModel, report: Report) -> RelayModel:

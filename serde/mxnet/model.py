@@ -122,6 +122,9 @@ class MxnetModel:
         uninitialized: Names that the file lists without a value.
         source: Where it is from, for messages.
         params_source: File of the parameters, if they came from one.
+        input_order: Names of all inputs in the order of the model that this was written of, those
+            that nothing reads among them; empty where the graph's own order is the only one.
+        constants: Names in `arg` of what the model never learned: constants of its graph.
     """
 
     graph: Graph
@@ -130,6 +133,8 @@ class MxnetModel:
     uninitialized: frozenset[str] = frozenset()
     source: str = "<memory>"
     params_source: str | None = None
+    input_order: tuple[str, ...] = ()
+    constants: frozenset[str] = frozenset()
 
     def param(self, name: str) -> Weight | None:
         """Return the parameter or auxiliary state of a variable called `name`."""
