@@ -38,7 +38,7 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
         builder.arg,
         builder.aux,
         input_order=model.meta.inputs,
-        constants=builder.constants & builder.arg.keys(),
+        constants=frozenset(builder.constants & builder.arg.keys()),
     )
 
 

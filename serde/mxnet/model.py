@@ -122,6 +122,9 @@ class MxnetModel:
         uninitialized: Names that the file lists without a value.
         source: Where it is from, for messages.
         params_source: File of the parameters, if they came from one.
+        epoch: Number in the name of that file.
+        epochs: Those that there were to choose from.
+        lacks: Why there is no graph, where there are parameters alone.
         input_order: Names of all inputs in the order of the model that this was written of, those
             that nothing reads among them; empty where the graph's own order is the only one.
         constants: Names in `arg` of what the model never learned: constants of its graph.
@@ -133,6 +136,9 @@ class MxnetModel:
     uninitialized: frozenset[str] = frozenset()
     source: str = "<memory>"
     params_source: str | None = None
+    epoch: int | None = None
+    epochs: tuple[int, ...] = ()
+    lacks: str | None = None
     input_order: tuple[str, ...] = ()
     constants: frozenset[str] = frozenset()
 

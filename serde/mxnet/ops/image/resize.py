@@ -114,6 +114,9 @@ def import_bilinear_resize(
         size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
         size = tuple(_made(mode, length) for length in lengths)
+    if isinstance(size, tuple) and 0 in size:
+        empty = (*ctx.type(data).shape[:2], *size)
+        return relay.full(relay.const(0, ctx.type(data).dtype), empty)
     return relay.image.resize2d(
         data,
         size,
