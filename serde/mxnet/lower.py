@@ -54,6 +54,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
+            transform.Compose(transform.box_nms_patterns(model.params)),
             transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),
             transform.SimplifyExpr(),
