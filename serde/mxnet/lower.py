@@ -55,6 +55,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
             transform.Compose(transform.box_nms_patterns(model.params)),
+            transform.RaiseSliceLike(),
             transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),
             transform.SimplifyExpr(),

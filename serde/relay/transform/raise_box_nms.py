@@ -221,8 +221,15 @@ def _read_form(form: _Form, match: Match, template: Expr, number: Dim) -> _Form:
 
 def _role(constant: Constant) -> str:
     """Return what a number of the template stands for."""
-    kind = {"int64": {0: "score", 5: "class_"}, "float32": {77.0: "background", 0.125: "least"}}
-    return kind.get(constant.data.dtype.name, {}).get(constant.data.item(), "")
+    roles = _ROLES.get(constant.data.dtype.name, {})
+    return roles.get(constant.data.item(), "")
+
+
+_ROLES: Mapping[str, Mapping[float, str]] = {
+    "int64": {0: "score", 5: "class_"},
+    "float32": {77.0: "background", 0.125: "least"},
+}
+"""Numbers of a template by dtype: those that a form has by default."""
 
 
 def _shape(data: Expr) -> tuple[Dim, ...]:
@@ -335,13 +342,14 @@ def _raised_from_padded(
 
 def _starts(match: Match) -> tuple[int, int]:
     """Return where a match has its boxes and scores."""
-    found = {}
+    found: dict[int, int] = {}
     for key, node in match.nodes.items():
         if not isinstance(key, Call) or not isinstance(node, Call):
             continue
-        if "axes" in key.attrs and key.attrs["axes"] == (-1,) and key.attrs["strides"] == (1,):
+        if isinstance(key.op, OpDef) and key.op.name == "strided_slice":
             width = key.attrs["end"][0] - key.attrs["begin"][0]
-            found[width] = node.attrs["begin"][0]
+            if key.attrs["axes"] == (-1,) and key.attrs["strides"] == (1,):
+                found[width] = node.attrs["begin"][0]
     return found[_BOX], found[1]
 
 
