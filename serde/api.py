@@ -203,6 +203,9 @@ def import_to_gluon(
 ) -> AnyValue:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
+    The block takes its inputs in the order of the model. It can be trained: batch normalisations
+    are kept unless ``keep_batch_norm=False``, and constants of the graph are left alone.
+
     Args:
         source: A path, several paths, bytes or a live object of a framework.
         params: Weights that belong to `source`, where it does not hold them.
@@ -219,6 +222,7 @@ def import_to_gluon(
     """
     from serde.mxnet.live import to_block
 
+    options.setdefault("keep_batch_norm", True)
     symbol, values = import_model(source, params, format=format, report=report, **options)
     return to_block(symbol, values, ctx)
 
