@@ -67,7 +67,7 @@ def to_relay(
 
 
 def from_relay(
-    model: RelayModel,
+    model: AnyValue,
     *,
     format: str | None = None,
     path: PathLike | None = None,
@@ -77,7 +77,8 @@ def from_relay(
     """Return a Relay model in a format, or write it.
 
     Args:
-        model: The model.
+        model: A :class:`RelayModel`, or a module or function, alone or in a pair with its
+            parameters: arrays by name. Types are inferred where it has none.
         format: Name of the format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
         report: Filled with stages and gaps.
@@ -94,11 +95,24 @@ def from_relay(
     bridge = _target(format, path)
     passes, rest = _bind_passes(options)
     bound = bridge.bind_export(rest)
-    native = _write(bridge, cut_out(model, passes), passes, bound, report)
+    part = cut_out(_whole_model(model, report), passes)
+    native = _write(bridge, part, passes, bound, report)
     if path is None:
         return bridge.complete(native)
     with report.stage("save"):
         return bridge.save(native, Path(path), bound)
+
+
+def _whole_model(model: AnyValue, report: Report) -> RelayModel:
+    """Return a model as bridges give one, where a user has put it together."""
+    if isinstance(model, RelayModel) and model.is_whole:
+        return model
+    bridge = get_bridge("relay")
+    if not bridge.accepts(model):
+        expected = "expected a RelayModel, or a module and its parameters"
+        raise OptionError(f"{expected}, found {type(model).__name__}")
+    options = bridge.bind_import({"lift_constants": None})
+    return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
 def export_model(

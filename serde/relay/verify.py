@@ -47,9 +47,8 @@ def verify(value: IRModule | Function) -> None:
 
     Every variable is bound once and used where its binder is open; global
     functions exist; calls have the operands and all attributes, in canonical
-    form; projections are in range; nodes are of Relay's own classes; names of
-    the parameters of ``main`` differ; and in a checked module every node has the
-    type that inference gives it.
+    form; projections are in range; nodes are of Relay's own classes; and in a checked
+    module every node has the type that inference gives it.
 
     Raises:
         VerifyError: The first rule that is broken, and where.
@@ -62,16 +61,6 @@ def verify(value: IRModule | Function) -> None:
         if type(function) is not Function:
             raise VerifyError(f"{variable.name_hint}: expected a function, found {function!r}")
         verifier.function(function, variable.name_hint)
-        if variable.name_hint == "main":
-            _check_parameter_names(function)
-
-
-def _check_parameter_names(function: Function) -> None:
-    seen: set[str] = set()
-    for param in function.params:
-        if param.name_hint in seen:
-            raise VerifyError(f"main: two parameters are called {param.name_hint}")
-        seen.add(param.name_hint)
 
 
 class _Verifier:
