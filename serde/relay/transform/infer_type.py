@@ -12,7 +12,7 @@ from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, infer_call
 from serde.relay.transform.base import Pass
 from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, join_types
-from serde.relay.visit import post_order
+from serde.relay.visit import Binding, binding_order
 
 __all__ = ["InferType", "infer_function", "infer_if"]
 
@@ -82,18 +82,15 @@ def infer_function(function: Function) -> Function:
 
 
 def _infer_scope(function: Function) -> None:
-    nodes = post_order(function)
-    binders: dict[Expr, list[Let]] = {}
-    for node in nodes:
-        if isinstance(node, Let):
-            binders.setdefault(node.value, []).append(node)
-            if node.var.type is None:
-                node.var.type = node.value.type
-    for node in nodes:
-        if not isinstance(node, Var):
-            node.type = _infer(node)
-        for let in binders.get(node, ()):
-            _bind(let)
+    steps = binding_order(function)
+    for step in steps:
+        if isinstance(step, Let) and step.var.type is None:
+            step.var.type = step.value.type
+    for step in steps:
+        if isinstance(step, Binding):
+            _bind(step.let)
+        elif not isinstance(step, Var):
+            step.type = _infer(step)
 
 
 def _bind(let: Let) -> None:
