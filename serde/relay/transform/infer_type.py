@@ -75,7 +75,9 @@ def infer_function(function: Function) -> Function:
     _infer_scope(function)
     result = function.body.type
     if result is None:
-        raise TypeInferenceError(f"the result of {function!r} has no type")
+        error = TypeInferenceError(f"the result of {function!r} has no type")
+        error.node = function
+        raise error
     if function.ret_type is not None:
         return function
     return Function(function.params, function.body, result, function.attrs, function.span)
@@ -87,10 +89,19 @@ def _infer_scope(function: Function) -> None:
         if isinstance(step, Let) and step.var.type is None:
             step.var.type = step.value.type
     for step in steps:
-        if isinstance(step, Binding):
-            _bind(step.let)
-        elif not isinstance(step, Var):
-            step.type = _infer(step)
+        try:
+            _infer_step(step)
+        except TypeInferenceError as error:
+            if error.node is None:
+                error.node = step.let if isinstance(step, Binding) else step
+            raise
+
+
+def _infer_step(step: Expr | Binding) -> None:
+    if isinstance(step, Binding):
+        _bind(step.let)
+    elif not isinstance(step, Var):
+        step.type = _infer(step)
 
 
 def _bind(let: Let) -> None:
