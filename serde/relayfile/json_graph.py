@@ -199,7 +199,9 @@ class _Reader:
                 answer = done[wanted]
                 continue
             if wanted in active:
-                raise ValueError(f"node {wanted} is below itself")
+                raise ValueError(f"node {wanted}: it is below itself")
+            if not 0 <= wanted < len(self._nodes):
+                raise ValueError(f"node {index}: the graph has no node {wanted}")
             active.add(wanted)
             stack.append((wanted, self._make(wanted)))
             answer = None

@@ -70,9 +70,8 @@ def _place(tokens: list[str], rng: random.Random, any_kind: bool) -> int:
     for _ in range(100):
         place = rng.randrange(len(tokens))
         token = tokens[place]
-        if place > 12 and not token.isspace() and not token.startswith("/*"):
-            if any_kind or _kind(token):
-                return place
+        if place > 12 and (_kind(token) or (any_kind and not token.isspace())):
+            return place
     return len(tokens) - 1
 
 
