@@ -75,7 +75,7 @@ def to_relay(
 
 
 def from_relay(
-    model: RelayModel,
+    model: AnyValue,
     *,
     format: str | None = None,
     path: PathLike | None = None,
@@ -86,7 +86,8 @@ def from_relay(
     """Return a Relay model in a format, or write it.
 
     Args:
-        model: The model.
+        model: A :class:`RelayModel`, or a module or function, alone or in a pair with its
+            parameters: arrays by name. Types are inferred where it has none.
         format: Name of the format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
         overwrite: Whether files beside `path` may be replaced that serde did not write.
@@ -106,11 +107,24 @@ def from_relay(
     bound = bridge.bind_export(rest)
     if path is not None:
         bridge.check_target(path, bound, overwrite=overwrite)
-    native = write_model(bridge, cut_out(model, passes), passes, bound, report)
+    part = cut_out(_whole_model(model, report), passes)
+    native = write_model(bridge, part, passes, bound, report)
     if path is None:
         return bridge.complete(native)
     with report.stage("save"):
         return bridge.save(native, Path(path), bound)
+
+
+def _whole_model(model: AnyValue, report: Report) -> RelayModel:
+    """Return a model as bridges give one, where a user has put it together."""
+    if isinstance(model, RelayModel) and model.is_whole:
+        return model
+    bridge = get_bridge("relay")
+    if not bridge.accepts(model):
+        expected = "expected a RelayModel, or a module and its parameters"
+        raise OptionError(f"{expected}, found {type(model).__name__}")
+    options = bridge.bind_import({"lift_constants": None})
+    return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
 def export_model(

@@ -113,7 +113,7 @@ def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
         issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
         report.allowed.append(issue)
     narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
-    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
+    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report, share=False)
 
 
 def _prune(block: AnyValue, wanted: set[str]) -> None:

@@ -104,7 +104,7 @@ def _kept(
         "serde.non_max_suppression",
         relay.expand_dims(converted(boxes, "float32"), 0),
         rows,
-        relay.const(limit),
+        relay.Constant(limit),
         relay.cast(relay.reshape(overlap, (1,)), "float32"),
         relay.const(np.array([_LEAST], np.float32)),
         center_point_box=True,
@@ -165,6 +165,6 @@ def _bounded(rows: Expr, lower: int, upper: int | None) -> Expr:
     whole = relay.concatenate((rows, more), axis=0)
     if lower == upper:
         return relay.strided_slice(whole, [0], [lower], [1], axes=[0])
-    end = relay.maximum(count, relay.const(np.array([lower], np.int64)))
-    begin, step = (relay.const(np.array([each], np.int64)) for each in (0, 1))
+    end = relay.maximum(count, relay.Constant(np.array([lower], np.int64)))
+    begin, step = (relay.Constant(np.array([each], np.int64)) for each in (0, 1))
     return call("dyn.strided_slice", whole, begin, end, step, axes=(0,))

@@ -175,7 +175,7 @@ def export_loop(
         number, rows = values[0], values[2 + len(state) :]
         found = ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
         further, *later = found
-        following = ctx.spell(lambda i: relay.add(i, relay.const(np.array(1, np.int64))), number)
+        following = ctx.spell(lambda i: relay.add(i, relay.Constant(np.array(1, np.int64))), number)
         grown = [
             ctx.spell(_put, row, number, new)
             for row, new in zip(rows, later[len(state) :], strict=True)
@@ -203,7 +203,7 @@ def _blank(ctx: Out, type_: TensorType, most: int) -> Value:
 def _put(stack: Expr, number: Expr, row: Expr) -> Expr:
     """Return a stack with a row at a place."""
     (length,) = fixed_shape(stack, [0])
-    places = along(relay.const(np.arange(length)), tensor_type(stack).rank, 0)
+    places = along(relay.Constant(np.arange(length)), tensor_type(stack).rank, 0)
     here = relay.equal(places, number)
     return relay.where(here, relay.expand_dims(row, 0), stack)
 
@@ -211,7 +211,7 @@ def _put(stack: Expr, number: Expr, row: Expr) -> Expr:
 def _first(stack: Expr, count: Expr) -> Expr:
     """Return the first rows of a stack, as many as a loop made."""
     end = relay.reshape(count, [1])
-    zero, one = (relay.const(np.array([value], np.int64)) for value in (0, 1))
+    zero, one = (relay.Constant(np.array([value], np.int64)) for value in (0, 1))
     return call("dyn.strided_slice", stack, zero, end, one, axes=(0,))
 
 

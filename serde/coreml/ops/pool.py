@@ -176,7 +176,7 @@ def import_avg_pool(
         before, after = window.sides
         if window.ends is not None and list(window.ends) != after:
             raise Unsupported("an average that counts padding and is rounded up along open lengths")
-        zero = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+        zero = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
         if any((*before, *after)):
             x = relay.nn.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], zero)
         attrs, include = attrs | {"padding": (*(0,) * rank, *window.past)}, False
@@ -307,12 +307,12 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         wide = _padded(converted(data, work), sides, fill)
         result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
         if kind == "avg" and count_include_pad:
-            result = relay.divide(result, relay.const(np.array(prod(pool_size), work)))
+            result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
-            ones = relay.const(np.ones((1, 1, *lengths), work))
+            ones = relay.Constant(np.ones((1, 1, *lengths), work))
             counts = _combined(_padded(ones, sides, 0), *window, relay.add)
-            least = relay.const(np.array(1, work))
+            least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
 
@@ -332,7 +332,7 @@ def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Ex
     if not any(map(any, sides)):
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
-    return relay.nn.pad(data, list(sides), relay.const(fill))
+    return relay.nn.pad(data, list(sides), relay.Constant(fill))
 
 
 def _combined(

@@ -381,7 +381,7 @@ def _ones(data: Expr) -> Expr:
     lengths = TensorType(type_.shape[2:], type_.dtype).concrete_shape
     if lengths is None:
         return relay.ones_like(data)
-    return relay.const(np.ones((1, 1, *lengths), type_.dtype))
+    return relay.Constant(np.ones((1, 1, *lengths), type_.dtype))
 
 
 _WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}

@@ -17,6 +17,7 @@ from serde.relay.transform.cut import cut, named_values, results_of
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
 from serde.relay.transform.fast_math import FastMath
 from serde.relay.transform.flatten_atrous import FlattenAtrousConv
+from serde.relay.transform.flatten_results import flatten_results
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.fold_scale_axis import (
     BackwardFoldScaleAxis,
@@ -49,6 +50,6 @@ __all__ = [
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
     "RaiseRecursion", "RaiseSliceLike", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential",
     "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
-    "box_nms_patterns", "channels_first", "cut", "extension_patterns", "float16_overflows",
-    "fold_weights", "named_values", "results_of",
+    "box_nms_patterns", "channels_first", "cut", "extension_patterns", "flatten_results",
+    "float16_overflows", "fold_weights", "named_values", "results_of",
 ]  # fmt: skip
