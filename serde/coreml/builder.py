@@ -265,9 +265,9 @@ class Builder(ABC):
                 return value, axis
         return None
 
-    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
-        """Return what holds a length; `make` computes it where that has not been done."""
-        known = self._lengths.setdefault(str(dim), [])
+    def lengths_of(self, dims: Sequence[Dim], make: Callable[[], Value]) -> Value:
+        """Return a vector that holds lengths; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(" ".join(map(str, dims)), [])
         for block, value in known:
             if any(block is each for each in self._around):
                 return value

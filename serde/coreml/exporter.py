@@ -108,9 +108,13 @@ class ExportContext(EmittingContext[Value]):
         """
         if all(isinstance(dim, int) for dim in dims):
             return self.const(np.array(dims, np.int32))
+        if len(dims) == 1:
+            return self.length(dims[0])
         parts = [self.length(dim) for dim in dims]
         vector = TensorType((len(dims),), "int32")
-        return parts[0] if len(parts) == 1 else self.emit("concat", vector, values=parts, axis=0)
+        return self._builder.lengths_of(
+            dims, lambda: self.emit("concat", vector, values=parts, axis=0)
+        )
 
     def length(self, dim: Dim) -> Value:
         """Return a vector of one int32 that holds `dim`.
@@ -123,7 +127,7 @@ class ExportContext(EmittingContext[Value]):
         if isinstance(dim, Any):
             raise Unsupported("needs a length that is not known before the model runs")
         symbolic = dim
-        return self._builder.length_of(dim, lambda: self._computed(symbolic))
+        return self._builder.lengths_of([dim], lambda: self._computed(symbolic))
 
     def _computed(self, dim: SymDim) -> Value:
         single = TensorType((1,), "int32")

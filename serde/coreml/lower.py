@@ -13,7 +13,7 @@ from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.lower_network import network_from_relay
-from serde.coreml.lowering import as_floats, ask, features, lowered
+from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
@@ -73,6 +73,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    model = with_layers(model, supported)
     if options.compute_precision != "float32":
         model = _narrowed(model, target, report)
     model = lowered(model, TABLE, supported, report)

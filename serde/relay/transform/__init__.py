@@ -32,6 +32,7 @@ from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear
+from serde.relay.transform.raise_layers import RaiseLayers
 from serde.relay.transform.raise_recursion import RaiseRecursion
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
@@ -45,7 +46,7 @@ __all__ = [
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
-    "RaiseRecursion", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential", "SimplifyExpr",
-    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first", "cut",
-    "extension_patterns", "float16_overflows", "fold_weights",
+    "RaiseLayers", "RaiseRecursion", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
+    "channels_first", "cut", "extension_patterns", "float16_overflows", "fold_weights",
 ]  # fmt: skip
