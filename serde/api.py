@@ -433,6 +433,7 @@ def _same(value: AnyValue) -> AnyValue:
 
 _FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
     "allow": frozenset,
+    "float32_ops": frozenset,
     "inputs": _names,
     "op_block_list": frozenset,
     "outputs": _names,

@@ -76,15 +76,19 @@ class ExportContext(EmittingContext[Value]):
         """Append an operation with several outputs; those of the node's result if left out."""
         return self._builder.add(op, inputs, types or self.result_types(), self._source)
 
-    def compressed(self, op: str, /, **inputs: Value | None) -> Value:
+    def compressed(
+        self, op: str, type_: TensorType | None = None, /, **inputs: Value | str | None
+    ) -> Value:
         """Append an operation that makes a weight of constants; None is left out.
 
         Args:
             op: The operator.
-            inputs: Its inputs, constants and weights, which come to lie in it.
+            type_: Type of the weight; that of the node's result if left out.
+            inputs: Its inputs, constants, weights and texts, which come to lie in it.
         """
+        type_ = self.result_type() if type_ is None else type_
         given = {name: each for name, each in inputs.items() if each is not None}
-        return self._builder.compress(op, given, self.result_type(), self._source)
+        return self._builder.compress(op, given, type_, self._source)
 
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant, written where an operation reads it."""
