@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any as AnyValue
 
@@ -258,11 +258,12 @@ def convert(
 
     def verify(path: Path) -> None:
         saving.close()
-        with report.stage("check"):
+        with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
+            format_name = reader.name if wanted is model else "relay"
             compare(
-                engine_for_source(reader.name if wanted is model else "relay", loaded, wanted),
-                engine_for_path(writer.name, path),
+                running.enter_context(closing(engine_for_source(format_name, loaded, wanted))),
+                running.enter_context(closing(engine_for_path(writer.name, path))),
                 wanted,
                 runs=int(check),
                 tolerance=tolerance,
@@ -343,10 +344,10 @@ def check(
     if not writer.detect(Path(target)):
         raise FormatError(f"expected a model of format {writer.name}", path=target)
     loaded, model = _read(reader, source, params, bound, report)
-    with report.stage("check"):
+    with report.stage("check"), ExitStack() as running:
         compare(
-            engine_for_source(reader.name, loaded, model),
-            engine_for_path(writer.name, Path(target)),
+            running.enter_context(closing(engine_for_source(reader.name, loaded, model))),
+            running.enter_context(closing(engine_for_path(writer.name, Path(target)))),
             model,
             runs=runs,
             tolerance=tolerance,

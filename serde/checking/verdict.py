@@ -10,7 +10,7 @@ near one, so that an output that is zero but for rounding does not fail.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -105,22 +105,31 @@ def compare(
     if lengths:
         sizes = ", ".join(f"{name}={length}" for name, length in lengths.items())
         report.notes.append(f"dynamic dimensions were checked at {sizes}")
-    verdicts: dict[str, OutputVerdict] = {}
+    verdicts: dict[int, OutputVerdict] = {}
+    places = _places(reference.outputs, candidate.outputs)
     for run in range(max(1, runs)):
         inputs = random_inputs(model, seed=(seed, run), lengths=lengths, float16=float16)
         expected = run_engine(reference, inputs)
         found = run_engine(candidate, inputs)
-        for name, value in expected.items():
-            verdict = judge_output(
-                name, value, found.get(name), tolerance or Tolerance(), float16=float16
-            )
-            verdicts[name] = _worse(verdicts.get(name), verdict)
+        for index, (name, value) in enumerate(zip(reference.outputs, expected, strict=True)):
+            place = places[index]
+            other = None if place is None else found[place]
+            verdict = judge_output(name, value, other, tolerance or Tolerance(), float16=float16)
+            verdicts[index] = _worse(verdicts.get(index), verdict)
             note = f"output {name} of the source is not finite everywhere"
             if note not in report.notes and not _all_finite(value):
                 report.notes.append(note)
     if not verdicts:
         raise CheckError(f"{reference.name}: the source has no outputs to compare")
     report.verdicts += verdicts.values()
+
+
+def _places(names: Sequence[str], others: Sequence[str]) -> list[int | None]:
+    """Return where each output stands among the others; those of one name go by their order."""
+    left: dict[str, list[int]] = {}
+    for place, name in enumerate(others):
+        left.setdefault(name, []).append(place)
+    return [left[name].pop(0) if left.get(name) else None for name in names]
 
 
 def judge_output(
