@@ -12,11 +12,11 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
-from serde.checking.engines import engine_for_path, engine_for_source
+from serde.checking.engines import engine_for_path, engine_for_source, renamed_engine
 from serde.checking.verdict import Tolerance, compare
 from serde.errors import CheckError, FormatError, OptionError
 from serde.mapping import tensor_mapping as mapped_names
-from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
+from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -63,7 +63,7 @@ def to_relay(
     bridge = source_bridge(source, format)
     part, rest = bind_options(CutOptions, _canonical(options))
     bound = bridge.bind_import(rest)
-    return cut_out(_read(bridge, source, params, bound, report)[1], part)
+    return _part(_read(bridge, source, params, bound, report)[1], part)
 
 
 def from_relay(
@@ -94,7 +94,7 @@ def from_relay(
     bridge = _target(format, path)
     passes, rest = _bind_passes(options)
     bound = bridge.bind_export(rest)
-    native = _write(bridge, cut_out(model, passes), passes, bound, report)
+    native = _write(bridge, _part(model, passes), passes, bound, report)
     if path is None:
         return bridge.complete(native)
     with report.stage("save"):
@@ -133,7 +133,7 @@ def export_model(
     reader, writer = source_bridge(model), _target(format, path)
     own, passes, target = _bind_all(reader, writer, options)
     loaded, relay_model = _read(reader, model, params, own, report)
-    native = _write(writer, cut_out(relay_model, passes), passes, target, report)
+    native = _write(writer, _part(relay_model, passes), passes, target, report)
     if path is None:
         return writer.complete(native)
     sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
@@ -173,7 +173,7 @@ def import_model(
     reader, writer = source_bridge(source, format), get_bridge("mxnet")
     own, passes, target = _bind_all(reader, writer, options)
     _, relay_model = _read(reader, source, params, own, report)
-    part = cut_out(relay_model, passes)
+    part = _part(relay_model, passes)
     return writer.complete(_write(writer, part, passes, target, report))
 
 
@@ -251,18 +251,24 @@ def convert(
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = _bind_all(reader, writer, options)
     loaded, model = _read(reader, source, params, own, report)
-    part = cut_out(model, passes)
+    chosen = cut_out(model, passes)
+    part = rename_ends(chosen, passes)
     native = _write(writer, part, passes, bound, report)
-    mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
+    mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
     saving = ExitStack()
 
     def verify(path: Path) -> None:
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
-            format_name = reader.name if wanted is model else "relay"
+            if wanted is part and chosen is model:
+                own_names = engine_for_source(reader.name, loaded, model)
+                names = passes.rename_inputs, passes.rename_outputs
+                engine = renamed_engine(own_names, *names)
+            else:
+                engine = engine_for_source("relay", loaded, wanted)
             compare(
-                running.enter_context(closing(engine_for_source(format_name, loaded, wanted))),
+                running.enter_context(closing(engine)),
                 running.enter_context(closing(engine_for_path(writer.name, path))),
                 wanted,
                 runs=int(check),
@@ -387,6 +393,11 @@ def _write(
     report.after = Counter(bridge.operators(native))
     report.facts["parameters"] = sum(weight.size for weight in model.params.values())
     return native
+
+
+def _part(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return the part of a model that is wanted, under the names that are."""
+    return rename_ends(cut_out(model, options), options)
 
 
 def _target(format: str | None, path: PathLike | None) -> Bridge:

@@ -34,6 +34,7 @@ from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear
 from serde.relay.transform.raise_layers import RaiseLayers
 from serde.relay.transform.raise_recursion import RaiseRecursion
+from serde.relay.transform.rename import rename
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
@@ -48,5 +49,5 @@ __all__ = [
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
     "RaiseLayers", "RaiseRecursion", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential",
     "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
-    "channels_first", "cut", "extension_patterns", "float16_overflows", "fold_weights",
+    "channels_first", "cut", "extension_patterns", "float16_overflows", "fold_weights", "rename",
 ]  # fmt: skip
