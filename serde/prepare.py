@@ -147,6 +147,7 @@ def prepare(
             weights=frozenset(model.params), fold_batch_norm=fold_batch_norm
         ),
         transform.FoldConstant(),
+        transform.CountLoops(),
     ]
     smaller = [transform.SimplifyExpr(), transform.EliminateCommonSubexpr()]
     passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support.mil_executor import execute
 from support.runtime import open_session
 
 import serde
+from serde.compat import import_mxnet
 from serde.coreml.model import operations
 from serde.relay.op.recurrent.unrolling import UNROLLED
 
@@ -105,6 +107,23 @@ def test_a_loop_is_read_back(name: str, target: str, length: int | str, tmp_path
     expected = open_session(model.SerializeToString()).run(None, given)
     for found, wanted in zip(open_session(back).run(None, given), expected, strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gru-of-pytorch", "gru-both", "lstm-clip", "rnn-elu"])
+def test_a_loop_of_core_ml_goes_to_mxnet(name: str, tmp_path: Path) -> None:
+    """Its count is constant, though a condition ends it: that of its counter."""
+    mx = import_mxnet()
+    attrs = {key: value for key, value in LAYERS[name].items() if key != "lengths"}
+    model, path = recurrent(length=UNROLLED + 5, **attrs), tmp_path / "m.mlpackage"
+    serde.export_model(model, format="coreml", path=path, compute_precision="float32")
+    symbol, params = serde.import_model(path, allow={"int64-as-int32"})
+    assert "_foreach" in {node["op"] for node in json.loads(symbol.tojson())["nodes"]}
+    given = inputs(UNROLLED + 5, lengths=False)
+    args = {**params.arg, "x": mx.nd.array(given["x"])}
+    found = symbol.bind(mx.cpu(), args=args, grad_req="null").forward()
+    expected = open_session(model.SerializeToString()).run(None, given)
+    for left, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(left.asnumpy(), right, rtol=1e-5, atol=1e-6)
 
 
 def test_a_short_layer_is_unrolled() -> None:

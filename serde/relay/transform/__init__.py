@@ -12,6 +12,7 @@ from serde.relay.transform.combine_parallel import (
 )
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
+from serde.relay.transform.count_loops import CountLoops
 from serde.relay.transform.cse import EliminateCommonSubexpr
 from serde.relay.transform.cut import cut
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
@@ -43,7 +44,7 @@ from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_ov
 __all__ = [
     "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
     "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
-    "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
+    "ConvertLayout", "CountLoops", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
