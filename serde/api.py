@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
+from serde.checking.data import as_check_data
 from serde.checking.engines import engine_for_path, engine_for_source
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.errors import FormatError, OptionError
@@ -219,6 +220,7 @@ def convert(
     check: bool | int = False,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
     yardstick: bool = True,
     tensor_mapping: PathLike | None = None,
     report: Report | None = None,
@@ -234,7 +236,12 @@ def convert(
         target_format: Name of the target's format; by suffix if left out.
         check: Run source and target on this many seeded inputs before the target appears.
         tolerance: What the check accepts; by dtype if left out.
-        dims: Lengths of dynamic dimensions during the check.
+        dims: Lengths of dynamic dimensions during the check; if left out, those that are
+            declared, or the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones, which also asks for the check: a
+            path (``.npy``, ``.npz``, an image, or a directory with one of these, or one of ONNX's
+            ``test_data_set_0``, for each sample), an array, a mapping of arrays by input, or a
+            list of arrays or mappings.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
             of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
@@ -253,6 +260,7 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = _bind_all(reader, writer, options)
+    data = None if check_data is None else as_check_data(check_data)
     loaded, model = _read(reader, source, params, own, report)
     part = cut_out(model, passes)
     native = _write(writer, part, passes, bound, report)
@@ -264,7 +272,7 @@ def convert(
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
-            format_name = reader.name if wanted is model else "relay"
+            format_name = reader.name if wanted.mod is model.mod else "relay"
             compare(
                 running.enter_context(closing(engine_for_source(format_name, loaded, wanted))),
                 running.enter_context(closing(engine_for_path(writer.name, path))),
@@ -272,6 +280,7 @@ def convert(
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
+                data=data,
                 float16=passes.float16 or bound.computes_float16,
                 yardstick=yardstick,
                 recorded=recorded,
@@ -287,7 +296,7 @@ def convert(
             path,
             bound,
             sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
-            before_commit=verify if check else None,
+            before_commit=verify if check or data is not None else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:
@@ -320,6 +329,8 @@ def check(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
@@ -335,11 +346,16 @@ def check(
         target_format: Name of the target's format; by suffix if left out.
         runs: Number of sets of inputs.
         tolerance: What is accepted; by dtype if left out.
-        dims: Lengths of dynamic dimensions by name.
+        dims: Lengths of dynamic dimensions by name; if left out, those that are declared, or
+            the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones; see :func:`convert`.
+        check_images: Colour layout of the input that image files are for, by its name: ``RGB``,
+            ``BGR`` or ``GRAYSCALE``; by the number of its channels if empty.
         float16: The target computes in float16; it is judged by what that can hold.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         report: Filled with the verdicts; a new one if left out.
-        options: Options of the source, such as ``input_shapes``.
+        options: Options of the source, such as ``input_shapes``; a target that does not say its
+            shapes gets those of the source.
 
     Returns:
         The report; ``report.passed`` says whether all outputs match that can tell, and
@@ -354,6 +370,7 @@ def check(
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
     bound = reader.bind_import(_canonical(options))
+    data = None if check_data is None else as_check_data(check_data, check_images)
     writer = target_bridge(target, target_format)
     if not os.path.exists(target):
         raise OptionError(f"{os.fspath(target)}: there is no such file")
@@ -373,6 +390,7 @@ def check(
             runs=runs,
             tolerance=tolerance,
             dims=dims,
+            data=data,
             float16=float16,
             yardstick=yardstick,
             report=report,

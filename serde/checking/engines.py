@@ -12,14 +12,13 @@ from __future__ import annotations
 import importlib.util
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
 
 from serde._optional import require
-from serde.bridge import Bridge, ImportOptions, get_bridge
+from serde.bridge import Bridge, get_bridge
 from serde.checking import process
 from serde.checking.fitting import match_names
 from serde.checking.frameworks import (
@@ -30,14 +29,19 @@ from serde.checking.frameworks import (
     first_line,
     mxnet_program,
 )
-from serde.errors import CheckError, MissingDependency, OptionError
-from serde.relay.dims import DimLike, SymDim
+from serde.errors import (
+    CheckError,
+    MissingDependency,
+    OptionError,
+    RelayError,
+    UnsupportedModelError,
+)
 from serde.relay.model import RelayModel
 from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "engine_for_path", "engine_for_source", "run_engine"]
+__all__ = ["Engine", "RememberingEngine", "engine_for_path", "engine_for_source", "run_engine"]
 
 
 class Engine(Protocol):
@@ -81,6 +85,36 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
     return results
 
 
+class RememberingEngine:
+    """An engine that, given the same inputs again, returns the results that it had.
+
+    Attributes:
+        has_ended: Whether the engine has gone for good.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self.inputs = engine.inputs
+        self.outputs = engine.outputs
+        self._engine = engine
+        self._known: tuple[Mapping[str, Array], list[Array]] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        if self._known is None or self._known[0] is not inputs:
+            self._known = None
+            self._known = inputs, self._engine.run(inputs)
+        return self._known[1]
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
 def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> Engine:
     """Return what runs the source of a conversion.
 
@@ -112,7 +146,8 @@ def engine_for_path(
         format_name: Its format.
         path: Where it is.
         declared: Types of the inputs of the model that it is compared with, for a file that does
-            not tell them itself, as MXNet's symbols.
+            not tell them itself, as MXNet's symbols; inputs belong together by name, or else by
+            their place.
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
@@ -125,32 +160,33 @@ def engine_for_path(
         raise CheckError(f"no engine runs files of format {format_name}")
     options = bridge.import_options()
     native = bridge.load(path, None, options)
-    report = Report(f"{format_name} -> relay")
-    try:
-        model = bridge.to_relay(native, options, report=report)
-    except OptionError:
-        if declared is None:
-            raise
-        options = _declaring(bridge, native, options, declared)
-        model = bridge.to_relay(native, options, report=report)
-    return engine_for_source(format_name, native, model)
+    title = f"{format_name} -> relay"
+    failure: Exception | None = None
+    for bound in (options, *_declaring(bridge, native, declared or {})):
+        try:
+            model = bridge.to_relay(native, bound, report=Report(title))
+        except (OptionError, RelayError, UnsupportedModelError) as error:
+            failure = failure or error
+            continue
+        return engine_for_source(format_name, native, model)
+    raise failure or CheckError(f"no engine runs {path}")
 
 
 def _declaring(
-    bridge: Bridge, native: AnyValue, options: ImportOptions, declared: Mapping[str, TensorType]
-) -> ImportOptions:
-    """Return options of reading with the types that inputs have in another model."""
-    names = match_names(bridge.names(native).inputs, list(declared))
-    types = {name: declared[other] for name, other in names.items()}
-    return replace(
-        options,
-        input_shapes={name: _shape(type_) for name, type_ in types.items()},
-        input_dtypes={name: type_.dtype for name, type_ in types.items()},
-    )
-
-
-def _shape(type_: TensorType) -> tuple[DimLike, ...]:
-    return tuple(dim if isinstance(dim, (int, SymDim)) else "?" for dim in type_.shape)
+    bridge: Bridge, native: AnyValue, declared: Mapping[str, TensorType]
+) -> Iterator[AnyValue]:
+    """Yield options of reading with the types that inputs have in another model, or the shapes."""
+    if not declared:
+        return
+    try:
+        own = bridge.names(native).inputs
+    except OptionError:
+        own = tuple(declared)
+    types = {name: declared[other] for name, other in match_names(own, list(declared)).items()}
+    shapes = {name: type_.shape for name, type_ in types.items()}
+    dtypes = {name: type_.dtype for name, type_ in types.items()}
+    yield bridge.bind_import({"input_shapes": shapes, "input_dtypes": dtypes})
+    yield bridge.bind_import({"input_shapes": shapes})
 
 
 def _is_installed(package: str) -> bool:

@@ -267,5 +267,6 @@ def _reference_dtype(element: int) -> str:
 
 def first_line(error: Exception) -> str:
     """Return the class of an error and the first line of its message."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
+    name, text = type(error).__name__, str(error).strip().splitlines()
+    said = text[0].removeprefix(f"{name}: ") if text else ""
+    return f"{name}: {said}".rstrip(": ")

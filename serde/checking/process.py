@@ -115,6 +115,11 @@ class ProcessEngine:
         self.inputs: Mapping[str, str] = header["inputs"]
         self.outputs: Sequence[str] = header["outputs"]
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return not self._end.alive
+
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Have the engine run.
 

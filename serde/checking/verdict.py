@@ -20,9 +20,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
 from serde.checking.engines import Engine, run_engine
-from serde.checking.inputs import random_inputs, resolve_dims
+from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
     USELESS,
@@ -69,6 +70,7 @@ def compare(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    data: CheckData | None = None,
     float16: bool = False,
     yardstick: bool = True,
     recorded: Sequence[str] | None = None,
@@ -85,7 +87,8 @@ def compare(
         report: Gets ``verdicts``, ``engines`` and notes.
         runs: Number of sets of inputs.
         tolerance: What is accepted; it decides alone where it is given.
-        dims: Lengths of dynamic dimensions; see :func:`serde.checking.inputs.resolve_dims`.
+        dims: Lengths of dynamic dimensions; see :func:`serde.checking.sizes.resolve_dims`.
+        data: Inputs of a user, instead of drawn ones.
         float16: The target was asked to compute in float16: inputs are values that float16
             holds, a float32 output may come as float16, and its rounding is float16's.
         yardstick: Whether what does not agree at once is measured by the exact result.
@@ -95,24 +98,30 @@ def compare(
 
     Raises:
         CheckError: An engine failed, or the source has no outputs.
-        OptionError: `dims` names a dimension that does not exist.
+        OptionError: `dims` names a dimension that does not exist, or `data` does not fit.
     """
     report.engines = (reference.name, candidate.name)
     if not reference.outputs:
         raise CheckError(f"{reference.name}: the source has no outputs to compare")
-    lengths = resolve_dims(model, dims)
-    if lengths:
-        sizes = ", ".join(f"{name}={length}" for name, length in lengths.items())
-        report.notes.append(f"dynamic dimensions were checked at {sizes}")
+    sets = InputSets(
+        model,
+        reference,
+        candidate,
+        report=report,
+        runs=runs,
+        dims=dims,
+        data=data,
+        float16=float16,
+        seed=seed,
+    )
     chosen = Tolerance() if tolerance is None else tolerance
     exact = Yardstick(model, float16=float16) if yardstick and not chosen.given else None
     comparison = _Comparison(
-        reference, candidate, model, Rule(chosen, float16, exact is not None), exact, report
+        sets.reference, candidate, model, Rule(chosen, float16, exact is not None), exact, report
     )
     comparison.match(recorded)
     verdicts: list[OutputVerdict] = []
-    for run in range(max(1, runs)):
-        inputs = random_inputs(model, seed=(seed, run), lengths=lengths, float16=float16)
+    for inputs in sets:
         found = comparison.run(inputs)
         verdicts = list(map(_worse, verdicts, found)) if verdicts else found
     report.verdicts += verdicts

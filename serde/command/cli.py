@@ -192,6 +192,10 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
 @click.option(
     "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
 )
+@click.option(
+    "--image", "check_images", multiple=True, metavar="NAME[:LAYOUT]",
+    help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
+)  # fmt: skip
 @checking_flags
 @report_flag
 @printing_flags
@@ -203,6 +207,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     source, target = source_and_target(options["paths"])
     from serde.api import check as check_model
     from serde.checking.verdict import raise_if_differs
+    from serde.command.flags import parse_images
 
     check_model(
         source,
@@ -211,6 +216,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
         target_format=options["target_format"],
         runs=options["runs"],
         float16=options["float16"],
+        check_images=parse_images(options["check_images"]),
         report=run.report,
         **checking_options(options),
         **reading_options(options),

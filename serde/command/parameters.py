@@ -119,6 +119,7 @@ def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "tolerance": tolerance,
         "dims": parse_lengths(options["check_dim"]),
+        "check_data": options["check_data"],
         "yardstick": options["yardstick"] == "on",
     }
 
@@ -170,8 +171,13 @@ checking_flags = _stack(
     ),
     click.option(
         "--check-dim", multiple=True, metavar="NAME=LENGTH",
-        help="Length of a dynamic dimension in the check; if left out, 2 for a first axis "
-        "and 64 for others.",
+        help="Length of a dynamic dimension in the check, of one without a name data[2]=64; if "
+        "left out, what is declared, or the first usual ones at which the source runs.",
+    ),
+    click.option(
+        "--check-data", type=click.Path(path_type=Path), metavar="FILE|DIR",
+        help="Inputs to check with instead of seeded ones: .npy, .npz, an image, or a directory "
+        "with one of these (or test_data_set_0) for each sample.",
     ),
     click.option(
         "--yardstick", type=click.Choice(["on", "off"]), default="on",

@@ -43,12 +43,14 @@ class Table:
         rows: Texts, as many in each row as there are columns.
         right: Positions of the columns that hold numbers.
         header: Whether the names of the columns are shown.
+        parts: Tables that say the same one below the other, where this one is too wide.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
     header: bool = True
+    parts: tuple[Table, ...] = ()
 
 
 def tables(report: Report, *, ticks: tuple[str, str]) -> Iterator[Table]:
@@ -81,9 +83,14 @@ def operator_table(report: Report) -> Table:
             _by_count(report.before), _by_count(report.after), fillvalue=blank
         )
     ]
-    totals = (str(report.before.total()), str(report.after.total()))
-    rows.append(("total", totals[0], "total", totals[1]))
-    return Table((source, "before", target, "after"), tuple(rows), frozenset({1, 3}))
+    sides = ((source, "before", report.before), (target, "after", report.after))
+    totals = [("total", str(counts.total())) for _, _, counts in sides]
+    rows.append((*totals[0], *totals[1]))
+    parts = tuple(
+        Table((name, when), (*_by_count(counts), total), frozenset({1}))
+        for (name, when, counts), total in zip(sides, totals, strict=True)
+    )
+    return Table((source, "before", target, "after"), tuple(rows), frozenset({1, 3}), parts=parts)
 
 
 def _by_count(counts: Counter[str]) -> list[tuple[str, str]]:

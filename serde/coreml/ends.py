@@ -184,14 +184,21 @@ def expected_of(model: RelayModel, interface: Interface, description: AnyValue) 
         interface: What apps see of it.
         description: Apple's description of what was written.
     """
-    given = model
     if interface.images or interface.output_images or interface.classifier is not None:
         model = with_images(with_channels_first(model, interface.images), interface)
     inputs = [each.name for each in description.input]
     outputs = [each.name for each in tensors_of(description)]
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
-    images = {
+    facts = {
         f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()
+    }
+    facts |= {
+        f"{symbol}.range": f"{each.lower}:{each.upper}:{each.default}"
+        for symbol, each in interface.ranges.items()
+    }
+    facts |= {
+        f"{names[name]}.shapes": ";".join(",".join(map(str, shape)) for shape in shapes)
+        for name, shapes in interface.shapes.items()
     }
 
     def inner(param: Var, type_: TensorType) -> Inner | None:
@@ -206,8 +213,6 @@ def expected_of(model: RelayModel, interface: Interface, description: AnyValue) 
         model.meta,
         inputs=tuple(inputs),
         outputs=tuple(outputs),
-        extra={**model.meta.extra, **images},
+        extra={**model.meta.extra, **facts},
     )
-    if model is given and meta.outputs == given.meta.outputs:
-        return given
     return model.evolve(meta=meta)

@@ -25,6 +25,7 @@ class FakeEngine:
 
     def __init__(self, name: str, function: Any, outputs: Sequence[str] = ("out",)) -> None:
         self.name = name
+        self.inputs: Mapping[str, str] = {}
         self.outputs = outputs
         self.seen: list[Mapping[str, np.ndarray]] = []
         self._function = function
@@ -32,6 +33,9 @@ class FakeEngine:
     def run(self, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         self.seen.append(inputs)
         return self._function(inputs)
+
+    def close(self) -> None:
+        pass
 
 
 def model_of(body: Expr, *params: Var, weights: Mapping[str, Any] | None = None) -> Any:

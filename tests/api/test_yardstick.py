@@ -293,9 +293,9 @@ def ranked(inputs: Mapping[str, Array], *, near: bool = False) -> Array:
 
 def tied(monkeypatch: pytest.MonkeyPatch, gap: float) -> None:
     """Make inputs of which two scores are that near to one another."""
-    from serde.checking import verdict
+    from serde.checking import inputs
 
-    draw = verdict.random_inputs
+    draw = inputs.random_inputs
 
     def drawn(*args: Any, **options: Any) -> dict[str, Array]:
         values = draw(*args, **options)
@@ -303,7 +303,7 @@ def tied(monkeypatch: pytest.MonkeyPatch, gap: float) -> None:
         values["x"][5, 0] += np.float32(gap)
         return values
 
-    monkeypatch.setattr(verdict, "random_inputs", drawn)
+    monkeypatch.setattr(inputs, "random_inputs", drawn)
 
 
 @pytest.mark.parametrize(("gap", "passed"), [(1e-7, True), (1e-2, False)])
