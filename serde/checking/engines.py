@@ -41,7 +41,14 @@ from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "RememberingEngine", "engine_for_path", "engine_for_source", "run_engine"]
+__all__ = [
+    "Engine",
+    "RememberingEngine",
+    "engine_for_path",
+    "engine_for_source",
+    "read_target",
+    "run_engine",
+]
 
 
 class Engine(Protocol):
@@ -155,6 +162,24 @@ def engine_for_path(
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
+    native, model = read_target(format_name, path, declared)
+    return engine_for_source(format_name, native, model)
+
+
+def read_target(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> tuple[AnyValue, RelayModel]:
+    """Return the native model of a file, and the same as Relay.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with.
+
+    Raises:
+        CheckError: The format cannot be read.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
+    """
     bridge = get_bridge(format_name)
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {format_name}")
@@ -164,11 +189,9 @@ def engine_for_path(
     failure: Exception | None = None
     for bound in (options, *_declaring(bridge, native, declared or {})):
         try:
-            model = bridge.to_relay(native, bound, report=Report(title))
+            return native, bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
             failure = failure or error
-            continue
-        return engine_for_source(format_name, native, model)
     raise failure or CheckError(f"no engine runs {path}")
 
 

@@ -16,6 +16,7 @@ from serde.bridge import (
     TensorNames,
     TensorSummary,
 )
+from serde.io.atomic import check_files
 from serde.relay.model import RelayModel
 from serde.report import Report
 
@@ -88,7 +89,8 @@ class MxnetBridge(Bridge):
                 params = codec.load_params(params)
             return live.from_live(source, params, options.input_shapes)
         epoch = options.epoch if isinstance(options, MxnetImportOptions) else None
-        return codec.load(source if params is None else (source, params), epoch=epoch)
+        whole = source if params is None else (source, params)
+        return codec.load(whole, epoch=epoch, allow=options.allow)
 
     def files(self, model: AnyValue) -> Sequence[Path]:
         """Return the file of the symbol and that of the parameters."""
@@ -106,6 +108,22 @@ class MxnetBridge(Bridge):
         from serde.mxnet.lower import from_relay
 
         return from_relay(model, report)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix, one that cannot be written, and a pair of others."""
+        from serde.mxnet import codec
+
+        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
+        check_files([path], sources=sources)
+        self.check_suffix(path, ("-symbol.json", ".json"))
+        codec.check_target(path, epoch=own.params_epoch, sources=sources, overwrite=overwrite)
 
     def save(
         self,

@@ -122,6 +122,7 @@ class MxnetModel:
         uninitialized: Names that the file lists without a value.
         source: Where it is from, for messages.
         params_source: File of the parameters, if they came from one.
+        params_mark: What it says of the graph that it was written with; 0 if nothing.
     """
 
     graph: Graph
@@ -130,6 +131,7 @@ class MxnetModel:
     uninitialized: frozenset[str] = frozenset()
     source: str = "<memory>"
     params_source: str | None = None
+    params_mark: int = 0
 
     def param(self, name: str) -> Weight | None:
         """Return the parameter or auxiliary state of a variable called `name`."""

@@ -22,7 +22,7 @@ from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, ten
 from serde.mxnet.ops.table import OPS
 from serde.relay.expansion.pool import adaptive_pool, global_pool
 from serde.relay.expr import Call, Expr
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.shapes import is_float, split_padding
 from serde.relay.types import TensorType
 

@@ -13,7 +13,7 @@ from serde.relay.transform.combine_parallel import (
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.cse import EliminateCommonSubexpr
-from serde.relay.transform.cut import cut
+from serde.relay.transform.cut import cut, named_values, results_of
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
 from serde.relay.transform.fast_math import FastMath
 from serde.relay.transform.flatten_atrous import FlattenAtrousConv
@@ -47,5 +47,5 @@ __all__ = [
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
     "RaiseRecursion", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential", "SimplifyExpr",
     "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first", "cut",
-    "extension_patterns", "float16_overflows", "fold_weights",
+    "extension_patterns", "float16_overflows", "fold_weights", "named_values", "results_of",
 ]  # fmt: skip
