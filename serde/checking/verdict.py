@@ -22,7 +22,7 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
-from serde.checking.engines import Engine, run_engine
+from serde.checking.engines import Engine, plain_engine, run_engine
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
@@ -265,8 +265,7 @@ class _Measuring:
 
     def _run_plainly(self, engine: Engine) -> bool:
         """Take an engine's results without its optimisations, if it can leave them off."""
-        open_plain = getattr(engine, "plain", None)
-        plain = None if open_plain is None else open_plain()
+        plain = plain_engine(engine)
         if plain is None:
             return False
         with closing(plain):
