@@ -41,7 +41,15 @@ from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "RememberingEngine", "engine_for_path", "engine_for_source", "run_engine"]
+__all__ = [
+    "Engine",
+    "RememberingEngine",
+    "engine_for_path",
+    "engine_for_source",
+    "read_target",
+    "renamed_engine",
+    "run_engine",
+]
 
 
 class Engine(Protocol):
@@ -137,6 +145,43 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
     return RelayEngine(model)
 
 
+def renamed_engine(engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Engine:
+    """Return an engine under other names; the engine itself if there are none.
+
+    Args:
+        engine: The engine.
+        inputs: New names of inputs by their names.
+        outputs: New names of outputs by their names.
+    """
+    return _Renamed(engine, inputs, outputs) if inputs or outputs else engine
+
+
+class _Renamed:
+    def __init__(
+        self, engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]
+    ) -> None:
+        self.name = engine.name
+        self.inputs: Mapping[str, str] = {inputs.get(k, k): v for k, v in engine.inputs.items()}
+        self.outputs: Sequence[str] = [outputs.get(name, name) for name in engine.outputs]
+        self._engine = engine
+        self._names = inputs, outputs
+        self._own = {new: old for old, new in inputs.items()}
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Run the engine on inputs under its own names."""
+        return self._engine.run({self._own.get(k, k): value for k, value in inputs.items()})
+
+    def plain(self) -> Engine | None:
+        """Return the engine without its optimisations, if it has such a form."""
+        open_plain = getattr(self._engine, "plain", None)
+        engine = None if open_plain is None else open_plain()
+        return None if engine is None else _Renamed(engine, *self._names)
+
+    def close(self) -> None:
+        """Let go of what the engine holds."""
+        self._engine.close()
+
+
 def engine_for_path(
     format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
 ) -> Engine:
@@ -155,6 +200,24 @@ def engine_for_path(
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
+    native, model = read_target(format_name, path, declared)
+    return engine_for_source(format_name, native, model)
+
+
+def read_target(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> tuple[AnyValue, RelayModel]:
+    """Return the native model of a file, and the same as Relay.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with.
+
+    Raises:
+        CheckError: The format cannot be read.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
+    """
     bridge = get_bridge(format_name)
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {format_name}")
@@ -164,11 +227,9 @@ def engine_for_path(
     failure: Exception | None = None
     for bound in (options, *_declaring(bridge, native, declared or {})):
         try:
-            model = bridge.to_relay(native, bound, report=Report(title))
+            return native, bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
             failure = failure or error
-            continue
-        return engine_for_source(format_name, native, model)
     raise failure or CheckError(f"no engine runs {path}")
 
 

@@ -43,12 +43,16 @@ class RelayEngine:
         from serde.relay.interpreter import run
 
         model = self._model
+        return flat_values(run(model.main, self.arguments(inputs), mod=model.mod))
+
+    def arguments(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the arguments of ``main``: inputs by name or else by place, and the weights."""
         values = fit_inputs(self.name, self.inputs, inputs)
-        arguments = [
-            values[name] if name in values else model.params[name].array()
-            for name in (param.name_hint for param in model.main.params)
+        params = self._model.params
+        return [
+            values[name] if name in values else params[name].array()
+            for name in (param.name_hint for param in self._model.main.params)
         ]
-        return flat_values(run(model.main, arguments, mod=model.mod))
 
     def close(self) -> None:
         """Do nothing: it holds nothing."""

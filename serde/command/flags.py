@@ -197,6 +197,11 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
     members = [hint]
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         members = [member for member in typing.get_args(hint) if member is not type(None)]
+    words = [member for member in members if typing.get_origin(member) is typing.Literal]
+    if set(members) == {int, *words} and len(words) == 1:
+        choices = typing.get_args(words[0])
+        metavar = "|".join(["INTEGER", *choices])
+        return {"type": _number_or(choices), "default": None, "metavar": metavar}
     if len(members) != 1:
         return None
     (member,) = members
@@ -212,6 +217,20 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         gather: Callable[..., AnyValue] = _gather(typing.get_origin(member))
         return {"multiple": True, "callback": gather, "metavar": "A,B"}
     return None
+
+
+def _number_or(words: Sequence[str]) -> Callable[[str], int | str]:
+    """Return what reads an integer, or one of some words."""
+
+    def read(text: str) -> int | str:
+        if text in words:
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is no integer, nor {', '.join(words)}") from None
+
+    return read
 
 
 def _parsed(parse: Callable[[Sequence[str]], AnyValue], metavar: str | None) -> dict[str, AnyValue]:

@@ -15,12 +15,14 @@ from serde.report import OutputVerdict, Report
 
 if TYPE_CHECKING:
     from serde.bridge import TensorSummary
+    from serde.checking.bisection import Bisection
     from serde.comparison import ModelDiff, WeightDiff
 
 __all__ = [
     "Table",
     "as_json",
     "as_markdown",
+    "bisection_table",
     "difference_lines",
     "difference_tables",
     "markdown_document",
@@ -30,6 +32,9 @@ __all__ = [
     "tables",
     "verdict_line",
 ]
+
+_SHOWN_BEFORE, _SHOWN_VALUES = 4, 12
+"""How many values are shown in front of the first one at fault, and in all."""
 
 _SHOWN_FACTS_APART = ("path", "bytes", "parameters", "source", "target")
 
@@ -145,6 +150,31 @@ def _distances(verdict: OutputVerdict) -> tuple[str, str, str]:
     if verdict.distance is None or verdict.own is None:
         return "", "", ""
     return f"{verdict.distance:.1e}", f"{verdict.own:.1e}", f"{verdict.factor:.2g}"
+
+
+def bisection_table(found: Bisection, ticks: tuple[str, str]) -> Table:
+    """Return a row for the values around the first one at fault: some that agree, and what differs.
+
+    Args:
+        found: What comparing inner values has shown.
+        ticks: What stands for a value that agrees and for one that does not.
+    """
+    places = [at for at, value in enumerate(found.values) if value.suspect]
+    start = max(places[0] - _SHOWN_BEFORE, 0) if places else len(found.values) - _SHOWN_BEFORE
+    rows = tuple(
+        (
+            value.name,
+            value.target,
+            value.op,
+            shape_text(value.shape),
+            f"{value.distance:.2e}",
+            ticks[0] if value.agrees else ticks[1],
+        )
+        for value in found.values[max(start, 0) :][:_SHOWN_VALUES]
+    )
+    return Table(
+        ("value", "in the target", "operator", "shape", "distance", ""), rows, frozenset({4})
+    )
 
 
 def verdict_line(report: Report) -> str:

@@ -178,7 +178,7 @@ def left_out(case: SuiteCase) -> str | None:
     """Why a case is not among those that count, or None."""
     model = case.model()
     domains = {entry.domain for entry in model.opset_import}
-    for domain in ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):
+    for domain in ("ai.onnx.preview", "ai.onnx.preview.training"):
         if domain in domains:
             return domain
     return "strings" if _has_strings(model) else None
@@ -308,8 +308,8 @@ def _is_extended(value: np.ndarray) -> bool:
 
 def exported(case: SuiteCase, model: RelayModel) -> onnx.ModelProto:
     """The model as ONNX again, at the version of the case where that is written and runs."""
-    opset = max(entry.version for entry in case.model().opset_import if not entry.domain)
-    target = min(max(opset, LOWEST_TARGET), newest_runtime_opset())
+    versions = [entry.version for entry in case.model().opset_import if not entry.domain]
+    target = min(max([LOWEST_TARGET, *versions]), newest_runtime_opset())
     return serde.from_relay(model, format="onnx", opset=target)
 
 
