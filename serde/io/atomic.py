@@ -200,9 +200,18 @@ def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> 
         raise OptionError(f"{text}: expected a file, found a directory")
     if not stat.S_ISREG(status.st_mode):
         raise OptionError(f"{text}: expected a regular file, found a FIFO, socket or device")
+    if not _may_replace(status, os.stat(final.parent)):
+        raise OptionError(f"{text}: belongs to another user, in a directory where that counts")
     for source in sources:
         if _is_same(status, source):
             raise OptionError(f"{text}: is the same file as the source {os.fspath(source)}")
+
+
+def _may_replace(file: os.stat_result, directory: os.stat_result) -> bool:
+    """Whether the sticky bit of a directory lets this user rename over a file in it."""
+    if not directory.st_mode & stat.S_ISVTX or not hasattr(os, "geteuid"):
+        return True
+    return os.geteuid() in (0, file.st_uid, directory.st_uid)
 
 
 def _is_same(status: os.stat_result, source: PathLike) -> bool:
