@@ -62,7 +62,7 @@ def atomic_group(
     targets: Sequence[PathLike],
     *,
     sources: Iterable[PathLike] = (),
-    outdated: Sequence[Path] = (),
+    outdated: Callable[[], Sequence[Path]] = tuple,
     restore: bool = False,
     before_commit: Callable[[tuple[Path, ...]], None] | None = None,
     sync: bool = False,
@@ -72,7 +72,8 @@ def atomic_group(
     Args:
         targets: The files, in the order of the renames: one that refers to others comes last.
         sources: Files that no target may be, under any name.
-        outdated: Files beside them that nothing refers to once all are in place; removed then.
+        outdated: Returns files beside them that nothing refers to once all are in place, and
+            which are removed then; called when all are finished.
         restore: Whether a target that was replaced comes back if a later one cannot be.
         before_commit: Called with the finished temporary files, which have their final names
             in a directory of their own; if it raises, nothing stays.
@@ -96,7 +97,7 @@ def atomic_group(
             raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
         if sync:
             _sync(staged)
-        commit(staged, finals, outdated=outdated, restore=restore)
+        commit(staged, finals, outdated=outdated(), restore=restore)
         if sync:
             _sync([parent])
 

@@ -89,9 +89,9 @@ def outdated_data(
     if old is None or old.producer_name != PRODUCER:
         return []
     found &= _locations(old)
-    siblings = target.parent.glob("*.onnx") if found else ()
-    for other in (_skeleton(sibling) for sibling in siblings if sibling != target):
-        found -= _locations(other) if other is not None else set()
+    for name in _names_beside(target) if found else ():
+        other = None if name == target.name else _skeleton(target.with_name(name))
+        found -= set() if other is None else _locations(other)
     known = {Path(source).resolve() for source in sources}
     paths = [target.with_name(name) for name in sorted(found)]
     return [path for path in paths if path.is_file() and path.resolve() not in known]
