@@ -243,7 +243,8 @@ class Bridge(ABC):
     def expected(self, model: RelayModel, native: AnyValue, options: AnyValue) -> RelayModel:
         """Return what `native`, written of `model`, must compute, under the names it uses.
 
-        It is `model` itself where the format changes neither names nor what inputs mean.
+        Its module is that of `model` itself where the format changes neither the names of inputs
+        nor what they mean. Its facts tell the lengths that the format declares.
         """
         return model
 

@@ -19,6 +19,7 @@ from serde.bridge import (
 from serde.io.atomic import check_files
 from serde.relay.model import RelayModel
 from serde.report import Report
+from serde.weights import Weight
 
 __all__ = ["MxnetBridge", "MxnetExportOptions", "MxnetImportOptions"]
 
@@ -193,13 +194,28 @@ class MxnetBridge(Bridge):
         return [node.op for node in model.graph.nodes if node.op != "null"]
 
     def summary(self, model: AnyValue) -> ModelSummary:
-        """Return the release, the names of the inputs, labels among them, and the weights."""
+        """Return the release, the names of the inputs, labels among them, and the weights.
+
+        Parameters alone are listed by name.
+        """
         from serde.mxnet.model import version_text
 
-        weights = [*model.arg.values(), *model.aux.values()]
+        named = {**model.arg, **model.aux}
+        weights = named.values()
+        alone = model.lacks is not None
+        facts: dict[str, AnyValue] = {} if model.epoch is None else {"epoch": model.epoch}
+        if alone:
+            facts |= {name: _described(weight) for name, weight in named.items()}
         return ModelSummary(
-            version=version_text(model.graph.version),
+            version="" if alone else version_text(model.graph.version),
             inputs=tuple(TensorSummary(name) for name in model.inputs),
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
+            outputs=() if alone else None,
+            facts=facts,
         )
+
+
+def _described(weight: Weight) -> str:
+    stored = ", sparse" if weight.sparse else ""
+    return f"{weight.dtype} {list(weight.shape)}{stored}"

@@ -19,6 +19,7 @@ from serde.bridge import (
 )
 from serde.errors import OptionError
 from serde.io.atomic import check_files
+from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.model import RelayModel
 from serde.report import Report
 
@@ -34,7 +35,8 @@ class OnnxExportOptions(ExportOptions):
     """Options of writing ONNX models.
 
     Attributes:
-        opset: Version of the default operator set, from 11 on.
+        opset: Version of the default operator set, from 11 on; "auto" is the lowest from 17 on
+            that can say the whole model.
         intermediate_shapes: Note the types of all intermediate values.
         quantized: Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
@@ -47,7 +49,13 @@ class OnnxExportOptions(ExportOptions):
             opset 15 on; otherwise their nodes go where they are called.
     """
 
-    opset: int = field(default=17, metadata={"help": "Version of the default operator set."})
+    opset: int | Literal["auto"] = field(
+        default=DEFAULT_TARGET,
+        metadata={
+            "help": "Version of the default operator set; auto is the lowest from "
+            f"{DEFAULT_TARGET} on that can say the whole model."
+        },
+    )
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
     )
