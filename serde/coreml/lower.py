@@ -12,6 +12,7 @@ from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.losses import lost_compression
 from serde.coreml.lower_network import network_from_relay
 from serde.coreml.lowering import as_floats, ask, features, lowered
 from serde.coreml.model import CoremlModel, walk_blocks
@@ -76,6 +77,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    half = options.compute_precision != "float32"
+    report.notes.extend(lost_compression(model, supported, target.number, half))
     if options.compute_precision != "float32":
         model = _narrowed(model, target, report)
     model = lowered(model, TABLE, supported, report)
