@@ -12,6 +12,7 @@ from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.losses import lost_compression
 from serde.coreml.lower_network import network_from_relay
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
@@ -77,6 +78,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
     model = with_layers(model, supported)
+    half = options.compute_precision != "float32"
+    report.notes.extend(lost_compression(model, supported, target.number, half))
     if options.compute_precision != "float32":
         model = narrowed(model, options.float32_ops, report)
     model = lowered(model, TABLE, supported, report)
