@@ -21,7 +21,14 @@ import click
 
 from serde.errors import OptionError
 
-__all__ = ["generated_options", "parse_dims", "parse_dtypes", "parse_lengths", "parse_shapes"]
+__all__ = [
+    "generated_options",
+    "parse_dims",
+    "parse_dtypes",
+    "parse_images",
+    "parse_lengths",
+    "parse_shapes",
+]
 
 SHAPE_FORMS = (
     "data:1,3,224,224  data:[1,3,224,224]  data:1x3x224x224  data:N,3,?,-1 (dynamic)  "
@@ -114,6 +121,19 @@ def parse_lengths(values: Iterable[str]) -> dict[str, int]:
             raise OptionError(f"--check-dim {value}: expected, for example: {LENGTH_FORMS}")
         _add(lengths, name, int(text), "--check-dim")
     return lengths
+
+
+def parse_images(values: Iterable[str]) -> dict[str, str]:
+    """Return colour layouts by input from values of ``--image``, empty where none is given.
+
+    Raises:
+        OptionError: An input is named twice.
+    """
+    layouts: dict[str, str] = {}
+    for value in values:
+        name, _, layout = value.partition(":")
+        _add(layouts, name, layout, "--image")
+    return layouts
 
 
 def _add(found: dict[str, AnyValue], name: str, value: AnyValue, flag: str) -> None:

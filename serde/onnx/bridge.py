@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from serde.bridge import (
     TensorSummary,
 )
 from serde.errors import OptionError
+from serde.io.atomic import check_files
 from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.model import RelayModel
 from serde.report import Report
@@ -157,6 +159,21 @@ class OnnxBridge(Bridge):
             allow=own.allow,
             local_functions=own.local_functions,
         )
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix or one that cannot be written.
+
+        External data never replaces what serde did not write, so nothing is to be overwritten.
+        """
+        check_files([path], sources=sources)
+        self.check_suffix(path, (*self.suffixes, ""))
 
     def save(
         self,

@@ -13,8 +13,8 @@ from onnx import helper
 from serde._version import __version__
 from serde.errors import ConverterBug, OptionError, UnsupportedModelError
 from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, Value
-from serde.onnx.codec import OnnxModel
 from serde.onnx.declarations import value_type_proto
+from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
 from serde.onnx.schemas import newest_opset
 from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
@@ -146,6 +146,10 @@ def _is_no_whole(node: Call) -> bool:
     return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
 
 
+_WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17}
+"""Versions from which on a layer is one operator that models spell out for older ones."""
+
+
 def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
     model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
@@ -153,8 +157,20 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
-    legalize = transform.Legalize(supported=supported, expansion=TABLE.expansion)
-    passes = transform.Sequential([transform.channels_first(), legalize, _DenseAsProduct()])
+    def whole(node: Call) -> bool:
+        name = node.op.name if isinstance(node.op, OpDef) else ""
+        if name == "nn.dense":
+            return isinstance(node.type, TensorType) and node.type.rank == 2
+        return opset >= _WHOLE_SINCE.get(name, opset + 1) and supported(node)
+
+    passes = transform.Sequential(
+        [
+            transform.RaiseLayers(whole, frozenset(model.params)),
+            transform.channels_first(),
+            transform.Legalize(supported=supported, expansion=TABLE.expansion),
+            _DenseAsProduct(),
+        ]
+    )
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
@@ -270,7 +286,7 @@ def _native(
         graph,
         opset_imports=opsets,
         functions=builder.functions,
-        producer_name="serde",
+        producer_name=PRODUCER,
         producer_version=__version__,
         doc_string=model.meta.description,
     )

@@ -106,7 +106,7 @@ def test_groups_of_version_18_of_open_channels() -> None:
 def test_one_hot_as_onnx_runtime_has_it(dtype: str, values: str) -> None:
     """It has a OneHot for some dtypes of indices, depth and values only."""
     x = relay.var("x", shape=("N", 2), dtype=dtype)
-    marks = relay.const(np.array([2, 7], values))
+    marks = relay.Constant(np.array([2, 7], values))
     mod = relay.IRModule.from_expr(relay.Function([x], relay.serde.one_hot(x, marks, depth=3)))
     proto = serde.export_model(mod, {}, format="onnx")
     (found,) = run(proto, x=np.array([[0, 2], [1, 0]], dtype))

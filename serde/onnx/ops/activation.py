@@ -44,7 +44,8 @@ def _has_exact_attributes(node: Call) -> bool:
 
 @OPS.exports("nn.leaky_relu")
 def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
-    if exact(ctx.type(x).dtype, alpha):
+    dtype = ctx.type(x).dtype
+    if ctx.takes("LeakyRelu", dtype) and exact(dtype, alpha):
         return ctx.emit("LeakyRelu", x, alpha=alpha)
     negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
     return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)

@@ -66,7 +66,7 @@ def _real_signal(
     shape = [-1 if each == axis % rank else 1 for each in range(rank - 1)]
     factors = ctx.fold(relay.cast(relay.reshape(signs, [*shape, 2]), ctx.type(x).dtype))
     found = call("serde.dft", relay.multiply(both, factors), axis=axis, inverse=True)
-    return relay.take(found, relay.const(np.array([0])), axis=rank - 1, mode="fast")
+    return relay.take(found, relay.Constant(np.array([0])), axis=rank - 1, mode="fast")
 
 
 def _mirrored(full: int) -> tuple[Expr, Expr]:
@@ -75,7 +75,7 @@ def _mirrored(full: int) -> tuple[Expr, Expr]:
     mirrored = order[full // 2 + 1 :].copy()
     order[mirrored] = full - mirrored
     signs[mirrored, 1] = -1
-    return relay.const(order), relay.const(signs)
+    return relay.Constant(order), relay.Constant(signs)
 
 
 def _mirrored_at_run_time(full: Expr) -> tuple[Expr, Expr]:
@@ -88,7 +88,7 @@ def _mirrored_at_run_time(full: Expr) -> tuple[Expr, Expr]:
 
 
 def _int(value: int) -> Expr:
-    return relay.const(np.int64(value))
+    return relay.Constant(np.array(value, np.int64))
 
 
 def _scalar(x: Expr) -> Expr:
@@ -182,7 +182,7 @@ def _frames(ctx: ImportCtx, length: Expr, size: Expr, step: Expr) -> Expr:
     if not any(each is None for each in known):
         whole, wide, apart = (int(each.item()) for each in known if each is not None)
         starts = np.arange(1 + (whole - wide) // apart) * apart
-        return relay.const((starts[:, None] + np.arange(wide)).astype(np.int64))
+        return relay.Constant((starts[:, None] + np.arange(wide)).astype(np.int64))
     count = relay.add(relay.divide(relay.subtract(length, size), step), _int(1))
     frame = call("arange", _int(0), count, _int(1), dtype="int64")
     within = call("arange", _int(0), size, _int(1), dtype="int64")

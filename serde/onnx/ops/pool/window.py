@@ -331,7 +331,7 @@ def windowed(
     for axis, (length, step) in enumerate(zip(ctx.type(x).shape[2:], steps, strict=True)):
         before, after = padding[axis], padding[ndim + axis]
         reach = (kernel[axis] - 1) * gaps[axis] + 1
-        if not attrs["ceil_mode"] or (not after and step <= reach - before):
+        if not attrs["ceil_mode"] or step + after <= reach:
             continue
         if not isinstance(length, int):
             raise Unsupported("ceil_mode beside padding needs fixed lengths")

@@ -121,7 +121,7 @@ def _added(
 
 
 def _int(value: int) -> Expr:
-    return relay.const(np.int64(value))
+    return relay.Constant(np.array(value, np.int64))
 
 
 def _entry(vector: Expr, place: int) -> Expr:
