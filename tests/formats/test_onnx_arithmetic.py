@@ -11,7 +11,8 @@ from support.onnx_suite import interpret
 
 import serde
 from serde.bridge import get_bridge
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
+from serde.compat import import_mxnet
 from serde.prepare import PrepareOptions, prepare
 from serde.report import Report
 
@@ -45,5 +46,5 @@ def test_remainders_of_floats_by_zero_are_no_numbers(dtype: str, target: str) ->
     else:
         model, bridge = prepare(model, PrepareOptions(), report=Report()), get_bridge("mxnet")
         native = bridge.from_relay(model, bridge.bind_export({}), report=Report())
-        (found,) = MxnetEngine(native, model).run(given).values()
+        (found,) = MxnetEngine(import_mxnet(), mxnet_program(native, model)).run(given).values()
     np.testing.assert_array_equal(found, expected)
