@@ -46,5 +46,5 @@ def test_remainders_of_floats_by_zero_are_no_numbers(dtype: str, target: str) ->
     else:
         model, bridge = prepare(model, PrepareOptions(), report=Report()), get_bridge("mxnet")
         native = bridge.from_relay(model, bridge.bind_export({}), report=Report())
-        (found,) = MxnetEngine(import_mxnet(), mxnet_program(native, model)).run(given).values()
+        (found,) = MxnetEngine(import_mxnet(), mxnet_program(native, model)).run(given)
     np.testing.assert_array_equal(found, expected)
