@@ -17,6 +17,7 @@ from serde._optional import require
 from serde.errors import OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
 from serde.mxnet.model import MxnetModel
+from serde.mxnet.precision import NARROW
 from serde.mxnet.symbol_json import parse_symbol, symbol_text
 from serde.weights import Weight
 
@@ -156,9 +157,15 @@ def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, 
 
 
 def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> MxnetModel:
-    mx = sys.modules["mxnet"]
+    """Return the model of a symbol.
+
+    Casts of automatic mixed precision are left out, as MXNet does when it saves a symbol, unless
+    the weights have been cast, too.
+    """
+    mx, named = sys.modules["mxnet"], list(named)
+    narrow = any(weight.dtype in NARROW for _, weight in named)
     with mx.util.np_shape(mx.util.is_np_shape() or isinstance(symbol, mx.sym.np._Symbol)):
-        text = symbol.tojson()
+        text = symbol.tojson(remove_amp_cast=not narrow)
     graph = parse_symbol(text.encode(), path=source)
     arg, aux = assign(graph, named)
     return MxnetModel(graph, arg, aux, source=source)

@@ -124,6 +124,7 @@ class MxnetModel:
         params_source: File of the parameters, if they came from one.
         epoch: Number in the name of that file.
         epochs: Those that there were to choose from.
+        precision: What became of weights of 16 bits, where there are any.
         lacks: Why there is no graph, where there are parameters alone.
         input_order: Names of all inputs in the order of the model that this was written of, those
             that nothing reads among them; empty where the graph's own order is the only one.
@@ -138,6 +139,7 @@ class MxnetModel:
     params_source: str | None = None
     epoch: int | None = None
     epochs: tuple[int, ...] = ()
+    precision: str | None = None
     lacks: str | None = None
     input_order: tuple[str, ...] = ()
     constants: frozenset[str] = frozenset()
