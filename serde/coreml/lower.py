@@ -13,21 +13,22 @@ from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
 from serde.coreml.lower_network import network_from_relay
-from serde.coreml.lowering import as_floats, ask, features, lowered
+from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
+from serde.coreml.precision import narrowed
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
+from serde.coreml.states import declare_states, plan_states, with_states_last, write_states
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
-from serde.relay import transform
 from serde.relay.collection import without_collection
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
-from serde.report import Issue, Report
+from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.coreml.bridge import CoremlExportOptions
@@ -61,6 +62,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
 
+    states = plan_states(model, options, target, report)
+    model = with_states_last(model, states)
     interface = plan(model, options, target)
     if interface.regressor:
         raise OptionError(
@@ -73,8 +76,9 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    model = with_layers(model, supported)
     if options.compute_precision != "float32":
-        model = _narrowed(model, target, report)
+        model = narrowed(model, options.float32_ops, report)
     model = lowered(model, TABLE, supported, report)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
@@ -84,28 +88,24 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
         _tell_scores(model, classifier, report)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    inputs, outputs = export_program(model, TABLE, builder, report)
+    inputs, outputs = export_program(model, TABLE, builder, report, states=states)
     report.raise_if_refused()
     _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _named(outputs, names, builder)
+    kept = len(inputs) - len(states)
+    shown = len(named) - sum(to != name for name, to in states.items())
+    write_states(builder, states, inputs[kept:], named[shown:])
     report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
-    results = [value.name for value in named]
+    results = [value.name for value in named[:shown]]
     if classifier is not None:
         append_classify(builder, named[classifier.output], classifier, *ends)
         results[classifier.output] = ends[1]
         results.insert(0, ends[0])
     builder.block.outputs.extend(results)
-    spec = _spec(model, interface, target, builder, inputs, named)
+    spec = _spec(model, interface, target, builder, inputs[:kept], named[:shown])
+    function = spec.mlProgram.functions["main"]
+    declare_states(function, spec.description, inputs[kept:], target)
     return CoremlModel(spec, layout=builder.layout)
-
-
-def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
-    """Return the model computing in float16, its ends as they were; what overflows is told."""
-    for what in transform.float16_overflows(model, keep=transform.KEEP_FLOAT32, keep_io=True):
-        issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
-        report.allowed.append(issue)
-    narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
-    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
 
 
 def _prune(block: AnyValue, wanted: set[str]) -> None:
@@ -189,8 +189,10 @@ def _spec(
     spec.specificationVersion = target.specification
     interface.fill(
         spec.description,
-        features([param.name_hint for param in model.inputs()], inputs, target.number),
-        features(model.meta.outputs, outputs, target.number),
+        features(
+            [param.name_hint for param in model.inputs()][: len(inputs)], inputs, target.number
+        ),
+        features(model.meta.outputs[: len(outputs)], outputs, target.number),
     )
     interface.note(spec.description.metadata, model.meta.source_format, builder.names)
     spec.mlProgram.version = 1

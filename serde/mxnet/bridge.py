@@ -16,6 +16,7 @@ from serde.bridge import (
     TensorNames,
     TensorSummary,
 )
+from serde.io.atomic import check_files
 from serde.relay.model import RelayModel
 from serde.report import Report
 from serde.weights import Weight
@@ -100,7 +101,8 @@ class MxnetBridge(Bridge):
                 params = codec.load_params(params)
             model = live.from_live(source, params, options.input_shapes)
         else:
-            model = codec.load(source if params is None else (source, params), epoch=own.epoch)
+            whole = source if params is None else (source, params)
+            model = codec.load(whole, epoch=own.epoch, allow=options.allow)
         return with_precision(model, own.widen_weights, options.input_dtypes)
 
     def files(self, model: AnyValue) -> Sequence[Path]:
@@ -119,6 +121,22 @@ class MxnetBridge(Bridge):
         from serde.mxnet.lower import from_relay
 
         return from_relay(model, report)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix, one that cannot be written, and a pair of others."""
+        from serde.mxnet import codec
+
+        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
+        check_files([path], sources=sources)
+        self.check_suffix(path, ("-symbol.json", ".json"))
+        codec.check_target(path, epoch=own.params_epoch, sources=sources, overwrite=overwrite)
 
     def save(
         self,

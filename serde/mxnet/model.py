@@ -122,6 +122,7 @@ class MxnetModel:
         uninitialized: Names that the file lists without a value.
         source: Where it is from, for messages.
         params_source: File of the parameters, if they came from one.
+        params_mark: What it says of the graph that it was written with; 0 if nothing.
         epoch: Number in the name of that file.
         epochs: Those that there were to choose from.
         precision: What became of weights of 16 bits, where there are any.
@@ -137,6 +138,7 @@ class MxnetModel:
     uninitialized: frozenset[str] = frozenset()
     source: str = "<memory>"
     params_source: str | None = None
+    params_mark: int = 0
     epoch: int | None = None
     epochs: tuple[int, ...] = ()
     precision: str | None = None

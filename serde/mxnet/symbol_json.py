@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from serde.errors import FormatError
+from serde.io.pairs import UNMARKED, mark_of
 from serde.limits import (
     MAX_ATTRIBUTE_CHARS,
     MAX_NAME_BYTES,
@@ -28,7 +29,12 @@ from serde.limits import (
 from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
-__all__ = ["parse_symbol", "symbol_text"]
+__all__ = ["PAIR_KEY", "marked_text", "parse_symbol", "symbol_mark", "symbol_text"]
+
+PAIR_KEY = "serde_pair"
+"""Attribute of a graph: the mark of the pair, which MXNet passes over and does not write anew."""
+
+_HEX_DIGITS = 16
 
 _GRAPH_KEYS = frozenset({"nodes", "arg_nodes", "heads", "node_row_ptr", "attrs"})
 
@@ -362,6 +368,25 @@ def _is_hidden(key: str, op: str) -> bool:
 def symbol_text(graph: Graph) -> str:
     """Return a graph as the symbol JSON of MXNet 1.9.1 has it."""
     return json.dumps(_symbol_dict(graph), indent=2)
+
+
+def marked_text(graph: Graph) -> tuple[str, int]:
+    """Return a graph as symbol JSON that carries the mark of its pair, and that mark."""
+    document = _symbol_dict(graph)
+    blank = "0" * _HEX_DIGITS
+    document["attrs"][PAIR_KEY] = ["str", blank]
+    text = json.dumps(document, indent=2)
+    mark = mark_of(text.encode())
+    before, _, after = text.rpartition(blank)
+    return f"{before}{mark:0{_HEX_DIGITS}x}{after}", mark
+
+
+def symbol_mark(graph: Graph) -> int:
+    """Return the mark of the pair that a symbol's JSON carried."""
+    try:
+        return int(str(graph.attrs.get(PAIR_KEY, "")), 16)
+    except ValueError:
+        return UNMARKED
 
 
 def _symbol_dict(graph: Graph) -> dict[str, Any]:

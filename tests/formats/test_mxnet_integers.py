@@ -11,7 +11,7 @@ from support.oracle import run_mxnet
 
 import serde
 import serde.relay as relay
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, UnsupportedModelError
 from serde.mxnet.lower import from_relay
@@ -35,8 +35,8 @@ def run(build: Callable[..., Expr], *arrays: np.ndarray) -> Any:
     names = tuple(param.name_hint for param in params)
     mod = IRModule({"main": Function(params, build(*params))})
     model = RelayModel(mod, {}, ModelMeta(names, ("out",)))
-    engine = MxnetEngine(mxnet, from_relay(model, Report()), model)
-    return engine.run(dict(zip(names, arrays, strict=True)))["out"]
+    engine = MxnetEngine(mxnet, mxnet_program(from_relay(model, Report()), model))
+    return engine.run(dict(zip(names, arrays, strict=True)))[0]
 
 
 @pytest.mark.parametrize(

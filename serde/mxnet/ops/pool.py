@@ -22,7 +22,7 @@ from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, ten
 from serde.mxnet.ops.table import OPS
 from serde.relay.expansion.pool import adaptive_pool, global_pool
 from serde.relay.expr import Call, Expr
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.shapes import is_float, split_padding
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
@@ -381,7 +381,7 @@ def _ones(data: Expr) -> Expr:
     lengths = TensorType(type_.shape[2:], type_.dtype).concrete_shape
     if lengths is None:
         return relay.ones_like(data)
-    return relay.const(np.ones((1, 1, *lengths), type_.dtype))
+    return relay.Constant(np.ones((1, 1, *lengths), type_.dtype))
 
 
 _WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}

@@ -335,7 +335,7 @@ def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolati
             shape = [1] * tensor_type(data).rank
             shape[axis] = -1
             factor = weight.reshape(shape).astype(tensor_type(data).dtype)
-            part = relay.multiply(part, relay.const(factor))
+            part = relay.multiply(part, relay.Constant(factor))
         total = part if total is None else relay.add(total, part)
     return data if total is None else total
 
@@ -354,7 +354,7 @@ def _replaced(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
     shape = [1] * tensor_type(data).rank
     shape[axis] = -1
     fill = relay.const(value, tensor_type(data).dtype)
-    return relay.where(relay.const(mask.reshape(shape)), fill, data)
+    return relay.where(relay.Constant(mask.reshape(shape)), fill, data)
 
 
 def _is_repeated(call: Call) -> bool:
