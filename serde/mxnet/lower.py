@@ -33,7 +33,13 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
         )
-    return MxnetModel(graph, builder.arg, builder.aux)
+    return MxnetModel(
+        graph,
+        builder.arg,
+        builder.aux,
+        input_order=model.meta.inputs,
+        constants=frozenset(builder.constants & builder.arg.keys()),
+    )
 
 
 def _lowered(model: RelayModel, report: Report) -> RelayModel:
@@ -48,6 +54,8 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
+            transform.Compose(transform.box_nms_patterns(model.params)),
+            transform.RaiseSliceLike(),
             transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),
             transform.SimplifyExpr(),

@@ -168,7 +168,9 @@ class _Reader:
         """Return how an error begins that is about an expression: with the number of its node."""
         if str(error).startswith("node "):
             return ""
-        return f"node {self._places.get(getattr(error, 'node', None), self._root)}: "
+        node = getattr(error, "node", None)
+        index = self._places.get(node) if isinstance(node, Expr) else None
+        return f"node {self._root if index is None else index}: "
 
     def build(self, root: int) -> AnyValue:
         """Return what node `root` stands for, those below it first and each of them once.

@@ -23,7 +23,9 @@ from serde.relay.types import TensorType
 
 @OPS.exports("nn.relu")
 def export_relu(ctx: Ctx, x: Value) -> Value:
-    """Before 14 Relu takes floats only."""
+    """Before 14 Relu takes floats only, from then on signed integers, too."""
+    if ctx.type(x).dtype.startswith("uint"):
+        return x
     if ctx.version >= 14 or is_float(ctx.type(x).dtype):
         return ctx.emit("Relu", x)
     zero = ctx.scalar_like(x, 0)

@@ -44,17 +44,23 @@ OPS.exports("serde.gather_nd", since=12, when=_index_types("int64"))(export_sign
 OPS.exports("serde.gather_nd", when=_is_unbatched)(export_signed_gather_nd)
 
 
-def _has_axes(node: Call) -> bool:
+_ONE_HOT = {"int32": ("float16", "float32"), "int64": ("float16", "float32", "int64")}
+"""For each dtype of indices the values that ONNX Runtime has a OneHot for."""
+
+
+def _is_one_hot(node: Call) -> bool:
     """A OneHot of ONNX takes no scalar."""
-    indices = node.args[0].type
-    return isinstance(indices, TensorType) and indices.rank > 0
+    indices, values = (each.type for each in node.args)
+    if not isinstance(indices, TensorType) or not isinstance(values, TensorType):
+        return False
+    return indices.rank > 0 and values.dtype in _ONE_HOT.get(indices.dtype, ())
 
 
-@OPS.exports("serde.one_hot", when=_has_axes)
+@OPS.exports("serde.one_hot", when=_is_one_hot)
 def export_signed_one_hot(
     ctx: Ctx, indices: Value, values: Value, *, depth: int, axis: int
 ) -> Value:
-    return ctx.emit("OneHot", indices, ctx.const(depth, np.int64), values, axis=axis)
+    return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)
 
 
 @OPS.exports("serde.nonzero")

@@ -13,7 +13,7 @@ from serde.relay.transform.combine_parallel import (
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.cse import EliminateCommonSubexpr
-from serde.relay.transform.cut import cut
+from serde.relay.transform.cut import cut, named_values, results_of
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
 from serde.relay.transform.fast_math import FastMath
 from serde.relay.transform.flatten_atrous import FlattenAtrousConv
@@ -33,7 +33,9 @@ from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear
+from serde.relay.transform.raise_box_nms import box_nms_patterns
 from serde.relay.transform.raise_recursion import RaiseRecursion
+from serde.relay.transform.raise_slice_like import RaiseSliceLike
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
@@ -46,7 +48,8 @@ __all__ = [
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
-    "RaiseRecursion", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential", "SimplifyExpr",
-    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first", "cut",
-    "extension_patterns", "flatten_results", "float16_overflows", "fold_weights",
+    "RaiseRecursion", "RaiseSliceLike", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm",
+    "box_nms_patterns", "channels_first", "cut", "extension_patterns", "flatten_results",
+    "float16_overflows", "fold_weights", "named_values", "results_of",
 ]  # fmt: skip

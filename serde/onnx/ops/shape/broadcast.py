@@ -44,7 +44,19 @@ def import_expand(ctx: ImportCtx, x: Expr, shape: Expr) -> Expr:
     have = relay.shape_of(x, dtype=ctx.type(shape).dtype)
     have, asked = _padded(ctx, have, len(own), count), _padded(ctx, shape, count, len(own))
     one = relay.Constant(np.ones((), ctx.type(shape).dtype))
-    return call("dyn.broadcast_to", x, relay.where(relay.equal(asked, one), have, asked))
+    found = call("dyn.broadcast_to", x, relay.where(relay.equal(asked, one), have, asked))
+    return _with_known(found, own, ctx.partial_dims(shape))
+
+
+def _with_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:
+    """Return what was broadcast with the lengths that are known, where all but one are."""
+    if asked is None:
+        return x
+    lengths = broadcast(own, asked)
+    unknown = [dim for dim in lengths if isinstance(dim, Any)]
+    if len(unknown) != 1 or len(lengths) == 1:
+        return x
+    return relay.reshape(x, [-1 if isinstance(dim, Any) else dim for dim in lengths])
 
 
 def _padded(ctx: ImportCtx, shape: Expr, count: int, other: int) -> Expr:
