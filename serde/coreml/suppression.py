@@ -161,7 +161,7 @@ def _bounded(rows: Expr, lower: int, upper: int | None) -> Expr:
     length = relay.shape_of(rows, dtype="int64")
     count = relay.strided_slice(length, [0], [1], [1])
     shape: list[Dim] = [lower, as_dim(type_.shape[1])]
-    more = call("full", relay.const(np.zeros((), type_.dtype)), shape=tuple(shape))
+    more = call("full", relay.Constant(np.zeros((), type_.dtype)), shape=tuple(shape))
     whole = relay.concatenate((rows, more), axis=0)
     if lower == upper:
         return relay.strided_slice(whole, [0], [lower], [1], axes=[0])
