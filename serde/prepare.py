@@ -123,9 +123,10 @@ def prepare(
 
     Functions are inlined, those that call themselves last become loops, sequences
     whose positions are known tuples; shape arithmetic and constants are evaluated,
-    operators that only matter in training dropped, and weights that are computed
-    from weights become weights. Opaque functions (``Primitive``, ``Composite`` and the
-    like) stay whole: whether to inline them is the target's to decide.
+    operators that only matter in training dropped, weights that are computed from
+    weights become weights, and a result of tuples inside tuples becomes one tuple.
+    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole: whether
+    to inline them is the target's to decide.
 
     Args:
         model: The model.
@@ -151,6 +152,7 @@ def prepare(
     ]
     smaller = [transform.SimplifyExpr(), transform.EliminateCommonSubexpr()]
     passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]
+    model = transform.flatten_results(model)
     mod = transform.Sequential(passes)(model.mod)
     model = transform.fold_weights(model.evolve(mod=mod), report=report)
     if not options.float16:

@@ -12,14 +12,15 @@ from __future__ import annotations
 import importlib.util
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
 
 from serde._optional import require
-from serde.bridge import get_bridge
+from serde.bridge import Bridge, get_bridge
 from serde.checking import process
+from serde.checking.fitting import match_names
 from serde.checking.frameworks import (
     MxnetEngine,
     OnnxReferenceEngine,
@@ -28,12 +29,27 @@ from serde.checking.frameworks import (
     first_line,
     mxnet_program,
 )
-from serde.errors import CheckError, MissingDependency
+from serde.errors import (
+    CheckError,
+    MissingDependency,
+    OptionError,
+    RelayError,
+    UnsupportedModelError,
+)
 from serde.relay.model import RelayModel
+from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "engine_for_path", "engine_for_source", "renamed_engine", "run_engine"]
+__all__ = [
+    "Engine",
+    "RememberingEngine",
+    "engine_for_path",
+    "engine_for_source",
+    "read_target",
+    "renamed_engine",
+    "run_engine",
+]
 
 
 class Engine(Protocol):
@@ -77,6 +93,36 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
     return results
 
 
+class RememberingEngine:
+    """An engine that, given the same inputs again, returns the results that it had.
+
+    Attributes:
+        has_ended: Whether the engine has gone for good.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self.inputs = engine.inputs
+        self.outputs = engine.outputs
+        self._engine = engine
+        self._known: tuple[Mapping[str, Array], list[Array]] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        if self._known is None or self._known[0] is not inputs:
+            self._known = None
+            self._known = inputs, self._engine.run(inputs)
+        return self._known[1]
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
 def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> Engine:
     """Return what runs the source of a conversion.
 
@@ -118,32 +164,90 @@ class _Renamed:
         self.inputs: Mapping[str, str] = {inputs.get(k, k): v for k, v in engine.inputs.items()}
         self.outputs: Sequence[str] = [outputs.get(name, name) for name in engine.outputs]
         self._engine = engine
+        self._names = inputs, outputs
         self._own = {new: old for old, new in inputs.items()}
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Run the engine on inputs under its own names."""
         return self._engine.run({self._own.get(k, k): value for k, value in inputs.items()})
 
+    def plain(self) -> Engine | None:
+        """Return the engine without its optimisations, if it has such a form."""
+        open_plain = getattr(self._engine, "plain", None)
+        engine = None if open_plain is None else open_plain()
+        return None if engine is None else _Renamed(engine, *self._names)
+
     def close(self) -> None:
         """Let go of what the engine holds."""
         self._engine.close()
 
 
-def engine_for_path(format_name: str, path: Path) -> Engine:
+def engine_for_path(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> Engine:
     """Return what runs a file.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with, for a file that does
+            not tell them itself, as MXNet's symbols; inputs belong together by name, or else by
+            their place.
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
     """
     if format_name == "onnx":
         return _onnx_file_engine(path)
+    native, model = read_target(format_name, path, declared)
+    return engine_for_source(format_name, native, model)
+
+
+def read_target(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> tuple[AnyValue, RelayModel]:
+    """Return the native model of a file, and the same as Relay.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with.
+
+    Raises:
+        CheckError: The format cannot be read.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
+    """
     bridge = get_bridge(format_name)
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {format_name}")
     options = bridge.import_options()
     native = bridge.load(path, None, options)
-    model = bridge.to_relay(native, options, report=Report(f"{format_name} -> relay"))
-    return engine_for_source(format_name, native, model)
+    title = f"{format_name} -> relay"
+    failure: Exception | None = None
+    for bound in (options, *_declaring(bridge, native, declared or {})):
+        try:
+            return native, bridge.to_relay(native, bound, report=Report(title))
+        except (OptionError, RelayError, UnsupportedModelError) as error:
+            failure = failure or error
+    raise failure or CheckError(f"no engine runs {path}")
+
+
+def _declaring(
+    bridge: Bridge, native: AnyValue, declared: Mapping[str, TensorType]
+) -> Iterator[AnyValue]:
+    """Yield options of reading with the types that inputs have in another model, or the shapes."""
+    if not declared:
+        return
+    try:
+        own = bridge.names(native).inputs
+    except OptionError:
+        own = tuple(declared)
+    types = {name: declared[other] for name, other in match_names(own, list(declared)).items()}
+    shapes = {name: type_.shape for name, type_ in types.items()}
+    dtypes = {name: type_.dtype for name, type_ in types.items()}
+    yield bridge.bind_import({"input_shapes": shapes, "input_dtypes": dtypes})
+    yield bridge.bind_import({"input_shapes": shapes})
 
 
 def _is_installed(package: str) -> bool:

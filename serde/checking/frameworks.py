@@ -24,6 +24,7 @@ __all__ = [
     "OnnxRuntimeEngine",
     "RelayEngine",
     "first_line",
+    "flat_values",
     "mxnet_program",
 ]
 
@@ -42,12 +43,16 @@ class RelayEngine:
         from serde.relay.interpreter import run
 
         model = self._model
+        return flat_values(run(model.main, self.arguments(inputs), mod=model.mod))
+
+    def arguments(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the arguments of ``main``: inputs by name or else by place, and the weights."""
         values = fit_inputs(self.name, self.inputs, inputs)
-        arguments = [
-            values[name] if name in values else model.params[name].array()
-            for name in (param.name_hint for param in model.main.params)
+        params = self._model.params
+        return [
+            values[name] if name in values else params[name].array()
+            for name in (param.name_hint for param in self._model.main.params)
         ]
-        return _flat(run(model.main, arguments, mod=model.mod))
 
     def close(self) -> None:
         """Do nothing: it holds nothing."""
@@ -68,7 +73,7 @@ def _output_names(model: RelayModel) -> Sequence[str]:
     return tuple(f"output{i}" for i in range(len(value_types(type_))))
 
 
-def _flat(result: AnyValue) -> list[Array]:
+def flat_values(result: AnyValue) -> list[Array]:
     """Return the arrays of a tuple of tuples, in order."""
     found: list[Array] = []
     pending = [result]
@@ -266,5 +271,6 @@ def _reference_dtype(element: int) -> str:
 
 def first_line(error: Exception) -> str:
     """Return the class of an error and the first line of its message."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")
+    name, text = type(error).__name__, str(error).strip().splitlines()
+    said = text[0].removeprefix(f"{name}: ") if text else ""
+    return f"{name}: {said}".rstrip(": ")

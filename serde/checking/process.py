@@ -35,6 +35,9 @@ _MAIN = (
     "from serde.checking.worker import main; main()"
 )
 
+_PLAIN_MXNET = {"MXNET_SUBGRAPH_BACKEND": "NONE", "MXNET_MKLDNN_ENABLED": "0"}
+"""Environment in which MXNet computes without oneDNN: some of its fused layers are wrong."""
+
 _READ_BYTES = 4096
 """How much of the end of the error stream is read."""
 
@@ -72,7 +75,8 @@ def open_mxnet(program: MxnetProgram) -> ProcessEngine:
         "outputs": list(program.outputs),
         "np_shape": program.np_shape,
     }
-    return ProcessEngine("mxnet", header, [*program.arg.values(), *program.aux.values()])
+    weights = [*program.arg.values(), *program.aux.values()]
+    return ProcessEngine("mxnet", header, weights, plain=_PLAIN_MXNET)
 
 
 class ProcessEngine:
@@ -82,24 +86,39 @@ class ProcessEngine:
         engine: Which one, as the worker knows it.
         request: What it needs to know of the model.
         weights: Values that belong to the request.
+        plain: Environment in which the engine leaves its optimisations off, where it can.
+        environment: What its environment has besides that of this process.
     """
 
     def __init__(
-        self, engine: str, request: Mapping[str, AnyValue], weights: Sequence[Weight] = ()
+        self,
+        engine: str,
+        request: Mapping[str, AnyValue],
+        weights: Sequence[Weight] = (),
+        *,
+        plain: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self.name = engine
+        self._opened = (engine, request, weights, plain)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-c", _MAIN, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
+            env={**os.environ, **(environment or {})},
         )
         self._end = weakref.finalize(self, _end, self._process, self._errors)
         header, _ = self._ask({"do": "open", "engine": engine, **request}, weights)
         self.name = header["name"]
         self.inputs: Mapping[str, str] = header["inputs"]
         self.outputs: Sequence[str] = header["outputs"]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return not self._end.alive
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Have the engine run.
@@ -109,6 +128,17 @@ class ProcessEngine:
         """
         arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
         return self._ask({"do": "run", "names": list(inputs)}, arrays)[1]
+
+    def plain(self) -> ProcessEngine | None:
+        """Return the engine without its optimisations, in another process; None if it has none.
+
+        Raises:
+            CheckError: It refuses the model then, or crashed.
+        """
+        engine, request, weights, plain = self._opened
+        if plain is None:
+            return None
+        return ProcessEngine(engine, request, weights, environment=plain)
 
     def close(self) -> None:
         """End the process, whatever it does."""

@@ -68,11 +68,14 @@ class BlobFile:
         if code != element.blob:
             raise self._error(offset, f"expected {element.name}, found storage type {code}")
         size = int(np.prod(shape, dtype=object))
-        if nbytes != element.nbytes(size) or spare != nbytes * 8 - size * element.bits:
+        wanted = f"{element.nbytes(size)} bytes for {element.name}{list(shape)}"
+        if nbytes != element.nbytes(size):
+            raise self._error(offset, f"expected {wanted}, found {nbytes}")
+        # Before values narrower than a byte, with iOS18, nothing initialised the field.
+        unused = nbytes * 8 - size * element.bits
+        if element.bits % 8 and spare != unused:
             raise self._error(
-                offset,
-                f"expected {element.nbytes(size)} bytes for {element.name}{list(shape)}, "
-                f"found {nbytes}",
+                offset, f"expected {wanted}, of which {unused} bits are unused, found {spare}"
             )
         if start % ALIGNMENT or start < offset + _RECORD.size:
             raise self._error(offset, f"data at {start}, which no record may have")

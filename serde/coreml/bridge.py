@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,10 +39,21 @@ class CoremlImportOptions(ImportOptions):
     Attributes:
         function: Which function of an ML Program to read; the one it runs by default if left
             out.
+        pipeline_model: Which model of a pipeline to read alone, by its name or its number from 0;
+            all of them, one after the other, if left out.
+        optional_inputs: Whether the thresholds of a pipeline that may be left out are ``inputs``
+            of what is read, or have their ``defaults`` always.
     """
 
     function: str | None = field(
         default=None, metadata={"help": "Function of an ML Program to read."}
+    )
+    pipeline_model: str | None = field(
+        default=None, metadata={"help": "Model of a pipeline to read alone: its number or name."}
+    )
+    optional_inputs: Literal["inputs", "defaults"] = field(
+        default="inputs",
+        metadata={"help": "Thresholds of a pipeline that may be left out: inputs, or defaults."},
     )
 
 
@@ -75,6 +87,8 @@ class CoremlExportOptions(ExportOptions):
         ranges: Lengths that a dynamic dimension may have, by its name: (lower, upper), or
             (lower, upper, default); 1 to 1024 if left out.
         enumerated_shapes: Shapes that an input may have, by name; the first is the default.
+        states: Outputs that are later values of inputs, by input, which Core ML keeps as states
+            from iOS18 on; those of the source if left out. They are float16.
         author: Who made the model.
         license: Under which licence.
         model_version: Version of the model.
@@ -150,6 +164,15 @@ class CoremlExportOptions(ExportOptions):
             "help": "A shape that an input may have; the first is the default.",
         },
     )
+    states: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--state",
+            "parse": requests.parse_texts("--state"),
+            "metavar": "INPUT=OUTPUT",
+            "help": "Input that is a state and the output with its later value, from iOS18 on.",
+        },
+    )
     author: str | None = field(default=None, metadata={"help": "Who made the model."})
     license: str | None = field(default=None, metadata={"help": "Licence of the model."})
     model_version: str | None = field(default=None, metadata={"help": "Version of the model."})
@@ -183,6 +206,7 @@ class CoremlExportOptions(ExportOptions):
             "enumerated_shapes": requests.enumerated_from(self.enumerated_shapes),
             "descriptions": requests.texts_from(self.descriptions, "descriptions"),
             "metadata": requests.texts_from(self.metadata, "metadata"),
+            "states": requests.texts_from(self.states, "states"),
         }
         for name in _TEXTS:
             given = getattr(self, name)
@@ -204,6 +228,12 @@ class CoremlExportOptions(ExportOptions):
 def _as_layers(version: int | None) -> str:
     """Return what a list of operators says of one that is written as layers, too."""
     return "" if version is None else f"; in layers, from iOS{max(version, 13)}"
+
+
+def _kinds(model: AnyValue) -> list[str]:
+    """Return the kinds of the models of a pipeline."""
+    models = model.pipeline.models if model.is_pipeline else ()
+    return [str(each.WhichOneof("Type")) for each in models]
 
 
 class CoremlBridge(Bridge):
@@ -243,15 +273,10 @@ class CoremlBridge(Bridge):
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""
-        from serde.coreml.network import network_to_relay
-        from serde.coreml.program import program_to_relay
+        from serde.coreml.pipeline import model_to_relay
 
         own = options if isinstance(options, CoremlImportOptions) else CoremlImportOptions()
-        if model.kind != "mlProgram":
-            if own.function is not None:
-                raise OptionError("function: a NeuralNetwork has no functions")
-            return network_to_relay(model, own, report)
-        return program_to_relay(model, own, report)
+        return model_to_relay(model, own, report)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
@@ -264,11 +289,30 @@ class CoremlBridge(Bridge):
         """Return the model with pixels as image inputs, under the names that were written."""
         from serde.coreml.ends import expected_of
         from serde.coreml.planning import plan
+        from serde.coreml.states import plan_states, with_states_last
         from serde.coreml.versions import TARGETS
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
-        interface = plan(model, own, TARGETS[own.minimum_deployment_target])
-        return expected_of(model, interface, native.spec.description)
+        target = TARGETS[own.minimum_deployment_target]
+        states = plan_states(model, own, target, Report())
+        model = with_states_last(model, states)
+        interface = plan(model, own, target)
+        return expected_of(model, interface, native.spec.description, states)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix than the target has, or one that cannot be written."""
+        from serde.coreml.writer import check_target
+
+        own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
+        program = own.minimum_deployment_target not in NETWORK_TARGETS
+        check_target(Path(path), program=program, sources=sources)
 
     def save(
         self,
@@ -333,29 +377,28 @@ class CoremlBridge(Bridge):
 
     def operators(self, model: AnyValue) -> list[str]:
         """Return the operators of an ML Program or the layers of a NeuralNetwork."""
-        from serde.coreml.model import operations
+        from serde.coreml.model import layers, operations
 
-        if model.kind == "mlProgram":
-            return [op.type for op in operations(model.spec) if op.type != "const"]
-        return [str(layer.WhichOneof("layer")) for layer in model.network.layers]
+        found = [op.type for op in operations(model.spec) if op.type != "const"]
+        return found + [str(layer.WhichOneof("layer")) for layer in layers(model.spec)]
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of inputs, outputs, constants and operations or layers."""
         from serde.coreml.interface import described, tensors_of
-        from serde.coreml.model import operations
+        from serde.coreml.model import layers, operations
+        from serde.coreml.states import state_names
 
         description = described(model.spec)
         nodes: list[str] = []
         weights: list[str] = []
-        if model.kind == "mlProgram":
-            for op in operations(model.spec):
-                known = nodes if op.type != "const" else weights
-                known.extend(each.name for each in op.outputs)
-        else:
-            nodes = [layer.name for layer in model.network.layers]
+        states, later = state_names(model.spec)
+        for op in operations(model.spec):
+            known = nodes if op.type != "const" else weights
+            known.extend(each.name for each in op.outputs)
+        nodes += [layer.name for layer in layers(model.spec)]
         return TensorNames(
-            inputs=tuple(each.name for each in description.input),
-            outputs=tuple(each.name for each in tensors_of(description)),
+            inputs=(*(each.name for each in description.input), *states),
+            outputs=(*(each.name for each in tensors_of(description)), *later),
             weights=tuple(weights),
             nodes=tuple(nodes),
         )
@@ -370,6 +413,7 @@ class CoremlBridge(Bridge):
         functions = [each.name for each in model.spec.description.functions]
         facts = {
             "kind": model.kind,
+            "models": ", ".join(_kinds(model)),
             "functions": ", ".join(functions),
             "author": metadata.author,
             "license": metadata.license,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from serde.assembly import Assembly
+from serde.coreml.lists import ListFacts
 from serde.folding import FoldingContext
 from serde.relay.expr import Expr, Function, Var
 
@@ -16,6 +17,7 @@ class Surroundings(Protocol):
     """What the walk offers to the context of one operation."""
 
     assembly: Assembly
+    lists: ListFacts
 
     def block(self, index: int, args: Sequence[Expr], label: str) -> list[Expr]:
         """Return what a block of the operation gives for the values of its inputs."""
@@ -43,11 +45,13 @@ class ImportContext(FoldingContext):
         version: Version of iOS of the program's operator set.
         node: Name of the operation.
         outputs: Number of its outputs.
+        lists: What is known of the lists of the program.
     """
 
     def __init__(self, version: int, node: str, outputs: int, around: Surroundings) -> None:
         super().__init__(version, node, outputs, around.assembly)
         self._around = around
+        self.lists = around.lists
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int) -> Expr:
         """Return what stands for the elements that a weight of bytes holds, `bits` each.

@@ -21,6 +21,7 @@ from serde.coreml.planning import plan
 from serde.coreml.precision import narrowed
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
+from serde.coreml.states import declare_states, plan_states, with_states_last, write_states
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
@@ -61,6 +62,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, target.number) and constants_hold(node, model.params)
 
+    states = plan_states(model, options, target, report)
+    model = with_states_last(model, states)
     interface = plan(model, options, target)
     if interface.regressor:
         raise OptionError(
@@ -85,18 +88,23 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         ends = builder.reserve(classifier.feature), builder.reserve(classifier.probabilities)
         _tell_scores(model, classifier, report)
     names = [builder.reserve(name) for name in model.meta.outputs]
-    inputs, outputs = export_program(model, TABLE, builder, report)
+    inputs, outputs = export_program(model, TABLE, builder, report, states=states)
     report.raise_if_refused()
     _prune(builder.block, {builder.name_of(value) for value in outputs})
     named = _named(outputs, names, builder)
+    kept = len(inputs) - len(states)
+    shown = len(named) - sum(to != name for name, to in states.items())
+    write_states(builder, states, inputs[kept:], named[shown:])
     report.facts |= {"minimum_deployment_target": target.name, "opset": target.opset}
-    results = [value.name for value in named]
+    results = [value.name for value in named[:shown]]
     if classifier is not None:
         append_classify(builder, named[classifier.output], classifier, *ends)
         results[classifier.output] = ends[1]
         results.insert(0, ends[0])
     builder.block.outputs.extend(results)
-    spec = _spec(model, interface, target, builder, inputs, named)
+    spec = _spec(model, interface, target, builder, inputs[:kept], named[:shown])
+    function = spec.mlProgram.functions["main"]
+    declare_states(function, spec.description, inputs[kept:], target)
     return CoremlModel(spec, layout=builder.layout)
 
 
@@ -181,8 +189,10 @@ def _spec(
     spec.specificationVersion = target.specification
     interface.fill(
         spec.description,
-        features([param.name_hint for param in model.inputs()], inputs, target.number),
-        features(model.meta.outputs, outputs, target.number),
+        features(
+            [param.name_hint for param in model.inputs()][: len(inputs)], inputs, target.number
+        ),
+        features(model.meta.outputs[: len(outputs)], outputs, target.number),
     )
     interface.note(spec.description.metadata, model.meta.source_format, builder.names)
     spec.mlProgram.version = 1

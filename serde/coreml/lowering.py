@@ -120,7 +120,7 @@ def lowered(
             transform.FoldConstant(),
         ]
     )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report, share=False)
 
 
 def features(names: Sequence[str], values: Sequence[Value], version: int) -> list[Feature]:

@@ -18,12 +18,19 @@ __all__ = ["DATA_FIELDS", "layout"]
 DATA_FIELDS = {1: "floatValue", 2: "float16Value", 30: "rawValue", 31: "int8RawValue"}
 """Fields of ``WeightParams`` whose bytes are the values as they lie in memory."""
 
-_NETWORKS = ("neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
+_NETWORKS = (
+    "neuralNetwork",
+    "neuralNetworkClassifier",
+    "neuralNetworkRegressor",
+    "pipeline",
+    "pipelineClassifier",
+    "pipelineRegressor",
+)
 
 
 @functools.cache
 def layout() -> MessageLayout:
-    """Return the messages that lead from a model to the weights of a NeuralNetwork."""
+    """Return the messages that lead from a model to the weights of NeuralNetworks."""
     model = message_class("Model.Model").DESCRIPTOR
     weights = message_class("NeuralNetwork.WeightParams").DESCRIPTOR
     known: dict[str, Any] = {}
@@ -55,7 +62,7 @@ def layout() -> MessageLayout:
 
 
 def _messages(descriptor: Any, model: Any) -> list[Any]:
-    """Return the fields that hold messages; of a whole model those that hold a network."""
+    """Return the fields that hold messages; of a whole model those that hold networks."""
     fields = [child for child in descriptor.fields if child.message_type is not None]
     if descriptor is model:
         return [child for child in fields if child.name in _NETWORKS]

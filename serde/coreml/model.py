@@ -8,12 +8,29 @@ from typing import Any
 
 from serde.coreml.blobs import BlobLayout
 from serde.errors import FormatError
+from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.weights import Weight
 
-__all__ = ["CoremlModel", "kind_of", "operations", "walk_blocks"]
+__all__ = [
+    "KINDS",
+    "PIPELINES",
+    "SUPPRESSION",
+    "CoremlModel",
+    "kind_of",
+    "layers",
+    "members",
+    "operations",
+    "walk_blocks",
+]
 
 KINDS = ("mlProgram", "neuralNetwork", "neuralNetworkClassifier", "neuralNetworkRegressor")
 """Kinds of model that compute tensors with a network."""
+
+PIPELINES = ("pipeline", "pipelineClassifier", "pipelineRegressor")
+"""Kinds of model that are several ones, one after the other."""
+
+SUPPRESSION = "nonMaximumSuppression"
+"""The kind of model that a detector's pipeline ends in."""
 
 
 @dataclass(slots=True)
@@ -40,8 +57,18 @@ class CoremlModel:
 
     @property
     def kind(self) -> str:
-        """Which of :data:`KINDS` it is."""
+        """Which of :data:`KINDS` or :data:`PIPELINES` it is."""
         return kind_of(self.spec, self.source)
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether it is several models, one after the other."""
+        return self.spec.WhichOneof("Type") in PIPELINES
+
+    @property
+    def pipeline(self) -> Any:
+        """The message with the models of a pipeline."""
+        return _pipeline(self.spec)
 
     @property
     def network(self) -> Any:
@@ -49,26 +76,63 @@ class CoremlModel:
         return getattr(self.spec, self.kind)
 
 
+def _pipeline(spec: Any) -> Any:
+    kind = spec.WhichOneof("Type")
+    return spec.pipeline if kind == "pipeline" else getattr(spec, kind).pipeline
+
+
 def kind_of(spec: Any, source: str | None) -> str:
     """Return the kind of a model.
 
     Raises:
-        FormatError: It is none that computes tensors with a network.
+        FormatError: It is none that computes tensors with a network, and has no part that does.
     """
     kind = spec.WhichOneof("Type")
     if kind in KINDS:
-        return kind
+        return str(kind)
     if kind is None:
         raise FormatError("expected a Core ML model, found none of its kinds", path=source)
-    members = ""
-    if kind in ("pipeline", "pipelineClassifier", "pipelineRegressor"):
-        pipeline = spec.pipeline if kind == "pipeline" else getattr(spec, kind).pipeline
-        found = [str(each.WhichOneof("Type")) for each in pipeline.models]
-        members = f" of {', '.join(found)}"
+    parts = ""
+    if kind in PIPELINES:
+        found = [str(each.WhichOneof("Type")) for each in _models(spec, source)]
+        if any(each in KINDS for each in found):
+            return str(kind)
+        parts = f" of {', '.join(found)}"
     raise FormatError(
-        f"expected an ML Program or a NeuralNetwork, found a model of kind {kind}{members}",
+        f"expected an ML Program or a NeuralNetwork, found a model of kind {kind}{parts}",
         path=source,
     )
+
+
+def _models(spec: Any, source: str | None) -> list[Any]:
+    """Return the models of a pipeline; for those that are pipelines, the models of these."""
+    found: list[Any] = []
+    pending = [(spec, 0)]
+    while pending:
+        each, depth = pending.pop()
+        if each.WhichOneof("Type") not in PIPELINES:
+            found.append(each)
+            continue
+        if depth >= MAX_SUBGRAPH_DEPTH:
+            raise FormatError(f"pipelines more than {MAX_SUBGRAPH_DEPTH} deep", path=source)
+        pending += [(inner, depth + 1) for inner in reversed(_pipeline(each).models)]
+    return found
+
+
+def members(model: CoremlModel) -> list[CoremlModel]:
+    """Return the models of a pipeline, which share its weights."""
+    kind = model.kind
+    prefix = f"{kind}.models" if kind == "pipeline" else f"{kind}.pipeline.models"
+    found = []
+    for place, spec in enumerate(model.pipeline.models):
+        begin = f"{prefix}[{place}]."
+        arrays = {
+            where.removeprefix(begin): weight
+            for where, weight in model.arrays.items()
+            if where.startswith(begin)
+        }
+        found.append(CoremlModel(spec, model.blobs, arrays, None, model.source, model.files))
+    return found
 
 
 def walk_blocks(block: Any) -> Iterator[Any]:
@@ -81,8 +145,20 @@ def walk_blocks(block: Any) -> Iterator[Any]:
 
 
 def operations(spec: Any) -> Iterator[Any]:
-    """Yield every operation of an ML Program, in whichever function and block."""
-    for function in spec.mlProgram.functions.values():
-        for block in function.block_specializations.values():
-            for inner in walk_blocks(block):
-                yield from inner.operations
+    """Yield every operation of an ML Program, in whichever function and block.
+
+    Of a pipeline those of all its programs.
+    """
+    for each in _models(spec, None):
+        for function in each.mlProgram.functions.values():
+            for block in function.block_specializations.values():
+                for inner in walk_blocks(block):
+                    yield from inner.operations
+
+
+def layers(spec: Any) -> Iterator[Any]:
+    """Yield the layers of a NeuralNetwork, or of all those of a pipeline."""
+    for each in _models(spec, None):
+        kind = each.WhichOneof("Type")
+        if kind in KINDS and kind != "mlProgram":
+            yield from getattr(each, kind).layers

@@ -114,7 +114,10 @@ WRITTEN: Final = _since(
         ),
         16: ("constexpr_affine_dequantize"),
         17: ("dequantize quantize resize"),
-        18: ("constexpr_blockwise_shift_scale scaled_dot_product_attention slice_update"),
+        18: (
+            "constexpr_blockwise_shift_scale read_state scaled_dot_product_attention slice_update "
+            "write_state"
+        ),
     }
 )
 """Operators of MIL that are written, with the version of iOS from which on."""
@@ -178,7 +181,6 @@ INSTEAD: Final = MappingProxyType(
 """Operators in place of which others are written."""
 
 _WIDENED = "such weights are written as plain ones"
-_STATE = "states that are read are inputs and outputs"
 
 NOT_WRITTEN: Final = MappingProxyType(
     {
@@ -189,9 +191,7 @@ NOT_WRITTEN: Final = MappingProxyType(
         "constexpr_sparse_blockwise_shift_scale": _WIDENED,
         "constexpr_sparse_to_dense": _WIDENED,
         "conv_quantized": "its weights are written as constexpr_affine_dequantize or plain ones",
-        "list_length": "lists that are read are tensors of fixed length",
-        "read_state": _STATE,
-        "write_state": _STATE,
+        "list_length": "lists that are read are tensors",
     }
 )
 """Operators that are not written, by the reason."""

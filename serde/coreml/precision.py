@@ -68,7 +68,7 @@ def narrowed(model: RelayModel, wide: frozenset[str], report: Report) -> RelayMo
         issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
         report.allowed.append(issue)
     narrow = transform.ToFloat16(keep, True, frozenset(model.params))
-    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
+    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report, share=False)
 
 
 def _spelled(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:

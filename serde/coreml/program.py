@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
@@ -13,8 +13,10 @@ from serde.assembly import Assembly, closed_over
 from serde.converters import Hole, Incomplete
 from serde.coreml.context import ImportContext
 from serde.coreml.interface import declared_dims, input_names, model_meta, read_shapes
+from serde.coreml.lists import ListFacts
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops import TABLE
+from serde.coreml.states import FACT
 from serde.coreml.values import Plain, element_of, read_value
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
@@ -60,6 +62,11 @@ def program_to_relay(
     names = [*walk.outputs, *(f"{state}_out" for state in walk.written)]
     given = [each.name_hint for each in inputs]
     meta = model_meta(model, given, names, function=name, labels=walk.labels)
+    kept = {
+        f"{state}{FACT}": f"{state}_out" if state in walk.written else state
+        for state in walk.states
+    }
+    meta = replace(meta, extra={**meta.extra, **kept})
     values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
     return walk.assembly.model(inputs, [*outputs, *states], meta, values)
 
@@ -123,6 +130,7 @@ class _Walk:
 
     Attributes:
         assembly: What has been made of the program.
+        lists: What is known of its lists.
         states: The present value of each state.
         written: Names of the states that are written, in order.
         outputs: Names of the outputs, in order.
@@ -134,6 +142,7 @@ class _Walk:
         self._report = report
         self._version = version
         self.assembly = Assembly()
+        self.lists = ListFacts()
         self.states: dict[str, Expr] = {}
         self.written: list[str] = []
         self.outputs: list[str] = []
@@ -331,6 +340,7 @@ class _Around:
         self._op = op
         self._scope = scope
         self.assembly = walk.assembly
+        self.lists = walk.lists
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
         return self._walk.unpacked(x, shape, bits, label)

@@ -145,8 +145,7 @@ def parse(
     model = CoremlModel(spec, source=path, files=files)
     kind_of(spec, path)
     model.arrays = {where: _array(cut, source.weight, path) for where, cut in cuts.items()}
-    if model.kind == "mlProgram":
-        _find_blobs(model, directory)
+    _find_blobs(model, directory)
     return model
 
 

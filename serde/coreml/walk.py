@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from serde.converters import ConverterTable
 from serde.coreml.builder import Builder, Value
@@ -22,9 +22,22 @@ __all__ = ["export_program"]
 
 
 def export_program(
-    model: RelayModel, table: ConverterTable, builder: Builder, report: Report
+    model: RelayModel,
+    table: ConverterTable,
+    builder: Builder,
+    report: Report,
+    *,
+    states: Collection[str] = (),
 ) -> tuple[list[Value], list[Value]]:
-    """Emit the operations of ``main``; return its inputs and outputs. Gaps go into `report`."""
+    """Emit the operations of ``main``; return its inputs and outputs. Gaps go into `report`.
+
+    Args:
+        model: The model.
+        table: Converters of its operators.
+        builder: Where operations are added.
+        report: Gets what cannot be written.
+        states: Names of inputs that are states, which are read once.
+    """
     values: Values = {}
     inputs = []
     for param in model.main.params:
@@ -36,9 +49,12 @@ def export_program(
             values[param] = builder.weight(param.name_hint, weight)
             continue
         value = Value(builder.reserve(param.name_hint), param.type)
+        inputs.append(value)
+        if param.name_hint in states:
+            name = f"{param.name_hint}_before"
+            (value,) = builder.add("read_state", {"input": value}, [param.type], name)
         values[param] = value
         builder.note(value)
-        inputs.append(value)
     if report.issues:
         return inputs, []
     walk = _Walk(table, builder, report)

@@ -34,7 +34,13 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
         )
-    return MxnetModel(graph, builder.arg, builder.aux)
+    return MxnetModel(
+        graph,
+        builder.arg,
+        builder.aux,
+        input_order=model.meta.inputs,
+        constants=frozenset(builder.constants & builder.arg.keys()),
+    )
 
 
 def _lowered(model: RelayModel, report: Report) -> RelayModel:
@@ -49,6 +55,8 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
+            transform.Compose(transform.box_nms_patterns(model.params)),
+            transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
             transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),

@@ -11,7 +11,15 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["CHANGES", "LOWEST_TARGET", "ML_CHANGES", "NEWEST", "NEWEST_IR", "Change"]
+__all__ = [
+    "CHANGES",
+    "DEFAULT_TARGET",
+    "LOWEST_TARGET",
+    "ML_CHANGES",
+    "NEWEST",
+    "NEWEST_IR",
+    "Change",
+]
 
 
 class Change(Enum):
@@ -35,6 +43,9 @@ NEWEST_IR: Final = 14
 
 LOWEST_TARGET: Final = 11
 """Lowest version that is written."""
+
+DEFAULT_TARGET: Final = 17
+"""Version that is written unless another is asked for."""
 
 _NEW, _FORM, _MEANING = Change.NEW, Change.FORM, Change.MEANING
 _TYPES, _REMOVED = Change.TYPES, Change.REMOVED

@@ -1,4 +1,4 @@
-"""Verdicts, inputs and engines of a check, against values written out here."""
+"""Verdicts of a check, against values written out here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import serde.relay as relay
 from serde.checking.engines import run_engine
-from serde.checking.verdict import Tolerance, compare, judge_output
+from serde.checking.verdict import Rule, Tolerance, compare, judge_output
 from serde.errors import CheckError
 from serde.relay.expr import Expr, Var
 from serde.report import Report
@@ -25,6 +25,7 @@ class FakeEngine:
 
     def __init__(self, name: str, function: Any, outputs: Sequence[str] = ("out",)) -> None:
         self.name = name
+        self.inputs: Mapping[str, str] = {}
         self.outputs = outputs
         self.seen: list[Mapping[str, np.ndarray]] = []
         self._function = function
@@ -32,6 +33,9 @@ class FakeEngine:
     def run(self, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         self.seen.append(inputs)
         return self._function(inputs)
+
+    def close(self) -> None:
+        pass
 
 
 def model_of(body: Expr, *params: Var, weights: Mapping[str, Any] | None = None) -> Any:
@@ -45,12 +49,18 @@ def identity_model(*shape: int | str, dtype: str = "float32") -> Any:
     return model_of(relay.copy(x), x)
 
 
+def twice_model(*shape: int | str) -> Any:
+    x = relay.var("x", shape=shape)
+    model = model_of(relay.Tuple([relay.copy(x), relay.copy(x)]), x)
+    return model.evolve(meta=relay.ModelMeta(outputs=("out", "more")))
+
+
 # One output.
 
 
 def test_figures_of_a_small_difference() -> None:
     verdict = judge_output(
-        "y", np.array([3.0, -4.0], "float32"), np.array([3.0, -4.5], "float32"), LOOSE
+        "y", np.array([3.0, -4.0], "float32"), np.array([3.0, -4.5], "float32"), Rule(LOOSE)
     )
     assert verdict.max_abs == 0.5
     assert verdict.max_rel == 0.125
@@ -63,8 +73,8 @@ def test_figures_of_a_small_difference() -> None:
 )
 def test_relative_tolerance_counts_for_each_element(found: list[float], passed: bool) -> None:
     reference = np.array([1.0, 2.0], "float32")
-    tolerance = Tolerance(atol=0.0, rtol=0.0625 / 2)
-    assert judge_output("y", reference, np.array(found, "float32"), tolerance).passed is passed
+    rule = Rule(Tolerance(atol=0.0, rtol=0.0625 / 2))
+    assert judge_output("y", reference, np.array(found, "float32"), rule).passed is passed
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e4])
@@ -72,37 +82,54 @@ def test_default_tolerance_follows_the_scale_of_the_output(scale: float) -> None
     reference = np.array([1.0, -1.0, 1.0, -1.0], "float32") * np.float32(scale)
     close = reference * np.float32(1 + 1.5e-4)
     far = reference * np.float32(1 + 3e-4)
-    assert judge_output("y", reference, close, Tolerance()).passed
-    assert not judge_output("y", reference, far, Tolerance()).passed
+    assert judge_output("y", reference, close, Rule()).passed
+    assert not judge_output("y", reference, far, Rule()).passed
 
 
-def test_an_output_of_mere_rounding_passes() -> None:
-    reference = np.array([1e-9, -2e-9], "float32")
-    assert judge_output("y", reference, np.zeros(2, "float32"), Tolerance()).passed
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("scale", [1e-10, 1e-5, 1.0, 1e5])
+def test_zeros_are_no_small_output(dtype: str, scale: float) -> None:
+    reference = np.array([1.0, -2.0, 0.5], "float32") * np.float32(scale)
+    rule = Rule(float16=dtype == "float16")
+    assert judge_output("y", reference, reference.copy(), rule).passed
+    assert not judge_output("y", reference, np.zeros(3, "float32"), rule).passed
+
+
+def test_steps_of_small_float16_are_no_difference() -> None:
+    reference = np.array([1e-6, -2e-6, 0.5e-6], "float32")
+    rounded = reference.astype("float16")
+    assert judge_output("y", reference, rounded, Rule(float16=True)).passed
+
+
+def test_what_all_elements_have_in_common_does_not_widen_the_tolerance() -> None:
+    reference = np.array([1000.0, 1001.0, 1002.0], "float32")
+    verdict = judge_output("y", reference, reference[::-1], Rule(quick=True))
+    assert not verdict.passed
+    assert verdict.cosine > 0.99999
 
 
 def test_float16_is_judged_more_loosely() -> None:
     reference = np.array([1.0, -1.0], "float16")
-    assert judge_output("y", reference, reference * np.float16(1.01), Tolerance()).passed
-    assert not judge_output("y", reference, reference * np.float16(1.1), Tolerance()).passed
+    assert judge_output("y", reference, reference * np.float16(1.01), Rule()).passed
+    assert not judge_output("y", reference, reference * np.float16(1.1), Rule()).passed
 
 
 def test_float64_is_judged_more_strictly() -> None:
     reference = np.array([1.0, -1.0])
-    assert not judge_output("y", reference, reference * (1 + 1e-7), Tolerance()).passed
+    assert not judge_output("y", reference, reference * (1 + 1e-7), Rule()).passed
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "bool"])
 def test_integers_must_be_equal(dtype: str) -> None:
     reference = np.array([0, 1, 1], dtype)
-    assert judge_output("y", reference, reference.copy(), Tolerance()).passed
-    verdict = judge_output("y", reference, np.array([0, 1, 0], dtype), Tolerance())
+    assert judge_output("y", reference, reference.copy(), Rule()).passed
+    verdict = judge_output("y", reference, np.array([0, 1, 0], dtype), Rule())
     assert (verdict.passed, verdict.max_abs) == (False, 1.0)
 
 
 def test_integers_that_are_one_float64_are_told_apart() -> None:
     reference = np.array([2**53], "int64")
-    verdict = judge_output("y", reference, reference + 1, Tolerance())
+    verdict = judge_output("y", reference, reference + 1, Rule())
     assert (verdict.passed, verdict.max_abs) == (False, 1.0)
 
 
@@ -119,41 +146,41 @@ def test_integers_that_are_one_float64_are_told_apart() -> None:
     ],
 )
 def test_what_is_not_finite_must_agree(left: list[float], right: list[float], passed: bool) -> None:
-    verdict = judge_output("y", np.float32(left), np.float32(right), Tolerance(1e9, 1e9))
+    verdict = judge_output("y", np.float32(left), np.float32(right), Rule(Tolerance(1e9, 1e9)))
     assert verdict.passed is passed
     assert verdict.max_abs == (0.0 if passed else math.inf)
 
 
 def test_shapes_must_agree_even_where_they_broadcast() -> None:
-    verdict = judge_output("y", np.ones((1, 3), "f"), np.ones((3,), "f"), LOOSE)
+    verdict = judge_output("y", np.ones((1, 3), "f"), np.ones((3,), "f"), Rule(LOOSE))
     assert (verdict.passed, verdict.shapes) == (False, ((1, 3), (3,)))
 
 
 def test_dtypes_must_agree() -> None:
-    verdict = judge_output("y", np.ones(3, "float32"), np.ones(3, "float64"), LOOSE)
+    verdict = judge_output("y", np.ones(3, "float32"), np.ones(3, "float64"), Rule(LOOSE))
     assert (verdict.passed, verdict.max_abs) == (False, 0.0)
     assert verdict.dtypes == ("float32", "float64")
 
 
 def test_float16_may_stand_for_float32_where_it_was_asked_for() -> None:
     reference, found = np.ones(3, "float32"), np.ones(3, "float16")
-    assert judge_output("y", reference, found, Tolerance(), float16=True).passed
-    assert not judge_output("y", reference, found, Tolerance()).passed
+    assert judge_output("y", reference, found, Rule(float16=True)).passed
+    assert not judge_output("y", reference, found, Rule()).passed
 
 
 def test_a_missing_output_does_not_pass() -> None:
-    verdict = judge_output("y", np.ones(3, "float32"), None, LOOSE)
+    verdict = judge_output("y", np.ones(3, "float32"), None, Rule(LOOSE))
     assert (verdict.passed, verdict.dtypes[1]) == (False, "missing")
 
 
 @pytest.mark.parametrize("shape", [(0,), (2, 0, 3)])
 def test_tensors_without_elements(shape: tuple[int, ...]) -> None:
-    verdict = judge_output("y", np.ones(shape, "f"), np.ones(shape, "f"), Tolerance())
+    verdict = judge_output("y", np.ones(shape, "f"), np.ones(shape, "f"), Rule())
     assert (verdict.passed, verdict.max_abs, verdict.cosine) == (True, 0.0, 1.0)
 
 
 def test_a_scalar() -> None:
-    assert judge_output("y", np.float32(2.0), np.float32(2.0), Tolerance()).passed
+    assert judge_output("y", np.float32(2.0), np.float32(2.0), Rule()).passed
 
 
 # Several runs of two engines.
@@ -182,10 +209,11 @@ def test_both_engines_get_the_same_inputs_and_each_run_others() -> None:
 
 def test_an_output_that_the_target_lacks_is_a_failed_verdict() -> None:
     report = Report()
-    one = FakeEngine("one", lambda inputs: [inputs["x"]])
-    two = FakeEngine("two", lambda inputs: [inputs["x"]], outputs=("other",))
-    compare(one, two, identity_model(1), report=report)
-    assert [(v.output, v.passed) for v in report.verdicts] == [("out", False)]
+    one = FakeEngine("one", lambda inputs: [inputs["x"], inputs["x"]], outputs=("out", "more"))
+    two = FakeEngine("two", lambda inputs: [inputs["x"]])
+    compare(one, two, twice_model(3), report=report)
+    assert [(v.output, v.passed) for v in report.verdicts] == [("out", True), ("more", False)]
+    assert report.verdicts[1].remark == "the target has no such output"
 
 
 def test_an_engine_that_fails_is_named() -> None:
@@ -209,7 +237,7 @@ def test_outputs_of_one_name_are_compared_each() -> None:
     one = FakeEngine("one", lambda inputs: [inputs["x"], inputs["x"]], outputs)
     two = FakeEngine("two", lambda inputs: [-inputs["x"], inputs["x"]], outputs)
     report = Report()
-    compare(one, two, identity_model(3), report=report)
+    compare(one, two, twice_model(3), report=report)
     assert [(v.output, v.passed) for v in report.verdicts] == [("act", False), ("act", True)]
 
 

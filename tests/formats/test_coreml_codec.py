@@ -248,6 +248,26 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.parametrize("name", ["int4", "uint3", "int8", "float16"])
+def test_unused_bits_count_where_a_value_is_narrower_than_a_byte(name: str, tmp_path: Path) -> None:
+    """Nothing initialised the field in what coremltools wrote before it had such values."""
+    element = next(each for each in BY_MIL.values() if name in (each.name, each.dtype))
+    layout = BlobLayout()
+    offset = layout.add(ArrayWeight(np.zeros(5, numpy_dtype(element.dtype))), element, "w")
+    path = tmp_path / "weight.bin"
+    layout.write(path)
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<Q", data, offset + 24, 7)
+    path.write_bytes(data)
+    with OpenFile.open(path) as opened:
+        blobs = BlobFile(opened)
+        if element.bits < 8:
+            with pytest.raises(FormatError, match="bits are unused, found 7"):
+                blobs.weight(offset, (5,), element)
+        else:
+            assert blobs.weight(offset, (5,), element).shape == (5,)
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_told(name: str, copied: Path, tmp_path: Path) -> None:
     break_it, message = FAULTS[name]

@@ -7,8 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.coreml_layers import evaluate
+from support.coreml_models import tools
 from support.mil import check_import
 from support.one_node import onnx_values
+
+import serde
 
 AUTO = {"same": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID"}
 
@@ -107,3 +111,70 @@ def test_pool_that_rounds_up(
         attrs["exclude_padding_from_average"] = exclude
     wanted = rounded_up(op, x, size, stride, pad, exclude)
     check_import(op, {"x": x}, attrs, expected=[wanted])
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "pad"), [(2, 2, 0), (3, 2, 0), (3, 2, 1), (3, 2, 2), (2, 2, 1), (4, 3, 2)]
+)
+@pytest.mark.parametrize(
+    ("op", "exclude"),
+    [("max_pool", False), ("avg_pool", False), ("avg_pool", True), ("l2_pool", False)],
+)
+def test_pool_that_rounds_up_along_an_open_length(
+    op: str, exclude: bool, size: int, stride: int, pad: int
+) -> None:
+    ct = tools()
+    from coremltools.converters.mil import Builder
+    from coremltools.converters.mil.mil import get_new_symbol
+
+    attrs: dict[str, Any] = {"kernel_sizes": [size], "strides": [stride], "ceil_mode": True}
+    attrs |= {"pad_type": "custom", "pad": [pad, pad]}
+    if op == "avg_pool":
+        attrs["exclude_padding_from_average"] = exclude
+    spec = Builder.TensorSpec(shape=(2, 3, get_new_symbol()))
+
+    @Builder.program(input_specs=[spec], opset_version=ct.target.iOS15)
+    def program(x: Any) -> Any:
+        return getattr(Builder, op)(x=x, **attrs)
+
+    made = ct.convert(
+        program,
+        inputs=[ct.TensorType(name="x", shape=(2, 3, ct.RangeDim(5, 20, 9)))],
+        convert_to="mlprogram",
+        compute_precision=ct.precision.FLOAT32,
+        skip_model_load=True,
+    )
+    if op == "avg_pool" and not exclude and size < stride + pad:
+        with pytest.raises(serde.SerdeError, match="counts padding and is rounded up along open"):
+            serde.to_relay(made)
+        return
+    model = serde.to_relay(made)
+    for length in (5, 6, 7, 8, 9, 10):
+        x = draw(2, 3, length)
+        wanted = rounded_up(op, x, size, stride, pad, exclude)
+        (found,) = evaluate(model, {"x": x})
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_windows_apart_along_an_open_length_are_refused() -> None:
+    """Rounded up, the last one may begin beyond the data."""
+    ct = tools()
+    from coremltools.converters.mil import Builder
+    from coremltools.converters.mil.mil import get_new_symbol
+
+    spec = Builder.TensorSpec(shape=(2, 3, get_new_symbol()))
+
+    @Builder.program(input_specs=[spec], opset_version=ct.target.iOS15)
+    def program(x: Any) -> Any:
+        return Builder.max_pool(
+            x=x, kernel_sizes=[2], strides=[3], pad_type="valid", ceil_mode=True
+        )
+
+    made = ct.convert(
+        program,
+        inputs=[ct.TensorType(name="x", shape=(2, 3, ct.RangeDim(5, 20, 9)))],
+        convert_to="mlprogram",
+        skip_model_load=True,
+    )
+    with pytest.raises(serde.SerdeError, match="windows of 2 at every 3"):
+        serde.to_relay(made)

@@ -11,7 +11,6 @@ from support.coreml_models import tools
 from support.mil import check_import
 
 import serde
-from serde.errors import UnsupportedModelError
 from serde.relay.interpreter import run
 
 BOTH = ("iOS15", "iOS17")
@@ -283,17 +282,3 @@ def test_a_list_of_fixed_length() -> None:
     results = outputs_of(model, {"row": row, "rows": rows})
     np.testing.assert_array_equal(results[0], rows[0] + 4)
     np.testing.assert_array_equal(results[1], [rows[1], row, [0, 0], rows[0]])
-
-
-def test_a_list_that_grows_is_refused() -> None:
-    ct = tools()
-    from coremltools.converters.mil import Builder
-
-    @Builder.program(input_specs=[Builder.TensorSpec(shape=(2,))], opset_version=ct.target.iOS15)
-    def program(row: Any) -> Any:
-        made = Builder.make_list(init_length=1, elem_shape=(2,))
-        return Builder.list_read(ls=Builder.list_write(ls=made, index=0, value=row), index=0)
-
-    model = converted(program)
-    with pytest.raises(UnsupportedModelError, match="a list that grows"):
-        serde.to_relay(model)

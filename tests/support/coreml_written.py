@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from support.coreml_networks import layer_kinds
@@ -60,6 +61,9 @@ def others() -> Iterator[tuple[RelayModel, dict[str, object]]]:
     yield model(relay.nn.softmax(x), x), {"class_labels": ("a", "b", "c", "d")}
     yield model(relay.power(relay.const(np.float32(2)), x), x), {}
     yield model(relay.trilu(x, relay.const(np.int32(0)), upper=True), x), {}
+    held = var("x", 2, dtype="float16")
+    kept = model(relay.add(held, held), held)
+    yield kept.evolve(meta=replace(kept.meta, extra={"x.state": "out"})), {}
     yield from ((each, {}) for each in (*weighed(), *images()))
 
 

@@ -35,7 +35,7 @@ def import_relu(ctx: Ctx, x: Expr) -> Expr:
 def export_relu(ctx: Out, data: Value) -> Value:
     if not is_float(ctx.type(data).dtype):
         zero = np.zeros((), numpy_dtype(ctx.type(data).dtype))
-        return ctx.spell(lambda x: relay.maximum(x, relay.const(zero)), data)
+        return ctx.spell(lambda x: relay.maximum(x, relay.Constant(zero)), data)
     return ctx.emit("relu", x=data)
 
 
@@ -84,7 +84,7 @@ def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
     shape[axis] = -1
 
     def spelled(x: Expr, slope: Expr) -> Expr:
-        zero = relay.const(np.zeros((), numpy_dtype(type_.dtype)))
+        zero = relay.Constant(np.zeros((), numpy_dtype(type_.dtype)))
         below = relay.multiply(relay.minimum(x, zero), relay.reshape(slope, shape))
         return relay.add(relay.maximum(x, zero), below)
 

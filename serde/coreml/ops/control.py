@@ -10,17 +10,19 @@ import serde.relay as relay
 from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
+from serde.coreml.lists import is_shapeless, operand_of, shaped
 from serde.coreml.ops.domains import NUMBERS, held_in, work_dtype
 from serde.coreml.ops.shape.reshape import transposed
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.bodies import instantiate
 from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.expansion.tensors import tensor_type
+from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.op.control.body import join, results
 from serde.relay.registry import call
 from serde.relay.transform.infer_type import infer_function, infer_if
-from serde.relay.types import TensorType
+from serde.relay.types import TensorType, Type
 from serde.weights import numpy_dtype
 
 
@@ -31,7 +33,7 @@ def import_cond(ctx: Ctx, pred: Expr) -> list[Expr]:
     if known is not None and known.size == 1:
         return ctx.block(0 if known.item() else 1)
     scalar = relay.reshape(pred, newshape=()) if ctx.type(pred).rank else pred
-    branches = [ctx.block(0), ctx.block(1)]
+    branches = _alike(ctx.block(0), ctx.block(1))
     single = all(len(branch) == 1 for branch in branches)
     yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
     node = If(scalar, yes, no)
@@ -39,28 +41,70 @@ def import_cond(ctx: Ctx, pred: Expr) -> list[Expr]:
     return [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
 
 
+def _alike(yes: Sequence[Expr], no: Sequence[Expr]) -> list[list[Expr]]:
+    """Return what two branches give: a list without a shape takes that of the other branch."""
+    if len(yes) != len(no):
+        raise Unsupported(f"branches that give {len(yes)} and {len(no)} values")
+    pairs = [
+        (_shaped(a, tensor_type(b)), _shaped(b, tensor_type(a)))
+        for a, b in zip(yes, no, strict=True)
+    ]
+    return [list(each) for each in zip(*pairs, strict=True)] if pairs else [[], []]
+
+
 @OPS.imports("while_loop")
 def import_while_loop(ctx: Ctx, *loop_vars: Expr) -> list[Expr]:
     """The condition is a block of its own: it is asked before the loop, and at its end."""
-    types = [ctx.type(each) for each in loop_vars]
+    given = list(loop_vars)
+    types = [ctx.type(each) for each in given]
     going = ctx.fold(_scalar(ctx.block(0, *loop_vars)[0]))
     number = Var("i", TensorType((), "int64"))
     while True:
+        again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
+        test, more = _typed(ctx.closure(0, again))
         state = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
+        for variable, value in zip(state, given, strict=True):
+            ctx.lists.follow(variable, value)
+        _note_bounds(ctx, state, test, more)
         step, captures = _typed(ctx.closure(1, state))
         later = results(step)
         if len(later) != len(types):
             raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")
-        joined = [join(a, b) for a, b in zip(types, later, strict=True)]
+        told = [_shaped(value, type_) for value, type_ in zip(given, later, strict=True)]
+        joined = [join(ctx.type(a), b) for a, b in zip(told, later, strict=True)]
         if joined == types:
             break
-        types = [each for each in joined if isinstance(each, TensorType)]
-    again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
-    test, more = _typed(ctx.closure(0, again))
+        given, types = told, [each for each in joined if isinstance(each, TensorType)]
     inner, outer = step.params[len(types) :], test.params[len(types) :]
     body = _turn(number, state, inner, outer, step, test)
-    found = call("serde.loop", None, going, loop_vars, (*captures, *more), body=body)
-    return [TupleGetItem(found, index) for index in range(len(types))]
+    found = call("serde.loop", None, going, given, (*captures, *more), body=body)
+    fields = [TupleGetItem(found, index) for index in range(len(types))]
+    return [ctx.lists.follow(a, b) for a, b in zip(fields, given, strict=True)]
+
+
+def _shaped(value: Expr, later: Type) -> Expr:
+    """Return what a loop begins with: of a list without a shape, one with that of its body's."""
+    if not is_shapeless(value) or not isinstance(later, TensorType):
+        return value
+    return shaped(value, later.shape[1:])
+
+
+def _note_bounds(ctx: Ctx, state: Sequence[Var], test: Function, captured: Sequence[Expr]) -> None:
+    """Record what variables of a loop are less than whenever its body runs."""
+    values = dict[Expr, Expr](zip(test.params[len(state) :], captured, strict=True))
+    asked = test.body.fields if isinstance(test.body, Tuple) else (test.body,)
+    pending = list(asked[:1])
+    while pending:
+        node = pending.pop()
+        if operand_of(node, "logical_and") is not None and isinstance(node, Call):
+            pending.extend(node.args)
+        if operand_of(node, "less") is None or not isinstance(node, Call):
+            continue
+        number, end = node.args
+        dims = ctx.dims(values.get(end, end))
+        for variable, param in zip(state, test.params, strict=False):
+            if param is number and dims is not None and len(dims) == 1:
+                ctx.lists.bounds[variable] = dims[0]
 
 
 def _typed(closure: tuple[Function, list[Expr]]) -> tuple[Function, list[Expr]]:
@@ -137,7 +181,7 @@ def export_loop(
         number, rows = values[0], values[2 + len(state) :]
         found = ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
         further, *later = found
-        following = ctx.spell(lambda i: relay.add(i, relay.const(np.array(1, np.int64))), number)
+        following = ctx.spell(lambda i: relay.add(i, relay.Constant(np.array(1, np.int64))), number)
         grown = [
             _put_at(ctx, row, number, new)
             for row, new in zip(rows, later[len(state) :], strict=True)
@@ -155,7 +199,7 @@ def export_loop(
 
 def _as_length(limit: Expr) -> Expr:
     """Return a limit as a vector of one length."""
-    return relay.reshape(relay.cast(relay.maximum(limit, relay.const(np.int64(0))), "int32"), [1])
+    return relay.reshape(relay.cast(relay.maximum(limit, relay.const(0, "int64")), "int32"), [1])
 
 
 @OPS.exports("serde.scan")
@@ -276,7 +320,7 @@ def _put_at(ctx: Out, stack: Value, place: Value, row: Value) -> Value:
 def _first(stack: Expr, count: Expr) -> Expr:
     """Return the first rows of a stack, as many as a loop made."""
     end = relay.reshape(count, [1])
-    zero, one = (relay.const(np.array([value], np.int64)) for value in (0, 1))
+    zero, one = (relay.Constant(np.array([value], np.int64)) for value in (0, 1))
     return call("dyn.strided_slice", stack, zero, end, one, axes=(0,))
 
 

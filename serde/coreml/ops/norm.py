@@ -23,11 +23,11 @@ from serde.weights import dtype_name, numpy_dtype
 
 
 def _ones(ctx: Ctx, like_: Expr, shape: Sequence[int]) -> Expr:
-    return relay.const(np.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
+    return relay.Constant(np.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 def _zeros(ctx: Ctx, like_: Expr, shape: Sequence[int]) -> Expr:
-    return relay.const(np.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
+    return relay.Constant(np.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 @OPS.imports("batch_norm", since=(1, 17))

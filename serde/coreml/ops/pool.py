@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any as AnyValue
@@ -21,13 +22,45 @@ from serde.relay.dims import Dim
 from serde.relay.expansion.pool import adaptive_pool, global_pool
 from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.relay.expr import Call, Expr
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim, split_padding
 from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 Kind = Literal["max", "avg"]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A window of MIL as Relay has it.
+
+    Attributes:
+        attrs: Its attributes, but for padding that rounding up needs.
+        past: By how much the last windows end beyond the padding, where lengths are fixed.
+        ends: Padding at the ends with which Relay rounds up along open lengths; None of fixed.
+    """
+
+    attrs: dict[str, AnyValue]
+    past: tuple[int, ...]
+    ends: tuple[int, ...] | None = None
+
+    @property
+    def rank(self) -> int:
+        """How many axes the window has."""
+        return len(self.past)
+
+    @property
+    def sides(self) -> tuple[list[int], list[int]]:
+        """Padding before and after each axis."""
+        before, after = split_padding(self.attrs["padding"], self.rank)
+        return list(before), list(after)
+
+    def whole(self) -> dict[str, AnyValue]:
+        """Return attributes of windows that rounding up makes, where padding adds nothing."""
+        if self.ends is None:
+            return _longer(self.attrs, self.past)
+        return self.attrs | {"padding": (*self.sides[0], *self.ends), "ceil_mode": True}
 
 
 def _pooling(
@@ -38,20 +71,44 @@ def _pooling(
     pad_type: Padding,
     pad: tuple[int, ...],
     ceil_mode: bool,
-) -> tuple[Expr, dict[str, AnyValue], tuple[int, ...]]:
-    """Return the data, the attributes of a window, and by how much it ends beyond the padding."""
+) -> _Window:
     rank = len(kernel_sizes)
     if rank not in USUAL or ctx.type(x).rank != rank + 2:
         raise Unsupported(f"a window of {rank} axes over {ctx.type(x)!r}")
     strides = strides or (1,) * rank
     lengths = window_lengths(ctx, x, rank, strides, pad_type)
     sides = padding(lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank)
-    past = (0,) * rank
-    if ceil_mode and any(stride != 1 for stride in strides):
-        lengths = ctx.static_lengths(x, range(2, 2 + rank))
-        past = _past(lengths, kernel_sizes, strides, *split_padding(sides, rank))
     attrs = {"pool_size": kernel_sizes, "strides": strides, "layout": USUAL[rank][0]}
-    return x, attrs | {"padding": sides, "dilation": (1,) * rank}, past
+    attrs |= {"padding": sides, "dilation": (1,) * rank}
+    if not ceil_mode or all(stride == 1 for stride in strides):
+        return _Window(attrs, (0,) * rank)
+    dims = ctx.type(x).shape[2:]
+    fixed = [length for length in dims if isinstance(length, int)]
+    both = split_padding(sides, rank)
+    if len(fixed) == rank:
+        return _Window(attrs, _past(fixed, kernel_sizes, strides, *both))
+    return _Window(attrs, (0,) * rank, _ends(kernel_sizes, strides, *both))
+
+
+def _ends(
+    sizes: Sequence[int], strides: Sequence[int], before: Sequence[int], after: Sequence[int]
+) -> tuple[int, ...]:
+    """Return padding with which the last windows begin within the data or the padding before it.
+
+    A window of `size` begins less than ``stride + after - size`` beyond these if its number is
+    rounded up, so less padding leaves out exactly those that do.
+    """
+    found = []
+    for size, stride, first, last in zip(sizes, strides, before, after, strict=True):
+        if size >= stride + last:
+            found.append(last)
+        elif first + last and size >= stride:
+            found.append(size - stride)
+        else:
+            raise Unsupported(
+                f"windows of {size} at every {stride} that are rounded up along an open length"
+            )
+    return tuple(found)
 
 
 def _past(
@@ -96,8 +153,8 @@ def import_max_pool(
     pad: tuple[int, ...] = (),
     ceil_mode: bool = False,
 ) -> Expr:
-    x, attrs, past = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
-    return call(f"nn.max_pool{len(past)}d", x, **_longer(attrs, past))
+    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    return call(f"nn.max_pool{window.rank}d", x, **window.whole())
 
 
 @OPS.imports("avg_pool")
@@ -113,15 +170,16 @@ def import_avg_pool(
     ceil_mode: bool = False,
 ) -> Expr:
     """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
-    x, attrs, past = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
-    rank = len(past)
-    include = not exclude_padding_from_average
-    if include and any(past):
-        before, after = split_padding(attrs["padding"], rank)
-        zero = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
-        x = relay.nn.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], zero)
-        attrs, include = attrs | {"padding": (0,) * 2 * rank}, False
-    attrs = _longer(attrs, past)
+    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    rank, attrs, include = window.rank, window.whole(), not exclude_padding_from_average
+    if include and (window.ends is not None or any(window.past)):
+        before, after = window.sides
+        if window.ends is not None and list(window.ends) != after:
+            raise Unsupported("an average that counts padding and is rounded up along open lengths")
+        zero = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+        if any((*before, *after)):
+            x = relay.nn.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], zero)
+        attrs, include = attrs | {"padding": (*(0,) * rank, *window.past)}, False
     return call(f"nn.avg_pool{rank}d", x, count_include_pad=include, **attrs)
 
 
@@ -136,8 +194,8 @@ def import_l2_pool(
     pad: tuple[int, ...] = (),
     ceil_mode: bool = False,
 ) -> Expr:
-    x, attrs, past = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
-    return call("serde.lp_pool", x, p=2, **_longer(attrs, past))
+    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    return call("serde.lp_pool", x, p=2, **window.whole())
 
 
 def _fits(node: Call) -> bool:
@@ -271,12 +329,12 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         wide = _padded(converted(data, work), sides, fill)
         result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
         if kind == "avg" and count_include_pad:
-            result = relay.divide(result, relay.const(np.array(prod(pool_size), work)))
+            result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
-            ones = relay.const(np.ones((1, 1, *lengths), work))
+            ones = relay.Constant(np.ones((1, 1, *lengths), work))
             counts = _combined(_padded(ones, sides, 0), *window, relay.add)
-            least = relay.const(np.array(1, work))
+            least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
 
@@ -296,7 +354,7 @@ def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Ex
     if not any(map(any, sides)):
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
-    return relay.nn.pad(data, list(sides), relay.const(fill))
+    return relay.nn.pad(data, list(sides), relay.Constant(fill))
 
 
 def _combined(

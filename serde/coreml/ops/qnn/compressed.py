@@ -118,7 +118,7 @@ def import_constexpr_sparse_to_dense(ctx: Ctx, nonzero_data: Expr, mask: Expr) -
 def _dense(ctx: Ctx, values: Expr, mask: Expr) -> Expr:
     """Return values in order at the places that a mask marks, zeros elsewhere."""
     type_, shape = ctx.type(values), ctx.type(mask).shape
-    zero = relay.const(np.zeros((), numpy_dtype(type_.dtype)))
+    zero = relay.Constant(np.zeros((), numpy_dtype(type_.dtype)))
     if type_.size == 0:
         return relay.full(zero, shape, type_.dtype)
     marks = relay.reshape(relay.cast(mask, "int32"), [-1])

@@ -206,7 +206,7 @@ class Layer:
             count = self.ctx.type(self.data).shape[1]
             if isinstance(count, int):
                 return self.ctx.const(np.zeros((count, width), numpy_dtype(self.work)))
-            zeros = relay.const(np.zeros((1, width), numpy_dtype(self.work)))
+            zeros = relay.Constant(np.zeros((1, width), numpy_dtype(self.work)))
             return self.ctx.spell(lambda d: _zero_rows(d, zeros), self.data)
         axis = 1 if self.batch_first else 0
 
@@ -259,7 +259,7 @@ class Layer:
 
 def _zero_rows(data: Expr, zeros: Expr) -> Expr:
     """Return rows of zeros, as many as there are sequences."""
-    nothing = relay.const(np.zeros((), numpy_dtype(tensor_type(data).dtype)))
+    nothing = relay.Constant(np.zeros((), numpy_dtype(tensor_type(data).dtype)))
     column = relay.multiply(relay.sum(data, axis=(0, 2)), nothing)
     return relay.add(relay.expand_dims(column, 1), zeros)
 

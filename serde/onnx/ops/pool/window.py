@@ -23,7 +23,7 @@ from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim
 from serde.relay.types import TensorType
