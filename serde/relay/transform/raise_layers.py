@@ -61,7 +61,11 @@ class RaiseLayers(FunctionPass):
 
     def _bound(self, template: Call, build: _Build) -> Pattern:
         def checked(match: Match) -> Expr | None:
-            found = build(match, template, self.weights)
+            try:
+                found = build(match, template, self.weights)
+            except TypeInferenceError:
+                # What is spelled out broadcasts, or has dtypes, as the layer does not.
+                return None
             if found is None:
                 return None
             layer, result = found
@@ -354,11 +358,7 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
     if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
         scale = 1 / math.sqrt(width)
     key = call("transpose", turned, axes=(0, 1, 3, 2), span=match.root.span)
-    try:
-        found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
-    except TypeInferenceError:
-        # Operands that MatMul spreads have no counterpart here.
-        return None
+    found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
     return found, found
 
 
