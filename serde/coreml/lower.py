@@ -57,6 +57,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
+    if options.float32_ops and not (target.opset and options.computes_float16):
+        raise OptionError("float32_ops: all of the model is computed in float32")
     if target.opset is None:
         return network_from_relay(model, target, options, report)
 
