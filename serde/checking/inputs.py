@@ -17,6 +17,7 @@ from serde.checking.data import CheckData
 from serde.checking.demands import Demands, Regions, find_demands
 from serde.checking.engines import Engine, RememberingEngine, run_engine
 from serde.checking.fitting import match_names
+from serde.checking.process import EngineEnded
 from serde.checking.sizes import (
     declared_sizes,
     further_sizes,
@@ -183,9 +184,9 @@ class InputSets:
         """Run the source and return why it does not, if so; a crash is raised."""
         try:
             run_engine(self.reference, inputs)
+        except EngineEnded:
+            raise
         except CheckError as error:
-            if self.reference.has_ended:
-                raise
             return error
         return None
 

@@ -19,7 +19,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.checking.distance import deviation, distance, ratio
+from serde.checking.distance import deviation, ratio
 from serde.checking.frameworks import flat_values
 from serde.relay import transform
 from serde.relay.arithmetic import Arithmetic, Exact, Rounded
@@ -58,6 +58,13 @@ by some of the runs.
 
 _RUNS = 24
 """Number of runs behind the decisions; each near tie falls either way in some of them."""
+
+
+_FEW = 16
+"""Elements below which a slice is no sample of its rounding."""
+
+_CONSTANT = 1e-12
+"""Deviation, as a part of the magnitude, of what is constant but for the rounding of float64."""
 
 
 class Yardstick:
@@ -290,9 +297,23 @@ def _map2(function: AnyValue, left: AnyValue, right: AnyValue) -> AnyValue:
 
 
 def _relative(exact: Array, rounded: Array) -> float:
-    if exact.shape != rounded.shape:
+    """Return rounding as a part of the deviation, in the slice in which it is the largest part.
+
+    Slices of a few elements, and those that are constant, do not count.
+    """
+    if exact.shape != rounded.shape or not exact.size:
         return 0.0
-    return ratio(distance(rounded, exact).mean, deviation(exact))
+    wide = np.nan_to_num(exact, posinf=0.0, neginf=0.0)
+    apart = np.nan_to_num(wide - rounded, posinf=0.0, neginf=0.0)
+    found = [ratio(float(np.sqrt(np.square(apart).mean())), deviation(wide))]
+    for axis in range(exact.ndim):
+        others = tuple(i for i in range(exact.ndim) if i != axis)
+        if exact.size // exact.shape[axis] < _FEW:
+            continue
+        spread, noise = wide.std(others), np.sqrt(np.square(apart).mean(others))
+        varies = spread > _CONSTANT * np.abs(wide).max(others)
+        found.append(float(np.max(noise[varies] / spread[varies], initial=0.0)))
+    return max(found)
 
 
 def _spread(exact: Array, rounded: Array) -> Array | float:
