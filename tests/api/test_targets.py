@@ -235,6 +235,14 @@ def test_a_script_runs_again(work: Path, name: str) -> None:
     assert contents(work) == before
 
 
+@pytest.mark.parametrize("target", ["out.onnx", "out.relay", "out-symbol.json", "out.mlpackage"])
+def test_reports_and_mappings_are_replaced(work: Path, target: str) -> None:
+    beside = ["--report", "r.json", "--tensor-mapping", "names.json", "-q"]
+    for _ in range(2):
+        assert main(["convert", "net.onnx", target, *beside]) == 0
+    assert json.loads(Path("r.json").read_text())["outcome"] == "done"
+
+
 def test_another_epoch_goes_beside(work: Path) -> None:
     serde.convert("net.onnx", "net-symbol.json")
     serde.convert("net.onnx", "net-symbol.json", params_epoch=3)
