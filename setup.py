@@ -23,7 +23,7 @@ EXTRAS = {
     "nnef": ["nnef>=1.0.9"],
     "torch": ["torch==2.13.0"],
     "tvm": ["apache-tvm>=0.25"],
-    "check": ["onnxruntime>=1.19"],
+    "check": ["onnxruntime>=1.19", "pillow>=10"],
     "dev": [
         "build>=1.2",
         "coremltools>=9.0",

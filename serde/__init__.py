@@ -8,6 +8,7 @@ from typing import Any as _Any
 from serde._version import __version__
 
 _HOMES = {
+    "bisect": "serde.api",
     "check": "serde.api",
     "convert": "serde.api",
     "diff": "serde.comparison",

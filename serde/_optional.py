@@ -25,6 +25,7 @@ from serde.errors import MissingDependency
 __all__ = ["require"]
 
 EXTRAS: Final[dict[str, str]] = {
+    "PIL": "check",
     "mxnet": "mxnet",
     "onnxruntime": "check",
     "coremltools": "coreml",

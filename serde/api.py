@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
-from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
-from serde.checking.engines import engine_for_path, engine_for_source
-from serde.checking.verdict import Tolerance, compare
-from serde.errors import CheckError, FormatError, OptionError
+from serde.checking.data import as_check_data
+from serde.checking.engines import engine_for_path, engine_for_source, renamed_engine
+from serde.checking.verdict import Tolerance, compare, raise_if_differs
+from serde.comparing import bisect, check, locate_difference
+from serde.errors import OptionError
+from serde.io.atomic import check_files, write_text
 from serde.mapping import tensor_mapping as mapped_names
-from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare
-from serde.relay.expr import Call
+from serde.prepare import CutOptions, cut_out, rename_ends
 from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.visit import post_order
 from serde.report import Report
+from serde.steps import (
+    PathLike,
+    bind_all,
+    bind_passes,
+    canonical_options,
+    find_target,
+    read_model,
+    source_paths,
+    target_check,
+    wanted_part,
+    write_model,
+)
 
 __all__ = [
+    "bisect",
     "check",
     "convert",
     "export_model",
@@ -32,8 +43,6 @@ __all__ = [
     "import_to_gluon",
     "to_relay",
 ]
-
-PathLike = str | os.PathLike[str]
 
 
 def to_relay(
@@ -61,25 +70,28 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    part, rest = bind_options(CutOptions, _canonical(options))
+    part, rest = bind_options(CutOptions, canonical_options(options))
     bound = bridge.bind_import(rest)
-    return cut_out(_read(bridge, source, params, bound, report)[1], part)
+    return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
 
 def from_relay(
-    model: RelayModel,
+    model: AnyValue,
     *,
     format: str | None = None,
     path: PathLike | None = None,
+    overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> AnyValue:
     """Return a Relay model in a format, or write it.
 
     Args:
-        model: The model.
+        model: A :class:`RelayModel`, or a module or function, alone or in a pair with its
+            parameters: arrays by name. Types are inferred where it has none.
         format: Name of the format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
+        overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the target's format and of the passes before it.
 
@@ -91,14 +103,29 @@ def from_relay(
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """
     report = Report() if report is None else report
-    bridge = _target(format, path)
-    passes, rest = _bind_passes(options)
+    bridge = find_target(format, path)
+    passes, rest = bind_passes(options)
     bound = bridge.bind_export(rest)
-    native = _write(bridge, cut_out(model, passes), passes, bound, report)
+    if path is not None:
+        bridge.check_target(path, bound, overwrite=overwrite)
+    part = wanted_part(_whole_model(model, report), passes)
+    native = write_model(bridge, part, passes, bound, report)
     if path is None:
         return bridge.complete(native)
     with report.stage("save"):
         return bridge.save(native, Path(path), bound)
+
+
+def _whole_model(model: AnyValue, report: Report) -> RelayModel:
+    """Return a model as bridges give one, where a user has put it together."""
+    if isinstance(model, RelayModel) and model.is_whole:
+        return model
+    bridge = get_bridge("relay")
+    if not bridge.accepts(model):
+        expected = "expected a RelayModel, or a module and its parameters"
+        raise OptionError(f"{expected}, found {type(model).__name__}")
+    options = bridge.bind_import({"lift_constants": None})
+    return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
 def export_model(
@@ -107,6 +134,7 @@ def export_model(
     *,
     format: str | None = None,
     path: PathLike | None = None,
+    overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> AnyValue:
@@ -117,6 +145,7 @@ def export_model(
         params: Weights of `model`, where it does not hold them.
         format: Name of the target format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
+        overwrite: Whether files beside `path` may be replaced that serde did not write.
         report: Filled with stages and gaps.
         options: Options of the source, of the passes and of the target, such as
             ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
@@ -130,15 +159,16 @@ def export_model(
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """
     report = Report() if report is None else report
-    reader, writer = source_bridge(model), _target(format, path)
-    own, passes, target = _bind_all(reader, writer, options)
-    loaded, relay_model = _read(reader, model, params, own, report)
-    native = _write(writer, cut_out(relay_model, passes), passes, target, report)
+    reader, writer = source_bridge(model), find_target(format, path)
+    own, passes, target = bind_all(reader, writer, options)
+    known = [*source_paths(model), *source_paths(params)]
+    check = None if path is None else target_check(writer, path, target, known, overwrite)
+    loaded, relay_model = read_model(reader, model, params, own, report, check)
+    native = write_model(writer, wanted_part(relay_model, passes), passes, target, report)
     if path is None:
         return writer.complete(native)
-    sources = [*_paths(model), *_paths(params), *reader.files(loaded)]
     with report.stage("save"):
-        return writer.save(native, Path(path), target, sources=sources)
+        return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
 
 
 def import_model(
@@ -171,10 +201,10 @@ def import_model(
     require("mxnet")
     report = Report() if report is None else report
     reader, writer = source_bridge(source, format), get_bridge("mxnet")
-    own, passes, target = _bind_all(reader, writer, options)
-    _, relay_model = _read(reader, source, params, own, report)
-    part = cut_out(relay_model, passes)
-    return writer.complete(_write(writer, part, passes, target, report))
+    own, passes, target = bind_all(reader, writer, options)
+    _, relay_model = read_model(reader, source, params, own, report)
+    part = wanted_part(relay_model, passes)
+    return writer.complete(write_model(writer, part, passes, target, report))
 
 
 def import_to_gluon(
@@ -187,6 +217,9 @@ def import_to_gluon(
     **options: AnyValue,
 ) -> AnyValue:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    The block takes its inputs in the order of the model. It can be trained: batch normalisations
+    are kept unless ``keep_batch_norm=False``, and constants of the graph are left alone.
 
     Args:
         source: A path, several paths, bytes or a live object of a framework.
@@ -204,6 +237,7 @@ def import_to_gluon(
     """
     from serde.mxnet.live import to_block
 
+    options.setdefault("keep_batch_norm", True)
     symbol, values = import_model(source, params, format=format, report=report, **options)
     return to_block(symbol, values, ctx)
 
@@ -218,7 +252,10 @@ def convert(
     check: bool | int = False,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
     tensor_mapping: PathLike | None = None,
+    overwrite: bool = False,
     report: Report | None = None,
     **options: AnyValue,
 ) -> Report:
@@ -232,9 +269,17 @@ def convert(
         target_format: Name of the target's format; by suffix if left out.
         check: Run source and target on this many seeded inputs before the target appears.
         tolerance: What the check accepts; by dtype if left out.
-        dims: Lengths of dynamic dimensions during the check.
+        dims: Lengths of dynamic dimensions during the check; if left out, those that are
+            declared, or the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones, which also asks for the check: a
+            path (``.npy``, ``.npz``, an image, or a directory with one of these, or one of ONNX's
+            ``test_data_set_0``, for each sample), an array, a mapping of arrays by input, or a
+            list of arrays or mappings.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
             of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
+        overwrite: Whether files beside the target may be replaced that serde did not write:
+            MXNet's symbol and parameters, Relay's parameters.
         report: Filled with all of it; a new one if left out.
         options: Options of the source, of the passes and of the target.
 
@@ -249,29 +294,45 @@ def convert(
     """
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
-    own, passes, bound = _bind_all(reader, writer, options)
-    loaded, model = _read(reader, source, params, own, report)
-    part = cut_out(model, passes)
-    native = _write(writer, part, passes, bound, report)
-    mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
+    own, passes, bound = bind_all(reader, writer, options)
+    data = None if check_data is None else as_check_data(check_data)
+    known = [*source_paths(source), *source_paths(params)]
+    check_target = target_check(writer, target, bound, known, overwrite)
+    if tensor_mapping is not None:
+        check_files([tensor_mapping], sources=known)
+    loaded, model = read_model(reader, source, params, own, report, check_target)
+    chosen = cut_out(model, passes)
+    part = rename_ends(chosen, passes)
+    native = write_model(writer, part, passes, bound, report)
+    mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
+    recorded = _recorded_outputs(writer, native) if check else None
     saving = ExitStack()
 
     def verify(path: Path) -> None:
         saving.close()
-        with report.stage("check"):
+        with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
+            if wanted.mod is part.mod and chosen is model:
+                own_names = engine_for_source(reader.name, loaded, model)
+                engine = renamed_engine(own_names, passes.rename_inputs, passes.rename_outputs)
+            else:
+                engine = engine_for_source("relay", loaded, wanted)
             compare(
-                engine_for_source(reader.name if wanted is model else "relay", loaded, wanted),
-                engine_for_path(writer.name, path),
+                running.enter_context(closing(engine)),
+                running.enter_context(closing(engine_for_path(writer.name, path))),
                 wanted,
                 runs=int(check),
                 tolerance=tolerance,
                 dims=dims,
+                data=data,
                 float16=passes.float16 or bound.computes_float16,
+                yardstick=yardstick,
+                recorded=recorded,
                 report=report,
             )
-        if not report.passed:
-            raise CheckError(f"{target}: the numbers differ from those of the source", report)
+        if yardstick:
+            locate_difference(report, wanted, writer, path, dims, data, recorded)
+        raise_if_differs(report, target, "the source")
 
     path = Path(target)
     with saving:
@@ -280,173 +341,24 @@ def convert(
             native,
             path,
             bound,
-            sources=[*_paths(source), *_paths(params), *reader.files(loaded)],
-            before_commit=verify if check else None,
+            sources=[*known, *reader.files(loaded)],
+            before_commit=verify if check or data is not None else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:
-        text = json.dumps(mapping, indent=2, ensure_ascii=False) + "\n"
-        Path(tensor_mapping).write_text(text, encoding="utf-8")
+        write_text(tensor_mapping, json.dumps(mapping, indent=2, ensure_ascii=False) + "\n")
     return report
+
+
+def _recorded_outputs(writer: Bridge, native: AnyValue) -> tuple[str, ...] | None:
+    """Return what a native model calls the outputs; None where its format does not say."""
+    try:
+        return writer.names(native).outputs
+    except OptionError:
+        return None
 
 
 def _size(path: Path) -> int:
     """Return the bytes of a file, or of all files of a package."""
     files = [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
     return sum(each.stat().st_size for each in files)
-
-
-def check(
-    source: AnyValue,
-    target: PathLike,
-    *,
-    params: AnyValue = None,
-    source_format: str | None = None,
-    target_format: str | None = None,
-    runs: int = 1,
-    tolerance: Tolerance | None = None,
-    dims: Mapping[str, int] | None = None,
-    float16: bool = False,
-    report: Report | None = None,
-    **options: AnyValue,
-) -> Report:
-    """Run two models on the same seeded inputs and compare their outputs.
-
-    Args:
-        source: The model to be matched.
-        target: File of the model that must match it.
-        params: Weights that belong to `source`, where it does not hold them.
-        source_format: Name of the source's format; recognised by content if left out.
-        target_format: Name of the target's format; by suffix if left out.
-        runs: Number of sets of inputs.
-        tolerance: What is accepted; by dtype if left out.
-        dims: Lengths of dynamic dimensions by name.
-        float16: The target computes in float16; it is judged by what that can hold.
-        report: Filled with the verdicts; a new one if left out.
-        options: Options of the source, such as ``input_shapes``.
-
-    Returns:
-        The report; ``report.passed`` says whether all outputs match.
-
-    Raises:
-        CheckError: The comparison could not be made.
-        FormatError: The bytes are malformed.
-        OptionError: An option is unknown or missing.
-        UnsupportedModelError: Some nodes of the source cannot be converted.
-    """
-    report = Report() if report is None else report
-    reader = source_bridge(source, source_format)
-    bound = reader.bind_import(_canonical(options))
-    writer = target_bridge(target, target_format)
-    if not os.path.exists(target):
-        raise OptionError(f"{os.fspath(target)}: there is no such file")
-    if not writer.detect(Path(target)):
-        raise FormatError(f"expected a model of format {writer.name}", path=target)
-    loaded, model = _read(reader, source, params, bound, report)
-    with report.stage("check"):
-        compare(
-            engine_for_source(reader.name, loaded, model),
-            engine_for_path(writer.name, Path(target)),
-            model,
-            runs=runs,
-            tolerance=tolerance,
-            dims=dims,
-            float16=float16,
-            report=report,
-        )
-    return report
-
-
-def _read(
-    bridge: Bridge, source: AnyValue, params: AnyValue, options: AnyValue, report: Report
-) -> tuple[AnyValue, RelayModel]:
-    with report.stage("load"):
-        native = bridge.load(source, params, options)
-    report.title = f"{bridge.name} -> relay"
-    report.facts["source"] = bridge.name
-    report.before = Counter(bridge.operators(native))
-    report.nodes = sum(report.before.values())
-    with report.stage(report.title):
-        model = bridge.to_relay(native, options, report=report)
-    return native, model
-
-
-def _write(
-    bridge: Bridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
-) -> AnyValue:
-    with report.stage("optimize"):
-        model = prepare(model, passes, keep_globals=options.keeps_functions, report=report)
-    report.title = f"relay -> {bridge.name}"
-    report.facts["target"] = bridge.name
-    report.nodes = sum(
-        isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
-    )
-    with report.stage(report.title):
-        native = bridge.from_relay(model, options, report=report)
-    report.after = Counter(bridge.operators(native))
-    report.facts["parameters"] = sum(weight.size for weight in model.params.values())
-    return native
-
-
-def _target(format: str | None, path: PathLike | None) -> Bridge:
-    if format is None and path is None:
-        raise OptionError("name a format, or a path whose suffix tells it")
-    return target_bridge("" if path is None else path, format)
-
-
-def _bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:
-    given = _canonical(options)
-    passes, rest = bind_options(PrepareOptions, given)
-    if "allow" in given:
-        rest["allow"] = given["allow"]
-    return passes, rest
-
-
-def _bind_all(
-    reader: Bridge, writer: Bridge, options: Mapping[str, AnyValue]
-) -> tuple[AnyValue, PrepareOptions, AnyValue]:
-    if reader.import_options is None:
-        raise OptionError(f"format {reader.name} cannot be read")
-    if writer.export_options is None:
-        raise OptionError(f"format {writer.name} cannot be written")
-    given = _canonical(options)
-    own, not_own = bind_options(reader.import_options, given)
-    passes, not_passes = bind_options(PrepareOptions, given)
-    target, not_target = bind_options(writer.export_options, given)
-    unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
-    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options])
-    return own, passes, target
-
-
-def _canonical(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    """Return options with sets and sequences frozen, so that any may be given."""
-    return {name: _FREEZE.get(name, _same)(value) for name, value in options.items()}
-
-
-def _names(value: AnyValue) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _same(value: AnyValue) -> AnyValue:
-    return value
-
-
-_FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
-    "allow": frozenset,
-    "inputs": _names,
-    "op_block_list": frozenset,
-    "outputs": _names,
-}
-"""How the value of an option that holds several is made one that does not change."""
-
-
-def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:
-    if rest:
-        known = sorted({name for cls in classes for name in cls.__dataclass_fields__})
-        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {', '.join(known)}")
-
-
-def _paths(source: AnyValue) -> list[Path]:
-    """Return the files that `source` names, which a target must not replace."""
-    items = source if isinstance(source, (tuple, list)) else [source]
-    return [Path(item) for item in items if isinstance(item, (str, os.PathLike))]

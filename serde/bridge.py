@@ -21,6 +21,7 @@ from typing import Any as AnyValue
 from typing import ClassVar, SupportsIndex
 
 from serde.errors import FormatError, OptionError
+from serde.io.atomic import check_files
 from serde.relay.dims import Any, DimLike, SymDim
 from serde.relay.model import RelayModel
 from serde.relay.types import TensorType, Type
@@ -242,9 +243,50 @@ class Bridge(ABC):
     def expected(self, model: RelayModel, native: AnyValue, options: AnyValue) -> RelayModel:
         """Return what `native`, written of `model`, must compute, under the names it uses.
 
-        It is `model` itself where the format changes neither names nor what inputs mean.
+        Its module is that of `model` itself where the format changes neither the names of inputs
+        nor what they mean. Its facts tell the lengths that the format declares.
         """
         return model
+
+    def check_suffix(self, path: str | os.PathLike[str], suffixes: Sequence[str]) -> None:
+        """Refuse a path that does not end in one of `suffixes`; an empty one stands for none.
+
+        Raises:
+            OptionError: It ends otherwise.
+        """
+        name = os.path.basename(os.fspath(path))
+        bare = "" in suffixes and not os.path.splitext(name)[1]
+        known = [suffix for suffix in suffixes if suffix]
+        if bare or not name or name.endswith(tuple(known)):
+            return
+        raise OptionError(
+            f"{os.fspath(path)}: format {self.name} is written to names that end in "
+            f"{' or '.join(known)}"
+        )
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse, before anything is converted, what :meth:`save` could not write.
+
+        Args:
+            path: The file to make or replace.
+            options: Options of the format.
+            sources: Files that must not be written over, as far as they are known; what does
+                not override this method leaves them to :meth:`save`.
+            overwrite: Whether files may be replaced that the user did not name and that serde
+                did not write.
+
+        Raises:
+            OptionError: The suffix is none of the format's, or nothing can be written there.
+        """
+        check_files([path])
+        self.check_suffix(path, (*self.suffixes, ""))
 
     def save(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -52,7 +53,14 @@ class OutputVerdict:
         cosine: Cosine of the angle between both, as flat vectors.
         atol: Absolute tolerance applied.
         rtol: Relative tolerance applied.
-        passed: Shapes and dtypes match and every element is within tolerance.
+        passed: Shapes and dtypes match and the values agree.
+        informative: Whether the source's output can tell right from wrong; one that cannot has
+            not passed, and has not failed either.
+        target: What the target calls the output, None if it has none.
+        distance: Distance of the target from the exact result, in deviations of the output;
+            None where the exact result was not needed.
+        own: Likewise that of the source, or of its rounding.
+        remark: What else there is to say, such as ``2 of 40 rows swapped within 1.5e-06``.
     """
 
     output: str
@@ -64,6 +72,25 @@ class OutputVerdict:
     atol: float
     rtol: float
     passed: bool
+    informative: bool = True
+    target: str | None = None
+    distance: float | None = None
+    own: float | None = None
+    remark: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the output was found to be wrong."""
+        return self.informative and not self.passed
+
+    @property
+    def factor(self) -> float | None:
+        """How many times as far from the exact result the target is as the source."""
+        if self.distance is None or self.own is None:
+            return None
+        if self.own == 0.0:
+            return 0.0 if self.distance == 0.0 else math.inf
+        return self.distance / self.own
 
 
 @dataclass(slots=True)
@@ -118,8 +145,13 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether there is a verdict for some output and none failed."""
-        return bool(self.verdicts) and all(verdict.passed for verdict in self.verdicts)
+        """Whether some output agrees and none failed."""
+        return any(v.passed for v in self.verdicts) and not any(v.failed for v in self.verdicts)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether there are verdicts, and no output can tell right from wrong."""
+        return bool(self.verdicts) and not any(v.informative for v in self.verdicts)
 
     @property
     def coverage(self) -> str:
@@ -147,6 +179,8 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Return the whole report as values that JSON can hold."""
         data = asdict(self)
+        for shown, verdict in zip(data["verdicts"], self.verdicts, strict=True):
+            shown["factor"] = verdict.factor
         data["before"] = dict(sorted(self.before.items()))
         data["after"] = dict(sorted(self.after.items()))
         return data

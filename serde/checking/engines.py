@@ -3,29 +3,53 @@
 The source is run by its own framework where that is installed and by the Relay
 interpreter otherwise; an ONNX file by ONNX Runtime where that is installed and
 by ONNX's reference implementation otherwise; a file of another format is read
-back and run by the Relay interpreter.
+back and run by the Relay interpreter. What is written in C++ runs in a process
+of its own (:mod:`serde.checking.process`).
 """
 
 from __future__ import annotations
 
-import os
+import importlib.util
+import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
 
-import numpy as np
-
 from serde._optional import require
-from serde.bridge import get_bridge
-from serde.errors import CheckError, MissingDependency
-from serde.relay.leaves import output_names
+from serde.bridge import Bridge, get_bridge
+from serde.checking import process
+from serde.checking.fitting import match_names
+from serde.checking.frameworks import (
+    MxnetEngine,
+    OnnxReferenceEngine,
+    OnnxRuntimeEngine,
+    RelayEngine,
+    first_line,
+    mxnet_program,
+)
+from serde.errors import (
+    CheckError,
+    MissingDependency,
+    OptionError,
+    RelayError,
+    UnsupportedModelError,
+)
 from serde.relay.model import RelayModel
+from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["Engine", "engine_for_path", "engine_for_source", "run_engine"]
+__all__ = [
+    "Engine",
+    "RememberingEngine",
+    "engine_for_path",
+    "engine_for_source",
+    "read_target",
+    "renamed_engine",
+    "run_engine",
+]
 
 
 class Engine(Protocol):
@@ -33,27 +57,70 @@ class Engine(Protocol):
 
     Attributes:
         name: What runs it, with its version.
+        inputs: dtype of each input by name, in the model's order; empty where not known.
+        outputs: Names of the outputs in the model's order; several may have one name.
     """
 
     name: str
+    inputs: Mapping[str, str]
+    outputs: Sequence[str]
 
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the outputs by name, in the model's order, for inputs by name."""
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order, for inputs by name or else by place."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the engine holds; it cannot run afterwards."""
         ...
 
 
-def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Run an engine.
+def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
+    """Run an engine; its results are as many as its outputs.
 
     Raises:
         CheckError: The engine failed; it is named.
     """
     try:
-        return engine.run(inputs)
+        results = engine.run(inputs)
     except CheckError:
         raise
     except Exception as error:
-        raise CheckError(f"{engine.name} failed: {_first_line(error)}") from error
+        raise CheckError(f"{engine.name} failed: {first_line(error)}") from error
+    if len(results) != len(engine.outputs):
+        raise CheckError(
+            f"{engine.name}: expected {len(engine.outputs)} outputs, found {len(results)}"
+        )
+    return results
+
+
+class RememberingEngine:
+    """An engine that, given the same inputs again, returns the results that it had.
+
+    Attributes:
+        has_ended: Whether the engine has gone for good.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.name = engine.name
+        self.inputs = engine.inputs
+        self.outputs = engine.outputs
+        self._engine = engine
+        self._known: tuple[Mapping[str, Array], list[Array]] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order."""
+        if self._known is None or self._known[0] is not inputs:
+            self._known = None
+            self._known = inputs, self._engine.run(inputs)
+        return self._known[1]
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
 
 
 def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> Engine:
@@ -73,33 +140,143 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
     narrow = any(weight.dtype == "float16" for weight in model.params.values())
     if format_name == "onnx":
         return _onnx_engine(native)
-    if format_name == "mxnet" and not narrow:
-        try:
-            mxnet = require("mxnet")
-        except MissingDependency:
-            return RelayEngine(model)
-        return MxnetEngine(mxnet, native, model)
+    if format_name == "mxnet" and not narrow and _is_installed("mxnet"):
+        return _mxnet_engine(native, model)
     return RelayEngine(model)
 
 
-def engine_for_path(format_name: str, path: Path) -> Engine:
+def renamed_engine(engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Engine:
+    """Return an engine under other names; the engine itself if there are none.
+
+    Args:
+        engine: The engine.
+        inputs: New names of inputs by their names.
+        outputs: New names of outputs by their names.
+    """
+    return _Renamed(engine, inputs, outputs) if inputs or outputs else engine
+
+
+class _Renamed:
+    def __init__(
+        self, engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]
+    ) -> None:
+        self.name = engine.name
+        self.inputs: Mapping[str, str] = {inputs.get(k, k): v for k, v in engine.inputs.items()}
+        self.outputs: Sequence[str] = [outputs.get(name, name) for name in engine.outputs]
+        self._engine = engine
+        self._names = inputs, outputs
+        self._own = {new: old for old, new in inputs.items()}
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Run the engine on inputs under its own names."""
+        return self._engine.run({self._own.get(k, k): value for k, value in inputs.items()})
+
+    def plain(self) -> Engine | None:
+        """Return the engine without its optimisations, if it has such a form."""
+        open_plain = getattr(self._engine, "plain", None)
+        engine = None if open_plain is None else open_plain()
+        return None if engine is None else _Renamed(engine, *self._names)
+
+    def close(self) -> None:
+        """Let go of what the engine holds."""
+        self._engine.close()
+
+
+def engine_for_path(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> Engine:
     """Return what runs a file.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with, for a file that does
+            not tell them itself, as MXNet's symbols; inputs belong together by name, or else by
+            their place.
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
     """
     if format_name == "onnx":
-        try:
-            return OnnxRuntimeEngine(require("onnxruntime"), path)
-        except MissingDependency:
-            return OnnxReferenceEngine(path)
+        return _onnx_file_engine(path)
+    native, model = read_target(format_name, path, declared)
+    return engine_for_source(format_name, native, model)
+
+
+def read_target(
+    format_name: str, path: Path, declared: Mapping[str, TensorType] | None = None
+) -> tuple[AnyValue, RelayModel]:
+    """Return the native model of a file, and the same as Relay.
+
+    Args:
+        format_name: Its format.
+        path: Where it is.
+        declared: Types of the inputs of the model that it is compared with.
+
+    Raises:
+        CheckError: The format cannot be read.
+        OptionError: Neither the file nor `declared` tells the shape of an input.
+    """
     bridge = get_bridge(format_name)
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {format_name}")
     options = bridge.import_options()
     native = bridge.load(path, None, options)
-    model = bridge.to_relay(native, options, report=Report(f"{format_name} -> relay"))
-    return engine_for_source(format_name, native, model)
+    title = f"{format_name} -> relay"
+    failure: Exception | None = None
+    for bound in (options, *_declaring(bridge, native, declared or {})):
+        try:
+            return native, bridge.to_relay(native, bound, report=Report(title))
+        except (OptionError, RelayError, UnsupportedModelError) as error:
+            failure = failure or error
+    raise failure or CheckError(f"no engine runs {path}")
+
+
+def _declaring(
+    bridge: Bridge, native: AnyValue, declared: Mapping[str, TensorType]
+) -> Iterator[AnyValue]:
+    """Yield options of reading with the types that inputs have in another model, or the shapes."""
+    if not declared:
+        return
+    try:
+        own = bridge.names(native).inputs
+    except OptionError:
+        own = tuple(declared)
+    types = {name: declared[other] for name, other in match_names(own, list(declared)).items()}
+    shapes = {name: type_.shape for name, type_ in types.items()}
+    dtypes = {name: type_.dtype for name, type_ in types.items()}
+    yield bridge.bind_import({"input_shapes": shapes, "input_dtypes": dtypes})
+    yield bridge.bind_import({"input_shapes": shapes})
+
+
+def _is_installed(package: str) -> bool:
+    """Whether a package is there, by its files: importing it is left to who runs it."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # A module without a specification was put in its place.
+        return package in sys.modules
+
+
+def _mxnet_engine(native: AnyValue, model: RelayModel) -> Engine:
+    program = mxnet_program(native, model)
+    try:
+        if process.can_start():
+            return process.open_mxnet(program)
+        return MxnetEngine(require("mxnet"), program)
+    except MissingDependency:
+        return RelayEngine(model)
+
+
+def _onnx_file_engine(path: Path) -> Engine:
+    if not _is_installed("onnxruntime"):
+        return OnnxReferenceEngine(path)
+    try:
+        if process.can_start():
+            return process.open_onnxruntime(path)
+        return OnnxRuntimeEngine(require("onnxruntime"), path)
+    except MissingDependency:
+        return OnnxReferenceEngine(path)
 
 
 def _onnx_engine(native: AnyValue) -> Engine:
@@ -112,181 +289,3 @@ def _onnx_engine(native: AnyValue) -> Engine:
             return engine_for_path("onnx", path)
         except CheckError:
             return OnnxReferenceEngine(path)
-
-
-class RelayEngine:
-    """The Relay interpreter."""
-
-    def __init__(self, model: RelayModel) -> None:
-        self.name = "relay interpreter"
-        self._model = model
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Evaluate ``main``."""
-        from serde.relay.interpreter import run
-
-        model = self._model
-        arguments = [
-            inputs[name] if name in inputs else model.params[name].array()
-            for name in (param.name_hint for param in model.main.params)
-        ]
-        values = _flat(run(model.main, arguments, mod=model.mod))
-        names: Sequence[str] = tuple(f"output{i}" for i in range(len(values)))
-        if model.meta.outputs:
-            names = output_names(model.meta.outputs, model.main.body.type)
-        return dict(zip(names, values, strict=True))
-
-
-def _flat(result: AnyValue) -> list[Array]:
-    """Return the arrays of a tuple of tuples, in order."""
-    found: list[Array] = []
-    pending = [result]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, tuple):
-            pending.extend(reversed(item))
-        else:
-            found.append(item)
-    return found
-
-
-class MxnetEngine:
-    """MXNet, on the CPU, in inference mode.
-
-    Arguments that are neither inputs nor weights (labels of a loss head) are
-    zeros of the shape that MXNet infers.
-    """
-
-    def __init__(self, mxnet: AnyValue, native: AnyValue, model: RelayModel) -> None:
-        from serde.mxnet.symbol_json import symbol_text
-
-        # Else MXNet logs a line on stderr for every graph that it binds.
-        os.environ.setdefault("MXNET_SUBGRAPH_VERBOSE", "0")
-        self.name = f"mxnet {mxnet.__version__}"
-        self._mxnet = mxnet
-        self._native = native
-        self._outputs = model.meta.outputs
-        try:
-            self._symbol = mxnet.sym.load_json(symbol_text(native.graph))
-        except mxnet.base.MXNetError as error:
-            raise CheckError(f"{self.name} refuses the graph: {_first_line(error)}") from error
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Bind the symbol to weights and inputs, and run it forward."""
-        weights = [*self._native.arg.values(), *self._native.aux.values()]
-        shapes = [tensor.shape for tensor in (*inputs.values(), *weights)]
-        marked = "is_np_shape" in self._native.graph.attrs
-        # Without it, MXNet takes a length of 0 and a rank of 0 as not known.
-        with self._mxnet.util.np_shape(marked or any(0 in s or not s for s in shapes)):
-            results = self._forward(inputs)
-        if len(results) != len(self._outputs):
-            raise CheckError(
-                f"{self.name}: expected {len(self._outputs)} outputs, found {len(results)}"
-            )
-        return dict(zip(self._outputs, results, strict=True))
-
-    def _forward(self, inputs: Mapping[str, Array]) -> list[Array]:
-        symbol, native = self._symbol, self._native
-        names = symbol.list_arguments()
-        known = {
-            name: self._array(inputs[name] if name in inputs else native.arg[name].array())
-            for name in names
-            if name in inputs or name in native.arg
-        }
-        aux = {n: self._array(native.aux[n].array()) for n in symbol.list_auxiliary_states()}
-        executor = symbol.bind(
-            self._mxnet.cpu(),
-            args={**self._labels(known), **known},
-            aux_states=aux,
-            grad_req="null",
-        )
-        return [value.asnumpy() for value in executor.forward(is_train=False)]
-
-    def _labels(self, known: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-        names = self._symbol.list_arguments()
-        if len(known) == len(names):
-            return {}
-        given = {name: value.shape for name, value in known.items()}
-        shapes = self._symbol.infer_shape_partial(**given)[0]
-        return {
-            name: self._mxnet.nd.zeros(shape)
-            for name, shape in zip(names, shapes, strict=True)
-            if name not in known
-        }
-
-    def _array(self, value: Array) -> AnyValue:
-        return self._mxnet.nd.array(value, dtype=value.dtype)
-
-
-class OnnxRuntimeEngine:
-    """ONNX Runtime, on the CPU, with its graph optimisations."""
-
-    def __init__(self, onnxruntime: AnyValue, path: Path) -> None:
-        self.name = f"onnxruntime {onnxruntime.__version__}"
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        try:
-            self._session = onnxruntime.InferenceSession(
-                os.fspath(path), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:
-            raise CheckError(f"{self.name} refuses {path}: {_first_line(error)}") from error
-        self._names = [output.name for output in self._session.get_outputs()]
-        self._inputs = {item.name: item.type for item in self._session.get_inputs()}
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Run the session; float32 inputs are cast where it declares float16."""
-        _expect_inputs(self.name, self._inputs, inputs)
-        fed = {
-            name: _narrowed(inputs[name], type_ == "tensor(float16)")
-            for name, type_ in self._inputs.items()
-        }
-        return dict(zip(self._names, self._session.run(None, fed), strict=True))
-
-
-class OnnxReferenceEngine:
-    """The reference implementation that comes with ONNX."""
-
-    def __init__(self, path: Path) -> None:
-        import onnx
-        from onnx.reference import ReferenceEvaluator
-
-        self.name = f"onnx.reference {onnx.__version__}"
-        try:
-            self._evaluator = ReferenceEvaluator(os.fspath(path))
-        except Exception as error:
-            raise CheckError(f"{self.name} refuses {path}: {_first_line(error)}") from error
-        self._float16 = {
-            name
-            for name, type_ in zip(
-                self._evaluator.input_names, self._evaluator.input_types, strict=True
-            )
-            if type_.tensor_type.elem_type == onnx.TensorProto.FLOAT16
-        }
-
-    def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Evaluate the graph; float32 inputs are cast where it declares float16."""
-        names = self._evaluator.input_names
-        _expect_inputs(self.name, names, inputs)
-        fed = {name: _narrowed(inputs[name], name in self._float16) for name in names}
-        values = self._evaluator.run(None, fed)
-        results = [np.asarray(value) for value in values]
-        return dict(zip(self._evaluator.output_names, results, strict=True))
-
-
-def _expect_inputs(engine: str, wanted: AnyValue, given: Mapping[str, Array]) -> None:
-    missing = [name for name in wanted if name not in given]
-    if missing:
-        known = ", ".join(given) or "none"
-        raise CheckError(f"{engine}: the source has no input {missing[0]} (there are: {known})")
-
-
-def _narrowed(value: Array, to_float16: bool) -> Array:
-    return value.astype(np.float16) if to_float16 and value.dtype == np.float32 else value
-
-
-def _first_line(error: Exception) -> str:
-    """Return the class of an error and the first line of its message."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}".rstrip(": ")

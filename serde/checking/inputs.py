@@ -2,39 +2,38 @@
 
 Floats are drawn from the standard normal distribution, the scale of
 normalised images. Integers, and floats that serve as indices or lengths (MXNet
-has those as float32), are whole numbers of the range their consumers allow: an
-index lies within its axis, a length between 1 and its axis. The pixels of an input that is an
-image, as far as the model's facts say so, are those of eight bits.
+has those as float32), are whole numbers of the range that the graph allows
+(:mod:`serde.checking.demands`). The pixels of an input that is an image, as
+far as the model's facts say so, are those of eight bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any as AnyValue
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from serde.errors import CheckError, OptionError
-from serde.relay.dims import Dim, SymDim, substitute
-from serde.relay.expr import Call, Constant, Expr, If, Let, Tuple, TupleGetItem, Var
+from serde.checking.data import CheckData
+from serde.checking.demands import Demands, Regions, find_demands
+from serde.checking.engines import Engine, RememberingEngine, run_engine
+from serde.checking.fitting import match_names
+from serde.checking.sizes import (
+    declared_sizes,
+    further_sizes,
+    input_type,
+    resolve_dims,
+    shape_at,
+    size_text,
+)
+from serde.errors import CheckError
 from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType
-from serde.relay.visit import post_order
+from serde.report import Report
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["input_ranges", "random_inputs", "resolve_dims"]
-
-Range = tuple[int, int]
+__all__ = ["InputSets", "input_demands", "random_inputs"]
 
 PIXELS = (0, 255)
 """Range of the pixels of an image."""
-
-BATCH_LENGTH = 2
-"""Length of a dynamic first axis: the least at which mixed-up batch entries show."""
-
-OTHER_LENGTH = 64
-"""Length of other dynamic axes: enough for the windows and strides of usual nets."""
 
 _UNLIMITED = {
     "int2": (-2, 1),
@@ -54,40 +53,159 @@ _EXACT = {
 }
 """Greatest whole number up to which a narrow dtype holds all."""
 
-_PASSED_ON = frozenset(
-    {
-        "annotation.stop_fusion", "broadcast_to", "broadcast_to_like", "cast", "cast_like", "ceil",
-        "concatenate", "copy", "expand_dims", "floor", "layout_transform", "on_device", "repeat",
-        "reshape", "reshape_like", "reverse", "round", "slice_like", "split", "squeeze", "stack",
-        "strided_slice", "tile", "transpose", "trunc", "nn.batch_flatten",
-    }
-)  # fmt: skip
-"""Operators whose results are values of their first operand."""
+_NARROW_FLOATS = ("float16", "bfloat16")
+
+_COUNTED = 0.75
+"""Part of a mask that is one."""
 
 
-def resolve_dims(model: RelayModel, dims: Mapping[str, int] | None = None) -> dict[str, int]:
-    """Return a length for every symbol in the shapes of the inputs.
+class InputSets:
+    """The inputs of a check, one set after the other.
 
-    A symbol that is not given is 2 where it is the first axis of an input and 64 elsewhere.
+    Those of a user are taken as they are; others are drawn, at the sizes that
+    the model declares or else at usual ones. Where the source does not run at
+    these, it is run at others until it does.
 
-    Raises:
-        OptionError: `dims` names no symbol of the model, or a length is below 1.
+    Args:
+        model: The source as Relay.
+        reference: Runs the source.
+        candidate: Runs the target.
+        report: Gets notes on what was taken.
+        runs: Number of sets that are drawn at the first size.
+        dims: Lengths of dynamic dimensions that are not to change.
+        data: Inputs of a user, instead of drawn ones.
+        float16: Whether values are rounded to what float16 holds.
+        seed: Seed of the inputs.
     """
-    given = dict(dims or {})
-    lengths: dict[str, int] = {}
-    for variable in model.inputs():
-        for axis, dim in enumerate(_input_type(variable).shape):
-            for name in sorted(dim.symbols()) if isinstance(dim, SymDim) else ():
-                default = BATCH_LENGTH if axis == 0 else OTHER_LENGTH
-                lengths.setdefault(name, given.get(name, default))
-    unknown = sorted(set(given) - set(lengths))
-    if unknown:
-        known = ", ".join(lengths) or "none"
-        raise OptionError(f"no dynamic dimension is called {unknown[0]} (there are: {known})")
-    for name, length in lengths.items():
-        if length < 1:
-            raise OptionError(f"dynamic dimension {name}: expected 1 or more, found {length}")
-    return lengths
+
+    def __init__(
+        self,
+        model: RelayModel,
+        reference: Engine,
+        candidate: Engine,
+        *,
+        report: Report,
+        runs: int = 1,
+        dims: Mapping[str, int] | None = None,
+        data: CheckData | None = None,
+        float16: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.reference = RememberingEngine(reference)
+        self._model = model
+        self._report = report
+        self._runs = max(1, runs)
+        self._dims = dict(dims or {})
+        self._data = data
+        self._float16 = float16
+        self._seed = seed
+        self._usual = resolve_dims(model, dims)
+        self._dtypes = _dtypes_of(model, (reference, candidate))
+
+    def __iter__(self) -> Iterator[Mapping[str, Array]]:
+        """Yield each set.
+
+        Raises:
+            CheckError: The source runs at none of the sizes tried.
+            OptionError: The inputs of a user do not fit the model.
+        """
+        if self._data is not None:
+            return self._given(self._data)
+        sizes = declared_sizes(self._model, self._dims)
+        return self._declared(sizes) if sizes else self._searched()
+
+    def _given(self, data: CheckData) -> Iterator[Mapping[str, Array]]:
+        count = 0
+        for sample in data.samples(self._model, self._dims, self._report):
+            count += 1
+            yield {
+                name: self._rounded(value, name) if self._float16 else value
+                for name, value in sample.items()
+            }
+        if count == 0:
+            raise CheckError(f"check_data: {data.name}: there are no inputs")
+        rounded = ", rounded to float16" if self._float16 else ""
+        self._report.notes.append(f"checked with {count} given inputs ({data.name}){rounded}")
+
+    def _declared(self, sizes: Sequence[Mapping[str, int]]) -> Iterator[Mapping[str, Array]]:
+        """Yield sets at all sizes that the model declares, those left out at which it fails."""
+        done: list[str] = []
+        failure = None
+        for lengths in sizes:
+            inputs = self._draw(0, lengths)
+            failed = self._failure(inputs)
+            if failed is not None:
+                failure = failed
+                note = f"the source does not run at {size_text(lengths)}, which is declared"
+                self._report.notes.append(f"{note}: {failed}")
+                continue
+            done.append(size_text(lengths))
+            yield inputs
+            for run in range(1, self._runs if len(done) == 1 else 1):
+                yield self._draw(run, lengths)
+        if not done:
+            raise CheckError(f"the source runs at no size that is declared: {failure}")
+        self._report.notes.append(f"dynamic dimensions were checked at {'; '.join(done)}")
+
+    def _searched(self) -> Iterator[Mapping[str, Array]]:
+        """Yield sets at the usual size, or the first other one at which the source runs."""
+        lengths: Mapping[str, int] = self._usual
+        inputs: Mapping[str, Array] = self._draw(0, lengths)
+        remark = ""
+        if set(lengths) - set(self._dims):
+            failed = self._failure(inputs)
+            if failed is not None:
+                lengths, inputs = self._search(failed)
+                remark = f" (the source does not run at {size_text(self._usual)})"
+        if lengths:
+            checked = f"dynamic dimensions were checked at {size_text(lengths)}"
+            self._report.notes.append(checked + remark)
+        yield inputs
+        for run in range(1, self._runs):
+            yield self._draw(run, lengths)
+
+    def _search(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+        tried = [size_text(self._usual)]
+        for lengths in further_sizes(self._model, self._usual, self._dims):
+            inputs = self._draw(0, lengths)
+            if self._failure(inputs) is None:
+                return lengths, inputs
+            tried.append(size_text(lengths))
+        raise CheckError(
+            f"{failed} (tried at {'; '.join(tried)}; check_dim gives lengths, check_data inputs)"
+        )
+
+    def _failure(self, inputs: Mapping[str, Array]) -> CheckError | None:
+        """Run the source and return why it does not, if so; a crash is raised."""
+        try:
+            run_engine(self.reference, inputs)
+        except CheckError as error:
+            if self.reference.has_ended:
+                raise
+            return error
+        return None
+
+    def _draw(self, run: int, lengths: Mapping[str, int]) -> dict[str, Array]:
+        return random_inputs(
+            self._model,
+            seed=(self._seed, run),
+            lengths=lengths,
+            float16=self._float16,
+            dtypes=self._dtypes,
+        )
+
+    def _rounded(self, value: Array, name: str) -> Array:
+        return _rounded_to(value, [*self._dtypes.get(name, ()), "float16"])
+
+
+def _dtypes_of(model: RelayModel, engines: Sequence[Engine]) -> dict[str, list[str]]:
+    """Return for each input of a model the dtypes that engines declare for it."""
+    names = [variable.name_hint for variable in model.inputs()]
+    found: dict[str, list[str]] = {name: [] for name in names}
+    for engine in engines:
+        for own, name in match_names(list(engine.inputs), names).items():
+            found[name].append(engine.inputs[own])
+    return found
 
 
 def random_inputs(
@@ -96,186 +214,121 @@ def random_inputs(
     seed: int | Sequence[int],
     lengths: Mapping[str, int],
     float16: bool = False,
+    dtypes: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Array]:
     """Return a value for each input of a model; equal seeds give equal values.
 
     Args:
         model: The model.
         seed: Seed of NumPy's default generator.
-        lengths: Length of each symbol, as :func:`resolve_dims` gives them. A dimension
-            without a name has length 2 as first axis, 64 as another.
+        lengths: Length of each dynamic dimension, as :func:`resolve_dims` gives them. One that
+            is left out has length 2 as first axis, 64 as another.
         float16: Whether float32 values are rounded to what float16 holds.
+        dtypes: Further dtypes by input that are to hold its values.
 
     Raises:
         CheckError: An input has no tensor type.
     """
     generator = np.random.default_rng(seed)
-    ranges = input_ranges(model, lengths)
+    demands = input_demands(model, lengths)
     values = {}
     for variable in model.inputs():
-        type_ = _input_type(variable)
-        shape = _lengths_of(type_.shape, lengths)
-        value = _draw(generator, shape, type_.dtype, ranges.get(variable.name_hint))
-        if float16 and type_.dtype == "float32":
-            value = value.astype(np.float16).astype(np.float32)
-        values[variable.name_hint] = value
+        name, dtype = variable.name_hint, input_type(variable).dtype
+        narrow = [*(dtypes or {}).get(name, ()), *(["float16"] if float16 else [])]
+        drawn = _Drawn(generator, shape_at(variable, lengths), dtype, narrow)
+        values[name] = _rounded_to(drawn.value(name, demands), narrow)
     return values
 
 
-def input_ranges(model: RelayModel, lengths: Mapping[str, int]) -> dict[str, Range]:
-    """Return the least and greatest value of each input that is an index, a length or an image.
-
-    Consumers are found through operators that keep values (casts, reshapes,
-    slices, ...), tuples, lets, ifs and the addition of a constant, with one walk
-    over ``main``; calls of other functions are not looked into.
-    """
-    order = post_order(model.main)
-    binders: dict[Expr, list[Var]] = {}
-    for node in order:
-        if isinstance(node, Let):
-            binders.setdefault(node.value, []).append(node.var)
-    wanted: dict[Expr, Range] = {}
-    for node in reversed(order):
-        for variable in binders.get(node, ()):
-            _narrow(wanted, node, wanted.get(variable))
-        for operand, bounds in _demands(node, lengths):
-            _narrow(wanted, operand, bounds)
-        if node in wanted:
-            for source, shift in _sources(node):
-                low, high = wanted[node]
-                _narrow(wanted, source, (low + shift, high + shift))
-    facts = model.meta.extra
+def input_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
+    """Return what limits the inputs of a model: its graph, and that some are images."""
+    found = find_demands(model, lengths)
     for variable in model.inputs():
-        space = facts.get(f"{variable.name_hint}.color_space", "FLOAT16")
-        _narrow(wanted, variable, None if "FLOAT16" in space else PIXELS)
-    return {v.name_hint: wanted[v] for v in model.inputs() if v in wanted}
+        name = variable.name_hint
+        space = model.meta.extra.get(f"{name}.color_space", "FLOAT16")
+        if "FLOAT16" not in space:
+            found.ranges.setdefault(name, PIXELS)
+    return found
 
 
-def _narrow(wanted: dict[Expr, Range], node: Expr, bounds: Range | None) -> None:
-    if bounds is None:
-        return
-    low, high = wanted.get(node, bounds)
-    wanted[node] = (max(low, bounds[0]), min(high, bounds[1]))
+class _Drawn:
+    """Values of one input."""
+
+    def __init__(
+        self,
+        generator: np.random.Generator,
+        shape: tuple[int, ...],
+        dtype: str,
+        narrow: Sequence[str],
+    ) -> None:
+        self._generator = generator
+        self._shape = shape
+        self._dtype = dtype
+        self._most = min(
+            (_EXACT[each] for each in (dtype, *narrow) if each in _EXACT), default=None
+        )
+
+    def value(self, name: str, demands: Demands) -> Array:
+        """Draw the value of an input that demands may limit."""
+        regions = demands.regions.get(name)
+        if regions is not None and len(self._shape) == 2 and self._shape[1] in (4, 5, 6):
+            return self._regions(regions).astype(numpy_dtype(self._dtype))
+        if name in demands.masks:
+            return self._mask().astype(numpy_dtype(self._dtype))
+        return self._free(demands.ranges.get(name))
+
+    def _free(self, bounds: tuple[int, int] | None) -> Array:
+        kind = numpy_dtype(self._dtype)
+        if self._dtype == "bool":
+            return self._generator.integers(0, 2, self._shape).astype(bool)
+        whole = self._dtype.lstrip("u").startswith("int")
+        if bounds is None and not whole:
+            return np.asarray(self._generator.standard_normal(self._shape)).astype(kind)
+        usual = _UNLIMITED.get(self._dtype, (0, 99))
+        low, high = self._ends(usual if bounds is None else bounds, bounds is None)
+        return np.asarray(
+            self._generator.integers(low, max(low, high), self._shape, endpoint=True)
+        ).astype(kind)
+
+    def _ends(self, bounds: tuple[int, int], unlimited: bool) -> tuple[int, int]:
+        """Return the ends to draw between: no negative index, nothing too large to be held."""
+        low, high = bounds
+        if not unlimited:
+            low = max(low, 0) if high >= 0 else max(low, high - 99)
+            high = high if high < _OPEN else max(low, 99)
+        return low, high if self._most is None else min(high, self._most)
+
+    def _mask(self) -> Array:
+        """Draw ones and zeros; each row begins with a one, since no row may hide everything."""
+        mask = self._generator.random(self._shape) < _COUNTED
+        if self._shape and self._shape[-1] > 1:
+            mask[..., 0] = True
+        return mask
+
+    def _regions(self, regions: Regions) -> Array:
+        """Draw regions: the number of the image, if any; corners, or centre, size and angle."""
+        rows, columns = self._shape
+        ends = [regions.width, regions.height]
+        points = np.sort(self._generator.random((rows, 2, 2)) * [[ends]], axis=1)
+        found = points.reshape(rows, 4)
+        if columns == 6:
+            angle = self._generator.random((rows, 1))
+            found = np.concatenate([points.mean(1), points[:, 1] - points[:, 0], angle], axis=1)
+        if regions.images is not None:
+            number = self._generator.integers(0, regions.images, (rows, 1))
+            found = np.concatenate([number, found], axis=1)
+        return found[:, :columns]
 
 
-def _sources(node: Expr) -> Iterable[tuple[Expr, int]]:
-    """Yield the expressions whose values are the node's, but for the integer they exceed it by."""
-    if isinstance(node, TupleGetItem):
-        value = node.tuple_value
-        return [(value.fields[node.index] if isinstance(value, Tuple) else value, 0)]
-    if isinstance(node, Tuple):
-        return [(field, 0) for field in node.fields]
-    if isinstance(node, If):
-        return [(node.true_branch, 0), (node.false_branch, 0)]
-    if isinstance(node, Let):
-        return [(node.body, 0)]
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-        return []
-    if node.op.name in _PASSED_ON:
-        return [(node.args[0], 0)]
-    if node.op.name == "where":
-        return [(node.args[1], 0), (node.args[2], 0)]
-    if node.op.name in ("add", "subtract") and isinstance(node.args[1], Constant):
-        offset = node.args[1].data
-        if offset.size == 1 and float(offset.reshape(())) == int(offset.reshape(())):
-            shift = int(offset.reshape(()))
-            return [(node.args[0], -shift if node.op.name == "add" else shift)]
-    return []
+_OPEN = 2**53
+"""A range whose end is beyond this has none."""
 
 
-def _demands(node: Expr, lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
-    """Return the operands of a call that are indices or lengths, with what they may be."""
-    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
-        return []
-    find = _CONSUMERS.get(node.op.name)
-    return [] if find is None else find(node, lengths)
-
-
-def _shape(node: Expr, lengths: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the shape of an operand; a length that is not known counts as 1, the safe bound."""
-    type_ = node.type
-    return _lengths_of(type_.shape, lengths, unknown=1) if isinstance(type_, TensorType) else ()
-
-
-def _along(operand: int, attribute: str, *, least: int) -> AnyValue:
-    """Return a rule: `operand` counts along an axis of operand 0 that an attribute names."""
-
-    def find(node: Call, lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
-        shape = _shape(node.args[0], lengths)
-        axis = node.attrs[attribute]
-        length = int(np.prod(shape)) if axis is None or not shape else shape[axis]
-        return [(node.args[operand], (least, length if least else length - 1))]
-
-    return find
-
-
-def _coordinates(node: Call, lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
-    """``gather_nd`` and ``scatter_nd``: the first axis of the indices counts axes of the data."""
-    shape = _shape(node.args[0], lengths)
-    first = node.attrs.get("batch_dims", 0)
-    rank = (_shape(node.args[1], lengths) or (1,))[0]
-    axes = shape[first : first + rank]
-    return [(node.args[1], (0, min(axes) - 1))] if axes else []
-
-
-def _one_hot(node: Call, _lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
-    return [(node.args[0], (0, int(node.attrs["depth"]) - 1))]
-
-
-def _advanced(node: Call, lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
-    fields = node.args[0].fields if isinstance(node.args[0], Tuple) else ()
-    shape = _shape(fields[0], lengths) if fields else ()
-    return [(index, (0, length - 1)) for index, length in zip(fields[1:], shape, strict=False)]
-
-
-def _unravel(node: Call, _lengths: Mapping[str, int]) -> list[tuple[Expr, Range]]:
-    shape = node.args[1]
-    if not isinstance(shape, Constant):
-        return []
-    return [(node.args[0], (0, int(np.prod(shape.data)) - 1))]
-
-
-_CONSUMERS: Mapping[str, Callable[[Call, Mapping[str, int]], list[tuple[Expr, Range]]]] = {
-    "adv_index": _advanced,
-    "gather": _along(1, "axis", least=0),
-    "gather_nd": _coordinates,
-    "one_hot": _one_hot,
-    "reverse_sequence": _along(1, "seq_axis", least=1),
-    "scatter_elements": _along(1, "axis", least=0),
-    "scatter_nd": _coordinates,
-    "sequence_mask": _along(1, "axis", least=1),
-    "take": _along(1, "axis", least=0),
-    "unravel_index": _unravel,
-}
-"""Operators with an operand of indices or lengths, and how its range is found."""
-
-
-def _draw(
-    generator: np.random.Generator, shape: tuple[int, ...], dtype: str, bounds: Range | None
-) -> Array:
-    kind = numpy_dtype(dtype)
-    if dtype == "bool":
-        return generator.integers(0, 2, shape).astype(bool)
-    whole = dtype.lstrip("u").startswith("int")
-    if bounds is None and not whole:
-        return np.asarray(generator.standard_normal(shape)).astype(kind)
-    low, high = bounds if bounds is not None else _UNLIMITED.get(dtype, (0, 99))
-    high = min(high, _EXACT.get(dtype, high))
-    return np.asarray(generator.integers(low, max(low, high), shape, endpoint=True)).astype(kind)
-
-
-def _input_type(variable: Var) -> TensorType:
-    if isinstance(variable.type, TensorType):
-        return variable.type
-    raise CheckError(f"input {variable.name_hint}: expected a tensor, found {variable.type!r}")
-
-
-def _lengths_of(
-    shape: Sequence[Dim], lengths: Mapping[str, int], unknown: int | None = None
-) -> tuple[int, ...]:
-    found = []
-    for axis, dim in enumerate(shape):
-        length = substitute(dim, lengths)
-        default = BATCH_LENGTH if axis == 0 else OTHER_LENGTH
-        found.append(length if isinstance(length, int) else default if unknown is None else unknown)
-    return tuple(found)
+def _rounded_to(value: Array, dtypes: Sequence[str]) -> Array:
+    """Return floats as they are in dtypes that are narrower, if there are any."""
+    if value.dtype.kind == "f":
+        for narrow in _NARROW_FLOATS:
+            if narrow in dtypes:
+                with np.errstate(over="ignore"):
+                    value = value.astype(numpy_dtype(narrow)).astype(value.dtype)
+    return value

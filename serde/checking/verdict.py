@@ -1,71 +1,64 @@
 """The numeric verdict of a conversion: two engines, the same inputs, one line an output.
 
-An element passes if ``|target - source| <= atol + rtol * |source|``. Where no
-tolerance is given, `atol` is the figure of the dtype below times the root mean
-square of the source's output, so that it means the same for logits and for the
-probabilities of a thousand classes, and at least the dtype's rounding of values
-near one, so that an output that is zero but for rounding does not fail.
+An output *agrees*, or *differs*, or *says nothing*: one that is all equal, all NaN or below its
+own rounding is the same whether the target is right or not. What agrees at once by the quick
+rule is done; the rest is measured by the exact result (:mod:`serde.checking.judgement`,
+:mod:`serde.checking.yardstick`), where sorting and suppression decide as rows
+(:mod:`serde.checking.rows`).
+
+The exact result is made of the Relay that the source was read as, so an error of reading would
+be in it, too. The source's own engine tells: where its distance is more than rounding explains,
+the verdict is that the output differs, whatever the target says.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Final
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
+from serde.checking.data import CheckData
+from serde.checking.distance import Distance, deviation, distance, ratio, same
 from serde.checking.engines import Engine, run_engine
-from serde.checking.inputs import random_inputs, resolve_dims
+from serde.checking.inputs import InputSets
+from serde.checking.judgement import (
+    DEFAULT_TOLERANCES,
+    USELESS,
+    Rule,
+    Tolerance,
+    floor_of,
+    judge_output,
+    silence,
+    within,
+)
+from serde.checking.matching import match_outputs
+from serde.checking.rows import explain_rows
+from serde.checking.yardstick import Measured, Yardstick
 from serde.errors import CheckError
+from serde.relay.expr import Expr, Tuple, Var
+from serde.relay.leaves import value_types
 from serde.relay.model import RelayModel
+from serde.relay.visit import children, post_order
 from serde.report import OutputVerdict, Report
 from serde.weights import Array, dtype_name
 
-__all__ = ["DEFAULT_TOLERANCES", "Tolerance", "compare", "judge_output"]
+__all__ = ["DEFAULT_TOLERANCES", "Rule", "Tolerance", "compare", "judge_output", "raise_if_differs"]
 
+_SUSPECT = 1e-4
+"""Distance of a source, in deviations, that is not taken for rounding without another look."""
 
-DEFAULT_TOLERANCES: Final = MappingProxyType(
-    {
-        "float64": (1e-9, 2.0**-52),
-        "float32": (1e-4, 2.0**-23),
-        "float16": (3e-2, 2.0**-10),
-        "bfloat16": (2e-1, 2.0**-7),
-    }
-)
-"""For each dtype the tolerance relative to the output's scale, and the least absolute one.
+_EXPLAINED = 20.0
+"""How many times as far as the interpreter an engine may be: MXNet was up to 8 times (ICNet)."""
 
-MXNet differs from itself, with oneDNN and without, by up to 7e-6 of an output's
-deviation on the nets of the Gluon zoo; 1e-4 leaves room for other algorithms of
-convolution and is far below what any error of conversion does. A float16 rounds
-to 5e-4; over some hundred layers, and at the largest of many elements, that
-grows to about 3e-2, and to eight times as much for a bfloat16. Integers and
-booleans must be equal.
-"""
+_NEAR = 1e-3
+_NEAR_FLOAT16 = 5e-2
+"""Part of a column's deviation within which two rows are taken for one; then they are measured."""
 
-
-@dataclass(frozen=True, slots=True)
-class Tolerance:
-    """What a check accepts; a part that is None follows from the dtype of the output.
-
-    Attributes:
-        atol: Absolute tolerance, in the unit of the output.
-        rtol: Tolerance relative to each element of the source's output.
-    """
-
-    atol: float | None = None
-    rtol: float | None = None
-
-    def resolve(self, reference: Array, dtype: str) -> tuple[float, float]:
-        """Return the absolute and relative tolerance for an output computed in `dtype`."""
-        relative, least = DEFAULT_TOLERANCES.get(dtype, (0.0, 0.0))
-        atol = max(relative * _root_mean_square(reference), least)
-        return (
-            atol if self.atol is None else self.atol,
-            relative if self.rtol is None else self.rtol,
-        )
+_OF_SHAPES = frozenset({"full_like", "ndarray_size", "ones_like", "shape_of", "zeros_like"})
+"""Operators whose results do not depend on the values of their operand."""
 
 
 def compare(
@@ -77,7 +70,10 @@ def compare(
     runs: int = 1,
     tolerance: Tolerance | None = None,
     dims: Mapping[str, int] | None = None,
+    data: CheckData | None = None,
     float16: bool = False,
+    yardstick: bool = True,
+    recorded: Sequence[str] | None = None,
     seed: int = 0,
 ) -> None:
     """Run two engines on the same inputs and add a verdict for each output to the report.
@@ -90,104 +86,325 @@ def compare(
         model: The source as Relay: names, types and what limits the inputs.
         report: Gets ``verdicts``, ``engines`` and notes.
         runs: Number of sets of inputs.
-        tolerance: What is accepted.
-        dims: Lengths of dynamic dimensions; see :func:`serde.checking.inputs.resolve_dims`.
+        tolerance: What is accepted; it decides alone where it is given.
+        dims: Lengths of dynamic dimensions; see :func:`serde.checking.sizes.resolve_dims`.
+        data: Inputs of a user, instead of drawn ones.
         float16: The target was asked to compute in float16: inputs are values that float16
-            holds, a float32 output may come as float16, and its tolerance is float16's.
+            holds, a float32 output may come as float16, and its rounding is float16's.
+        yardstick: Whether what does not agree at once is measured by the exact result.
+        recorded: Names of the outputs in the target, in the source's order, where a
+            conversion has recorded them.
         seed: Seed of the inputs.
 
     Raises:
         CheckError: An engine failed, or the source has no outputs.
-        OptionError: `dims` names a dimension that does not exist.
+        OptionError: `dims` names a dimension that does not exist, or `data` does not fit.
     """
     report.engines = (reference.name, candidate.name)
-    lengths = resolve_dims(model, dims)
-    if lengths:
-        sizes = ", ".join(f"{name}={length}" for name, length in lengths.items())
-        report.notes.append(f"dynamic dimensions were checked at {sizes}")
-    verdicts: dict[str, OutputVerdict] = {}
-    for run in range(max(1, runs)):
-        inputs = random_inputs(model, seed=(seed, run), lengths=lengths, float16=float16)
-        expected = run_engine(reference, inputs)
-        found = run_engine(candidate, inputs)
-        for name, value in expected.items():
-            verdict = judge_output(
-                name, value, found.get(name), tolerance or Tolerance(), float16=float16
-            )
-            verdicts[name] = _worse(verdicts.get(name), verdict)
-            note = f"output {name} of the source is not finite everywhere"
-            if note not in report.notes and not _all_finite(value):
-                report.notes.append(note)
-    if not verdicts:
+    if not reference.outputs:
         raise CheckError(f"{reference.name}: the source has no outputs to compare")
-    report.verdicts += verdicts.values()
+    sets = InputSets(
+        model,
+        reference,
+        candidate,
+        report=report,
+        runs=runs,
+        dims=dims,
+        data=data,
+        float16=float16,
+        seed=seed,
+    )
+    chosen = Tolerance() if tolerance is None else tolerance
+    exact = Yardstick(model, float16=float16) if yardstick and not chosen.given else None
+    comparison = _Comparison(
+        sets.reference, candidate, model, Rule(chosen, float16, exact is not None), exact, report
+    )
+    comparison.match(recorded)
+    verdicts: list[OutputVerdict] = []
+    for inputs in sets:
+        found = comparison.run(inputs)
+        verdicts = list(map(_worse, verdicts, found)) if verdicts else found
+    report.verdicts += verdicts
 
 
-def judge_output(
-    name: str,
-    reference: Array,
-    candidate: Array | None,
-    tolerance: Tolerance,
-    *,
-    float16: bool = False,
-) -> OutputVerdict:
-    """Compare one output of both models; a target without it (None) does not pass.
+def raise_if_differs(report: Report, target: object, source: object) -> None:
+    """Raise where the verdict is not that the target is right.
 
-    NaN must meet NaN and an infinity the same infinity; elsewhere they are an
-    infinite difference.
+    Raises:
+        CheckError: An output differs, or none of them can tell.
     """
-    dtype = dtype_name(reference.dtype)
-    narrow = float16 and dtype == "float32"
-    atol, rtol = tolerance.resolve(reference, "float16" if narrow else dtype)
-    shape = () if candidate is None else candidate.shape
-    found = "missing" if candidate is None else dtype_name(candidate.dtype)
-    verdict = OutputVerdict(
-        output=name,
-        shapes=(reference.shape, shape),
-        dtypes=(dtype, found),
-        max_abs=math.inf,
-        max_rel=math.inf,
-        cosine=math.nan,
-        atol=atol,
-        rtol=rtol,
-        passed=False,
-    )
-    if candidate is None or shape != reference.shape:
+    if report.passed:
+        return
+    if report.says_nothing:
+        whys = "; ".join(dict.fromkeys(v.remark for v in report.verdicts))
+        raise CheckError(
+            f"{target}: the outputs say nothing about it: {whys} "
+            "(inputs for which they do can be given by check_data)",
+            report,
+        )
+    raise CheckError(f"{target}: the numbers differ from those of {source}", report)
+
+
+class _Comparison:
+    """Two engines, and what their outputs are judged by."""
+
+    def __init__(
+        self,
+        reference: Engine,
+        candidate: Engine,
+        model: RelayModel,
+        rule: Rule,
+        yardstick: Yardstick | None,
+        report: Report,
+    ) -> None:
+        self._reference = reference
+        self._candidate = candidate
+        self._rule = rule
+        self._yardstick = yardstick
+        self._report = report
+        self._free = _independent(model, len(reference.outputs))
+        self._places: list[int | None] = []
+
+    def match(self, recorded: Sequence[str] | None) -> None:
+        """Decide which output of the target belongs to which of the source."""
+        names, others = self._reference.outputs, self._candidate.outputs
+        self._places = match_outputs(names, others, recorded)
+        found = [place for place in self._places if place is not None]
+        if found != sorted(found):
+            self._report.notes.append("the target's outputs come in another order")
+        left = [others[place] for place in range(len(others)) if place not in found]
+        if left:
+            self._report.notes.append(f"the target has further outputs: {', '.join(left)}")
+
+    def run(self, inputs: Mapping[str, Array]) -> list[OutputVerdict]:
+        """Return a verdict for each output of the source."""
+        expected = run_engine(self._reference, inputs)
+        results = run_engine(self._candidate, inputs)
+        found = [None if place is None else results[place] for place in self._places]
+        verdicts = [self._judge(at, expected[at], found[at]) for at in range(len(expected))]
+        open_ = [
+            at
+            for at, (verdict, value) in enumerate(zip(verdicts, found, strict=True))
+            if verdict.failed and value is not None
+        ]
+        if self._yardstick is None or not open_:
+            return verdicts
+        with self._report.stage("yardstick"):
+            measured = self._yardstick.at(inputs)
+            return _Measuring(self, measured, expected, found, inputs).judge(verdicts, open_)
+
+    def _judge(self, at: int, expected: Array, found: Array | None) -> OutputVerdict:
+        name, place = self._reference.outputs[at], self._places[at]
+        target = None if place is None else self._candidate.outputs[place]
+        verdict = judge_output(name, expected, found, self._rule, target)
+        if not _is_finite(expected):
+            note = f"output {name} of the source is not finite everywhere"
+            if note not in self._report.notes:
+                self._report.notes.append(note)
+        if found is None or found.shape != expected.shape or self._free[at]:
+            return verdict
+        why = silence(expected, self._rule.computed(*verdict.dtypes))
+        if why and (verdict.passed or _is_alike(expected, found, verdict)):
+            return replace(verdict, passed=False, informative=False, remark=why)
         return verdict
-    left, right = _as_float64(reference), _as_float64(candidate)
-    difference = _difference(reference, candidate, left, right)
-    finite = np.isfinite(left)
-    size = np.where(finite, np.abs(left), 0.0)
-    within = bool(np.all(difference <= atol + rtol * size))
-    same_dtype = found == dtype or (narrow and found == "float16")
-    both = finite & np.isfinite(right)
-    max_abs = float(difference.max(initial=0.0))
-    return replace(
-        verdict,
-        max_abs=max_abs,
-        max_rel=_ratio(max_abs, float(size.max(initial=0.0))),
-        cosine=_cosine(left[both], right[both]),
-        passed=within and same_dtype,
-    )
 
 
-def _difference(reference: Array, candidate: Array, left: Array, right: Array) -> Array:
-    """Return absolute differences: 0 for like infinities and NaNs, infinite for unlike ones."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        difference = np.abs(right - left)
-    alike = (left == right) | (np.isnan(left) & np.isnan(right))
-    if reference.dtype.kind in "iu" and candidate.dtype.kind in "iu":
-        # Integers beyond 2**53 may differ and yet be one float64.
-        alike = reference == candidate
-        difference = np.maximum(difference, 1.0)
-    return np.where(alike, 0.0, np.where(np.isnan(difference), np.inf, difference))
+class _Measuring:
+    """One run's outputs that did not agree at once, beside the exact ones."""
+
+    def __init__(
+        self,
+        comparison: _Comparison,
+        measured: Measured,
+        expected: Sequence[Array],
+        found: Sequence[Array | None],
+        inputs: Mapping[str, Array],
+    ) -> None:
+        self._comparison = comparison
+        self._rule = comparison._rule
+        self._measured = measured
+        self._expected = list(expected)
+        self._found = found
+        self._inputs = inputs
+        self._plain: list[Array] | None = None
+
+    def judge(self, verdicts: Sequence[OutputVerdict], open_: Sequence[int]) -> list[OutputVerdict]:
+        """Return the verdicts, those of `open_` by the exact result."""
+        judged = list(verdicts)
+        for at in open_:
+            judged[at] = self._one(at, verdicts[at])
+        return self._tables(judged, [at for at in open_ if judged[at].failed])
+
+    def _one(self, at: int, verdict: OutputVerdict) -> OutputVerdict:
+        """Judge an output element by element."""
+        exact, found = self._measured.exact[at], self._found[at]
+        if found is None or exact.shape != found.shape or exact.shape != verdict.shapes[0]:
+            return verdict
+        if verdict.remark:
+            return verdict
+        dtype = self._rule.computed(*verdict.dtypes)
+        finite = np.isfinite(exact.astype(np.float64)) & _finite(self._expected[at])
+        unlike = ~finite & ~same(self._expected[at], found) & ~same(exact, found)
+        if np.any(unlike):
+            return replace(verdict, remark="it is not finite where the source is, or the reverse")
+        target = distance(found, exact, finite)
+        scale = deviation(exact[finite])
+        floor = floor_of(exact[finite], dtype)
+        source, fault = self._source(at, finite, floor)
+        own = source
+        if dtype in ("float16", "bfloat16"):
+            own = own.or_more(distance(self._measured.rounded[at], exact, finite))
+        if not within(target, own, floor, dtype, exact.size):
+            own = own.or_more(distance(self._measured.rounded[at], exact, finite))
+        passed = within(target, own, floor, dtype, exact.size)
+        figures = replace(
+            verdict,
+            distance=ratio(target.mean, scale),
+            own=ratio(own.mean, scale),
+            atol=floor.mean,
+            rtol=0.0,
+        )
+        if self._measured.decided[at]:
+            if fault or own.mean > _near(dtype) * scale:
+                return figures  # Rows may have changed places; then they are to be compared.
+        elif fault:
+            return replace(figures, own=ratio(source.mean, scale), remark=fault)
+        if passed and source.mean > USELESS * scale:
+            return replace(
+                figures,
+                informative=False,
+                remark=f"rounding alone moves the source by {figures.own:.1g} of its deviation",
+            )
+        if passed and target.mean > USELESS * scale:
+            return replace(
+                figures,
+                remark=f"{dtype} moves it by {figures.distance:.1g} of its deviation",
+            )
+        return replace(figures, passed=passed)
+
+    def _source(self, at: int, finite: Array, floor: Distance) -> tuple[Distance, str]:
+        """Return the source's own distance, and what is wrong if rounding does not explain it."""
+        exact = self._measured.exact[at]
+        own = distance(self._expected[at], exact, finite)
+        if own.mean <= _SUSPECT * deviation(exact[finite]):
+            return own, ""
+        declared = distance(self._measured.declared[at], exact, finite)
+        if _explained(own, declared, floor):
+            return own, ""
+        plain = self._plainly(at)
+        if plain is not None:
+            again = distance(plain, exact, finite)
+            if _explained(again, declared, floor):
+                return again, ""
+        far = ratio(own.mean, deviation(exact[finite]))
+        name = self._comparison._reference.name
+        return own, f"{name} is {far:.1e} from the exact result, which rounding does not explain"
+
+    def _plainly(self, at: int) -> Array | None:
+        """Return an output of the source's engine without its optimisations, where it has any."""
+        reference = self._comparison._reference
+        if self._plain is None:
+            open_plain = getattr(reference, "plain", None)
+            engine = None if open_plain is None else open_plain()
+            if engine is None:
+                return None
+            with closing(engine):
+                self._plain = run_engine(engine, self._inputs)
+            note = f"{reference.name} differs from itself without oneDNN, which counts here"
+            self._comparison._report.notes.append(note)
+        return self._plain[at]
+
+    def _tables(self, verdicts: list[OutputVerdict], failed: Sequence[int]) -> list[OutputVerdict]:
+        """Judge what is left as rows, where it depends on order or jumps."""
+        decided = self._measured.decided
+        pending = [at for at in failed if decided[at] or _is_whole(self._expected[at])]
+        if not pending:
+            return verdicts
+        steps = any(not decided[at] for at in pending)
+        members, noise = self._measured.moved(steps=steps)
+        tables = {tuple(self._table_of(at)) for at in pending}
+        for table in sorted(tables):
+            explained = self._as_rows(table, members, noise, verdicts)
+            if explained is None and len(table) > 1:
+                explained = {}
+                for at in table:
+                    explained |= self._as_rows((at,), members, noise, verdicts) or {}
+            verdicts = [(explained or {}).get(i, v) for i, v in enumerate(verdicts)]
+        return verdicts
+
+    def _table_of(self, at: int) -> list[int]:
+        """Return the outputs whose rows belong together: those that decisions made as long."""
+        decided, exact = self._measured.decided, self._measured.exact
+        lead = exact[at].shape[:2]
+        return [
+            other
+            for other, value in enumerate(exact)
+            if other == at or (decided[at] and decided[other] and value.shape[:2] == lead)
+        ]
+
+    def _as_rows(
+        self,
+        table: Sequence[int],
+        members: Sequence[Sequence[Array]],
+        noise: float,
+        verdicts: Sequence[OutputVerdict],
+    ) -> dict[int, OutputVerdict] | None:
+        """Return verdicts for outputs that rows explain, None where they do not."""
+        found = [value for at in table if (value := self._found[at]) is not None]
+        if len(found) < len(table):
+            return None
+        dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
+        dtype = next((each for each in dtypes if each in ("float16", "bfloat16")), "float32")
+        near = _near(dtype)
+        exact = [self._measured.exact[at] for at in table]
+        pools = [[member[at] for at in table] for member in members]
+        target = explain_rows(found, exact, pools, near)
+        source = explain_rows([self._expected[at] for at in table], exact, pools, near)
+        rounded = explain_rows([self._measured.rounded[at] for at in table], exact, pools, near)
+        if target.fault or source.fault:
+            return None
+        columns = zip(target.columns, target.apart, source.apart, rounded.apart, strict=True)
+        for values, apart, own, other in columns:
+            floor = floor_of(values, dtype)
+            if not within(apart, own.or_more(other), floor, dtype, values.size):
+                return None
+        what = f"{target.moved} of {target.rows} rows swapped within {noise:.1e}"
+        return {
+            at: replace(verdicts[at], passed=True, remark=what if target.moved else "")
+            for at in table
+        }
 
 
-def _worse(known: OutputVerdict | None, new: OutputVerdict) -> OutputVerdict:
-    """Return the verdict of the worse run, with the worst figures of both; NaN is the worst."""
-    if known is None:
-        return new
-    worst = min(known, new, key=lambda verdict: (verdict.passed, -verdict.max_abs))
+def _near(dtype: str) -> float:
+    return _NEAR_FLOAT16 if dtype in ("float16", "bfloat16") else _NEAR
+
+
+def _explained(own: Distance, declared: Distance, floor: Distance) -> bool:
+    limit = declared.scaled(_EXPLAINED)
+    return own.mean <= limit.mean + floor.mean and own.most <= limit.most + floor.most
+
+
+def _independent(model: RelayModel, count: int) -> list[bool]:
+    """Return, for each output, whether no value of an input can change it."""
+    inputs = set(model.inputs())
+    depending: set[Expr] = set()
+    for node in post_order(model.main.body):
+        of_shape = getattr(getattr(node, "op", None), "name", "") in _OF_SHAPES
+        below = () if of_shape else children(node)
+        if (isinstance(node, Var) and node in inputs) or any(c in depending for c in below):
+            depending.add(node)
+    body = model.main.body
+    fields = body.fields if isinstance(body, Tuple) else (body,)
+    found = [each not in depending for each in fields for _ in value_types(each.type)]
+    return found if len(found) == count else [False] * count
+
+
+def _worse(known: OutputVerdict, new: OutputVerdict) -> OutputVerdict:
+    """Return the verdict of the worse run, with the worst figures of both; NaN is the worst.
+
+    A run that says nothing leaves the verdict to one that does.
+    """
+    worst = min(known, new, key=_badness)
     return replace(
         worst,
         max_abs=max(known.max_abs, new.max_abs),
@@ -196,34 +413,25 @@ def _worse(known: OutputVerdict | None, new: OutputVerdict) -> OutputVerdict:
     )
 
 
-def _as_float64(value: Array) -> Array:
-    return np.asarray(value, dtype=np.float64)
+def _badness(verdict: OutputVerdict) -> tuple[int, float, float]:
+    kind = 0 if verdict.failed else 1 if verdict.passed else 2
+    factor = verdict.factor
+    return kind, -math.inf if factor is None else -factor, -verdict.max_abs
 
 
-def _all_finite(value: Array) -> bool:
-    return value.dtype.kind in "iub" or bool(np.isfinite(_as_float64(value)).all())
+def _is_alike(expected: Array, found: Array, verdict: OutputVerdict) -> bool:
+    """Whether a target is as silent as its source: the same but for rounding."""
+    atol, rtol = Tolerance().resolve(expected, verdict.dtypes[0])
+    return judge_output("", expected, found, Rule(Tolerance(atol, rtol))).passed
 
 
-def _root_mean_square(value: Array) -> float:
-    finite = _as_float64(value)
-    finite = finite[np.isfinite(finite)]
-    largest = float(np.abs(finite).max(initial=0.0))
-    if largest == 0.0:
-        return 0.0
-    return largest * math.sqrt(float(np.mean(np.square(finite / largest))))
+def _is_whole(value: Array) -> bool:
+    return value.dtype.kind in "iub" or "int" in dtype_name(value.dtype)
 
 
-def _ratio(part: float, whole: float) -> float:
-    if part == 0.0:
-        return 0.0
-    return part / whole if whole > 0.0 else math.inf
+def _finite(value: Array) -> Array:
+    return np.isfinite(np.asarray(value, dtype=np.float64))
 
 
-def _cosine(left: Array, right: Array) -> float:
-    """Return the cosine of two flat vectors; 1 if both are zero or empty, 0 if one is zero."""
-    scales = [float(np.abs(side).max(initial=0.0)) for side in (left, right)]
-    if 0.0 in scales:
-        return float(scales[0] == scales[1])
-    a, b = left / scales[0], right / scales[1]
-    norms = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
-    return max(-1.0, min(1.0, float(a @ b) / norms))
+def _is_finite(value: Array) -> bool:
+    return value.dtype.kind in "iub" or bool(_finite(value).all())

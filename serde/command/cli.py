@@ -1,8 +1,8 @@
-"""The command line: ``serde convert | inspect | check | diff | formats | ops``.
+"""The command line: ``serde convert | inspect | check | bisect | diff | formats | ops``.
 
 Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 the
 model is refused (of ``diff``, as of diff(1): the models differ), 2 usage, 3
-malformed input, 4 the check failed, 5 it could not be made, 6 a package is
+malformed input, 4 the check failed, 5 it could not be made or says nothing, 6 a package is
 missing, 70 a defect of serde, 130 interrupted.
 """
 
@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from serde.command.parameters import (
     source_and_target,
 )
 from serde.command.render import as_json, as_markdown, size_text, tables, verdict_line
+from serde.command.streams import usable_streams
 from serde.errors import (
     CheckError,
     ConversionError,
@@ -77,7 +79,8 @@ _NETRON = "view it at https://netron.app"
 def exit_code(error: BaseException) -> int:
     """Return the exit code of an error that ended a command."""
     if isinstance(error, CheckError):
-        return 4 if error.report is not None and error.report.verdicts else 5
+        report = error.report
+        return 4 if report is not None and report.verdicts and not report.says_nothing else 5
     for kind, code in _EXIT_CODES:
         if isinstance(error, kind):
             return code
@@ -115,12 +118,15 @@ class Invocation:
     def close(self, code: int, error: str | None = None) -> None:
         """Write the report file and the JSON object."""
         data = {"outcome": _OUTCOMES[code], "exit_code": code, "error": error}
-        if self.report_path is not None:
-            if self.report_path.suffix == ".json":
+        path, self.report_path = self.report_path, None
+        if path is not None:
+            if path.suffix == ".json":
                 text = as_json({**data, **self.report.as_dict()}) + "\n"
             else:
                 text = as_markdown(self.report, outcome=_OUTCOMES[code], error=error)
-            self.report_path.write_text(text, encoding="utf-8")
+            from serde.io.atomic import write_text
+
+            write_text(path, text)
         if self.as_json:
             self.terminal.raw(as_json({**data, **self.report.as_dict()}))
 
@@ -148,6 +154,11 @@ def cli() -> None:
     metavar="FILE",
     help="Write what tensors and nodes of the source are called in the target, as JSON.",
 )
+@click.option(
+    "--overwrite",
+    is_flag=True,
+    help="Replace an MXNet pair, or Relay's parameters, that serde did not write.",
+)
 @report_flag
 @printing_flags
 @click.pass_context
@@ -169,6 +180,7 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
             target_format=options["target_format"],
             check=options["check"] or False,
             tensor_mapping=options["tensor_mapping"],
+            overwrite=options["overwrite"],
             report=run.report,
             **checking,
             **reading_options(options),
@@ -191,6 +203,10 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
 @click.option(
     "--fp16", "float16", is_flag=True, help="The target computes in float16: judge it by that."
 )
+@click.option(
+    "--image", "check_images", multiple=True, metavar="NAME[:LAYOUT]",
+    help="Input that images of --check-data are for, and its channels: RGB, BGR or GRAYSCALE.",
+)  # fmt: skip
 @checking_flags
 @report_flag
 @printing_flags
@@ -201,6 +217,8 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     run.configure(options)
     source, target = source_and_target(options["paths"])
     from serde.api import check as check_model
+    from serde.checking.verdict import raise_if_differs
+    from serde.command.flags import parse_images
 
     check_model(
         source,
@@ -209,6 +227,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
         target_format=options["target_format"],
         runs=options["runs"],
         float16=options["float16"],
+        check_images=parse_images(options["check_images"]),
         report=run.report,
         **checking_options(options),
         **reading_options(options),
@@ -216,9 +235,53 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     )
     run.report.before.clear()
     _show_report(run)
-    if not run.report.passed:
-        raise CheckError(f"{target}: the numbers differ from those of {source}", run.report)
+    raise_if_differs(run.report, target, source)
     run.close(0)
+
+
+@cli.command(cls=FormatCommand, reads=True, writes=False)
+@click.argument("paths", nargs=-1, metavar="SOURCE... TARGET")
+@reading_flags
+@click.option("--to", "target_format", metavar="FORMAT", help="Format of the target.")
+@click.option(
+    "--check-dim", multiple=True, metavar="NAME=LENGTH", help="Length of a dynamic dimension."
+)
+@click.option(
+    "--check-data",
+    type=click.Path(path_type=Path),
+    metavar="FILE|DIR",
+    help="Inputs to run with instead of seeded ones.",
+)
+@printing_flags
+@click.pass_context
+def bisect(ctx: click.Context, /, **options: Any) -> None:
+    """Show where two models begin to differ, by the values inside that both have by name."""
+    run: Invocation = ctx.obj
+    run.configure(options)
+    source, target = source_and_target(options["paths"])
+    from serde.api import bisect as bisect_models
+    from serde.command.flags import parse_lengths
+    from serde.command.render import bisection_table
+
+    found = bisect_models(
+        source,
+        target,
+        source_format=options["source_format"],
+        target_format=options["target_format"],
+        dims=parse_lengths(options["check_dim"]),
+        check_data=options["check_data"],
+        report=run.report,
+        **reading_options(options),
+        **given_options(ctx, options),
+    )
+    if run.as_json:
+        values = [asdict(value) for value in found.values]
+        run.terminal.raw(as_json({"sentence": found.sentence, "values": values}))
+    else:
+        run.terminal.table(bisection_table(found, run.terminal.ticks()))
+        run.terminal.line(found.sentence)
+    if not all(value.agrees for value in found.values):
+        ctx.exit(4)
 
 
 @cli.command(cls=FormatCommand, reads=True, writes=False)
@@ -342,6 +405,9 @@ def _check_written(path: Path, paths: Sequence[str], flag: str, suffixes: Sequen
         raise OptionError(f"{flag} {path}: is also the source or the target")
     if not path.absolute().parent.is_dir():
         raise OptionError(f"{flag} {path}: there is no directory {path.parent}")
+    from serde.io.atomic import check_files
+
+    check_files([path])
     if not path.exists():
         return
     from serde.bridge import source_bridge
@@ -362,7 +428,7 @@ def _show_report(run: Invocation, *, aside: bool = False) -> None:
     for table in tables(run.report, ticks=run.terminal.ticks()):
         run.terminal.table(table, aside=aside)
     line = verdict_line(run.report)
-    style = "green" if run.report.passed else "red"
+    style = "green" if run.report.passed else "yellow" if run.report.says_nothing else "red"
     if line and aside and not run.as_json:
         run.terminal.progress(line, style)
     elif line and not aside:
@@ -378,12 +444,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    with usable_streams():
+        return _run(list(sys.argv[1:] if argv is None else argv))
+
+
+def _run(args: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     run = Invocation(Terminal())
     try:
-        args = list(sys.argv[1:] if argv is None else argv)
         with _termination_interrupts():
             result = cli.main(args, prog_name="serde", standalone_mode=False, obj=run)
         return result if isinstance(result, int) else 0
@@ -436,6 +506,6 @@ def _fail(run: Invocation, error: BaseException) -> int:
         run.terminal.error(error.report.coverage)
     try:
         run.close(code, message)
-    except OSError as failure:
-        run.terminal.error(f"serde: the report could not be written: {failure}")
+    except (OSError, SerdeError) as failure:
+        run.terminal.error(f"serde: the report could not be written: {_message(failure)}")
     return code

@@ -12,9 +12,17 @@ from serde.command.render import Table, printable
 from serde.report import Report
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
 __all__ = ["LiveReport", "Terminal"]
+
+_SPACE = 2
+_PADDING = (0, _SPACE, 0, 0)
+
+_FOLDED = 16
+"""How wide a column of texts must be at least to be folded, rather than made lines of a block."""
 
 _PIPE_WIDTH = 10_000
 """Columns off a terminal, so that nothing is cut or wrapped."""
@@ -62,19 +70,15 @@ class Terminal:
         if self.quiet or not self.results:
             return
         stream = sys.stderr if aside else sys.stdout
-        from rich.table import Table as RichTable
-        from rich.text import Text
-
-        grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=table.header)
-        for index, name in enumerate(table.columns):
-            number = index in table.right
-            justify: Any = "right" if number else "left"
-            grid.add_column(name, justify=justify, no_wrap=number, overflow="fold")
-        for row in table.rows:
-            grid.add_row(*[Text(printable(cell), style=_style(cell)) for cell in row])
         console = self._console(stream)
+        fits = _can_fold(table, console.width) or _width(table) <= console.width
+        if not fits and table.parts:
+            for part in table.parts:
+                self.table(part, aside=aside)
+            return
         with console.capture() as capture:
-            console.print(grid)
+            for each in [_grid(table)] if fits else _blocks(table):
+                console.print(each)
         lines = [line.rstrip() for line in capture.get().splitlines()]
         _write(stream, "\n".join(lines) + "\n\n")
 
@@ -132,6 +136,64 @@ class Terminal:
             markup=False,
             emoji=False,
         )
+
+
+def _can_fold(table: Table, width: int) -> bool:
+    """Whether a table that is too wide is still legible with its texts folded."""
+    count = len(table.columns)
+    return count <= 2 or (not table.right and width >= count * (_FOLDED + _SPACE))
+
+
+def _width(table: Table) -> int:
+    """Return how many columns of a terminal a table takes where nothing is folded."""
+    from rich.cells import cell_len
+
+    head = [table.columns] if table.header else []
+    widths = (max(map(cell_len, cells)) for cells in zip(*head, *table.rows, strict=True))
+    return sum(widths) + _SPACE * (len(table.columns) - 1)
+
+
+def _grid(table: Table) -> RichTable:
+    """Return a table with a line for each row."""
+    from rich.table import Table as RichTable
+
+    grid = RichTable(box=None, pad_edge=False, padding=_PADDING, show_header=table.header)
+    for index, name in enumerate(table.columns):
+        number = index in table.right
+        justify: Any = "right" if number else "left"
+        grid.add_column(name, justify=justify, no_wrap=number, overflow="fold")
+    for row in table.rows:
+        grid.add_row(*map(_text, row))
+    return grid
+
+
+def _blocks(table: Table) -> Iterator[RenderableType]:
+    """Yield a block for each row: its name with its mark, then a line for each other column."""
+    from rich.padding import Padding
+    from rich.table import Table as RichTable
+
+    marked = table.columns[-1] == ""
+    named = 1 if table.columns[0] else 2
+    last = len(table.columns) - marked
+    for row in table.rows:
+        head = [*row[:named], *row[last:]]
+        yield _text("  ").join(map(_text, filter(None, head)))
+        grid = RichTable(box=None, pad_edge=False, padding=_PADDING, show_header=False)
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        lines = list(zip(table.columns[named:last], row[named:last], strict=True))
+        for name, cell in lines:
+            if name and cell:
+                grid.add_row(name, _text(cell))
+        remarks = [_text(cell) for name, cell in lines if cell and not name]
+        yield Padding(grid, (0, 0, 0, _SPACE))
+        yield from (Padding(each, (0, 0, 0, _SPACE)) for each in remarks)
+
+
+def _text(cell: str) -> Text:
+    from rich.text import Text
+
+    return Text(printable(cell), style=_style(cell), overflow="fold")
 
 
 def _write(stream: TextIO, text: str) -> None:

@@ -21,7 +21,14 @@ import click
 
 from serde.errors import OptionError
 
-__all__ = ["generated_options", "parse_dims", "parse_dtypes", "parse_lengths", "parse_shapes"]
+__all__ = [
+    "generated_options",
+    "parse_dims",
+    "parse_dtypes",
+    "parse_images",
+    "parse_lengths",
+    "parse_shapes",
+]
 
 SHAPE_FORMS = (
     "data:1,3,224,224  data:[1,3,224,224]  data:1x3x224x224  data:N,3,?,-1 (dynamic)  "
@@ -116,6 +123,19 @@ def parse_lengths(values: Iterable[str]) -> dict[str, int]:
     return lengths
 
 
+def parse_images(values: Iterable[str]) -> dict[str, str]:
+    """Return colour layouts by input from values of ``--image``, empty where none is given.
+
+    Raises:
+        OptionError: An input is named twice.
+    """
+    layouts: dict[str, str] = {}
+    for value in values:
+        name, _, layout = value.partition(":")
+        _add(layouts, name, layout, "--image")
+    return layouts
+
+
 def _add(found: dict[str, AnyValue], name: str, value: AnyValue, flag: str) -> None:
     if name in found:
         raise OptionError(f"{flag}: {name or 'the single input'} is given twice")
@@ -177,6 +197,11 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
     members = [hint]
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         members = [member for member in typing.get_args(hint) if member is not type(None)]
+    words = [member for member in members if typing.get_origin(member) is typing.Literal]
+    if set(members) == {int, *words} and len(words) == 1:
+        choices = typing.get_args(words[0])
+        metavar = "|".join(["INTEGER", *choices])
+        return {"type": _number_or(choices), "default": None, "metavar": metavar}
     if len(members) != 1:
         return None
     (member,) = members
@@ -192,6 +217,20 @@ def _click_kind(hint: AnyValue, default: AnyValue) -> dict[str, AnyValue] | None
         gather: Callable[..., AnyValue] = _gather(typing.get_origin(member))
         return {"multiple": True, "callback": gather, "metavar": "A,B"}
     return None
+
+
+def _number_or(words: Sequence[str]) -> Callable[[str], int | str]:
+    """Return what reads an integer, or one of some words."""
+
+    def read(text: str) -> int | str:
+        if text in words:
+            return text
+        try:
+            return int(text)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is no integer, nor {', '.join(words)}") from None
+
+    return read
 
 
 def _parsed(parse: Callable[[Sequence[str]], AnyValue], metavar: str | None) -> dict[str, AnyValue]:

@@ -116,7 +116,12 @@ def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
     from serde.command.flags import parse_lengths
 
     tolerance = Tolerance(options["check_atol"], options["check_rtol"])
-    return {"tolerance": tolerance, "dims": parse_lengths(options["check_dim"])}
+    return {
+        "tolerance": tolerance,
+        "dims": parse_lengths(options["check_dim"]),
+        "check_data": options["check_data"],
+        "yardstick": options["yardstick"] == "on",
+    }
 
 
 def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
@@ -166,8 +171,17 @@ checking_flags = _stack(
     ),
     click.option(
         "--check-dim", multiple=True, metavar="NAME=LENGTH",
-        help="Length of a dynamic dimension in the check; if left out, 2 for a first axis "
-        "and 64 for others.",
+        help="Length of a dynamic dimension in the check, of one without a name data[2]=64; if "
+        "left out, what is declared, or the first usual ones at which the source runs.",
+    ),
+    click.option(
+        "--check-data", type=click.Path(path_type=Path), metavar="FILE|DIR",
+        help="Inputs to check with instead of seeded ones: .npy, .npz, an image, or a directory "
+        "with one of these (or test_data_set_0) for each sample.",
+    ),
+    click.option(
+        "--yardstick", type=click.Choice(["on", "off"]), default="on",
+        help="Measure outputs that do not agree at once by the exact result, in float64.",
     ),
 )  # fmt: skip
 printing_flags = _stack(

@@ -15,12 +15,14 @@ from serde.report import OutputVerdict, Report
 
 if TYPE_CHECKING:
     from serde.bridge import TensorSummary
+    from serde.checking.bisection import Bisection
     from serde.comparison import ModelDiff, WeightDiff
 
 __all__ = [
     "Table",
     "as_json",
     "as_markdown",
+    "bisection_table",
     "difference_lines",
     "difference_tables",
     "markdown_document",
@@ -30,6 +32,9 @@ __all__ = [
     "tables",
     "verdict_line",
 ]
+
+_SHOWN_BEFORE, _SHOWN_VALUES = 4, 12
+"""How many values are shown in front of the first one at fault, and in all."""
 
 _SHOWN_FACTS_APART = ("path", "bytes", "parameters", "source", "target")
 
@@ -43,12 +48,14 @@ class Table:
         rows: Texts, as many in each row as there are columns.
         right: Positions of the columns that hold numbers.
         header: Whether the names of the columns are shown.
+        parts: Tables that say the same one below the other, where this one is too wide.
     """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: frozenset[int] = frozenset()
     header: bool = True
+    parts: tuple[Table, ...] = ()
 
 
 def tables(report: Report, *, ticks: tuple[str, str]) -> Iterator[Table]:
@@ -81,9 +88,14 @@ def operator_table(report: Report) -> Table:
             _by_count(report.before), _by_count(report.after), fillvalue=blank
         )
     ]
-    totals = (str(report.before.total()), str(report.after.total()))
-    rows.append(("total", totals[0], "total", totals[1]))
-    return Table((source, "before", target, "after"), tuple(rows), frozenset({1, 3}))
+    sides = ((source, "before", report.before), (target, "after", report.after))
+    totals = [("total", str(counts.total())) for _, _, counts in sides]
+    rows.append((*totals[0], *totals[1]))
+    parts = tuple(
+        Table((name, when), (*_by_count(counts), total), frozenset({1}))
+        for (name, when, counts), total in zip(sides, totals, strict=True)
+    )
+    return Table((source, "before", target, "after"), tuple(rows), frozenset({1, 3}), parts=parts)
 
 
 def _by_count(counts: Counter[str]) -> list[tuple[str, str]]:
@@ -110,36 +122,77 @@ def figure_table(report: Report) -> Table:
 
 
 def verdict_table(verdicts: Sequence[OutputVerdict], ticks: tuple[str, str]) -> Table:
-    """Return one row an output."""
+    """Return one row an output: where the exact result was needed, the distances from it."""
+    measured = any(verdict.distance is not None for verdict in verdicts)
+    remarked = any(verdict.remark for verdict in verdicts)
     rows = tuple(
         (
-            verdict.output,
+            _pair(verdict.output, verdict.target or verdict.output, sign="->"),
             _pair(*map(shape_text, verdict.shapes)),
-            _pair(*verdict.dtypes, sign="!=" if not verdict.passed else "->"),
+            _pair(*verdict.dtypes, sign="!=" if verdict.failed else "->"),
             f"{verdict.max_abs:.2e}",
             f"{verdict.max_rel:.2e}",
             f"{verdict.cosine:.6f}",
-            f"{verdict.atol:.1e}",
-            f"{verdict.rtol:.1e}",
-            ticks[0] if verdict.passed else ticks[1],
+            *(_distances(verdict) if measured else (f"{verdict.atol:.1e}", f"{verdict.rtol:.1e}")),
+            *((verdict.remark,) if remarked else ()),
+            ticks[0] if verdict.passed else ticks[1] if verdict.failed else "?",
         )
         for verdict in verdicts
     )
-    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", "atol", "rtol", "")
-    return Table(columns, rows, frozenset({3, 4, 5, 6, 7}))
+    figures = ("distance", "own", "factor") if measured else ("atol", "rtol")
+    columns = ("output", "shape", "dtype", "max abs", "max rel", "cosine", *figures)
+    right = frozenset(range(3, len(columns)))
+    return Table((*columns, *(("",) if remarked else ()), ""), rows, right)
+
+
+def _distances(verdict: OutputVerdict) -> tuple[str, str, str]:
+    """Return the distances from the exact result, empty where both agreed at once."""
+    if verdict.distance is None or verdict.own is None:
+        return "", "", ""
+    return f"{verdict.distance:.1e}", f"{verdict.own:.1e}", f"{verdict.factor:.2g}"
+
+
+def bisection_table(found: Bisection, ticks: tuple[str, str]) -> Table:
+    """Return a row for the values around the first one at fault: some that agree, and what differs.
+
+    Args:
+        found: What comparing inner values has shown.
+        ticks: What stands for a value that agrees and for one that does not.
+    """
+    places = [at for at, value in enumerate(found.values) if value.suspect]
+    start = max(places[0] - _SHOWN_BEFORE, 0) if places else len(found.values) - _SHOWN_BEFORE
+    rows = tuple(
+        (
+            value.name,
+            value.target,
+            value.op,
+            shape_text(value.shape),
+            f"{value.distance:.2e}",
+            ticks[0] if value.agrees else ticks[1],
+        )
+        for value in found.values[max(start, 0) :][:_SHOWN_VALUES]
+    )
+    return Table(
+        ("value", "in the target", "operator", "shape", "distance", ""), rows, frozenset({4})
+    )
 
 
 def verdict_line(report: Report) -> str:
     """Return one sentence on the outcome of a check, empty if there was none."""
     if not report.verdicts or report.engines is None:
         return ""
-    failed = sum(not verdict.passed for verdict in report.verdicts)
+    failed = sum(verdict.failed for verdict in report.verdicts)
+    silent = sum(not verdict.informative for verdict in report.verdicts)
     total = len(report.verdicts)
-    outcome = f"{failed} of {total} outputs differ" if failed else _all(total)
+    outcome = f"{failed} of {total} outputs differ" if failed else _agreeing(total, silent)
     return f"checked {report.engines[0]} against {report.engines[1]}: {outcome}"
 
 
-def _all(total: int) -> str:
+def _agreeing(total: int, silent: int) -> str:
+    if silent == total:
+        return "the output says nothing" if total == 1 else f"all {total} outputs say nothing"
+    if silent:
+        return f"{total - silent} of {total} outputs agree, {silent} say nothing"
     return "the output agrees" if total == 1 else f"all {total} outputs agree"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +67,9 @@ class CoremlExportOptions(ExportOptions):
         compute_precision: What a program computes in, float16 if left out; its inputs and outputs
             stay as they are. Of a NeuralNetwork what its weights are stored in, float32 if left
             out.
+        float32_ops: What a program in float16 computes in float32 besides what leaves the range
+            or the precision of float16: operators of Relay, names of nodes, or the groups
+            ``norms``, ``reductions`` and ``resizing``.
         images: Inputs that are images, by name: a colour layout (``RGB``, ``BGR``,
             ``GRAYSCALE``, from iOS16 on ``GRAYSCALE_FLOAT16``), or a mapping of
             ``color_layout``, ``scale`` and ``bias`` (one number, or one for each channel in the
@@ -98,6 +102,13 @@ class CoremlExportOptions(ExportOptions):
     )
     compute_precision: Literal["float16", "float32"] | None = field(
         default=None, metadata={"help": "What a program computes in, or weights are stored in."}
+    )
+    float32_ops: frozenset[str] = field(
+        default=frozenset(),
+        metadata={
+            "help": "What a float16 program computes in float32 besides: Relay operators, nodes, "
+            "or norms, reductions, resizing."
+        },
     )
     images: Mapping[str, requests.Image] = field(
         default_factory=dict,
@@ -287,6 +298,21 @@ class CoremlBridge(Bridge):
         model = with_states_last(model, states)
         interface = plan(model, own, target)
         return expected_of(model, interface, native.spec.description, states)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix than the target has, or one that cannot be written."""
+        from serde.coreml.writer import check_target
+
+        own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
+        program = own.minimum_deployment_target not in NETWORK_TARGETS
+        check_target(Path(path), program=program, sources=sources)
 
     def save(
         self,

@@ -232,13 +232,13 @@ class Builder(ABC):
 
     @abstractmethod
     def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:
         """Append an operation that makes a weight of constants, which lie in it, and return that.
 
         Args:
             op: The operator of MIL.
-            given: Its inputs by name, constants or weights.
+            given: Its inputs by name, constants, weights or texts.
             type_: Type of the weight.
             source: What it comes from, which names it.
         """
@@ -317,9 +317,9 @@ class Builder(ABC):
                 return value, axis
         return None
 
-    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
-        """Return what holds a length; `make` computes it where that has not been done."""
-        known = self._lengths.setdefault(str(dim), [])
+    def lengths_of(self, dims: Sequence[Dim], make: Callable[[], Value]) -> Value:
+        """Return a vector that holds lengths; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(" ".join(map(str, dims)), [])
         for block, value in known:
             if any(block is each for each in self._around):
                 return value
@@ -395,13 +395,13 @@ class ProgramBuilder(Builder):
         return tuple(values)
 
     def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:
         """Append an operation that makes a weight of constants, which lie in it, and return that.
 
         Args:
             op: The operator.
-            given: Its inputs by name, constants or weights.
+            given: Its inputs by name, constants, weights or texts.
             type_: Type of the weight.
             source: What it comes from, which names it.
         """
@@ -411,7 +411,10 @@ class ProgramBuilder(Builder):
                 target = operation.inputs[name].arguments.add().value
             else:
                 target = operation.attributes[name]
-            self._write(target, value, f"{source}_{name}")
+            if isinstance(value, str):
+                set_text(target, value)
+            else:
+                self._write(target, value, f"{source}_{name}")
         output = operation.outputs.add(name=self.reserve(source))
         set_type(output.type, type_, self.version)
         set_text(operation.attributes["name"], output.name)

@@ -16,7 +16,7 @@ from serde.coreml.interface import tensors_of
 from serde.coreml.planning import layout_of
 from serde.coreml.requests import Image
 from serde.coreml.versions import Target
-from serde.relay.expr import Call, Expr, Function, Span, Tuple, TupleGetItem, Var, const
+from serde.relay.expr import Call, Constant, Expr, Function, Span, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
@@ -173,7 +173,7 @@ def _scaled(x: Var, image: Image) -> Expr:
 def _by_channel(values: Sequence[float], image: Image) -> Expr:
     """Return a number, or one for each channel."""
     shape = () if len(values) == 1 else (1, len(values), 1, 1)
-    return const(np.array(values, numpy_dtype(image.dtype)).reshape(shape))
+    return Constant(np.array(values, numpy_dtype(image.dtype)).reshape(shape))
 
 
 def expected_of(
@@ -187,7 +187,6 @@ def expected_of(
         description: Apple's description of what was written.
         states: The outputs that its states become, by input.
     """
-    given = model
     if interface.images or interface.output_images or interface.classifier is not None:
         model = with_images(with_channels_first(model, interface.images), interface)
     kept = [each.name for each in description.state]
@@ -195,8 +194,16 @@ def expected_of(
     inputs = [*(each.name for each in description.input), *kept]
     outputs = [*(each.name for each in tensors_of(description)), *later]
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
-    images = {
+    facts = {
         f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()
+    }
+    facts |= {
+        f"{symbol}.range": f"{each.lower}:{each.upper}:{each.default}"
+        for symbol, each in interface.ranges.items()
+    }
+    facts |= {
+        f"{names[name]}.shapes": ";".join(",".join(map(str, shape)) for shape in shapes)
+        for name, shapes in interface.shapes.items()
     }
 
     def inner(param: Var, type_: TensorType) -> Inner | None:
@@ -211,8 +218,6 @@ def expected_of(
         model.meta,
         inputs=tuple(inputs),
         outputs=tuple(outputs),
-        extra={**model.meta.extra, **images},
+        extra={**model.meta.extra, **facts},
     )
-    if model is given and meta.outputs == given.meta.outputs:
-        return given
     return model.evolve(meta=meta)

@@ -17,13 +17,13 @@ from serde.coreml.messages import DATA_FIELDS, layout
 from serde.coreml.model import CoremlModel
 from serde.coreml.reader import MANIFEST
 from serde.errors import OptionError
-from serde.io.atomic import atomic_group
-from serde.io.directories import atomic_directory
+from serde.io.atomic import atomic_group, check_files
+from serde.io.directories import atomic_directory, check_directory
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
 
-__all__ = ["complete", "save"]
+__all__ = ["check_target", "complete", "save"]
 
 _AUTHOR = "com.apple.CoreML"
 _MODEL = f"{_AUTHOR}/model.mlmodel"
@@ -36,6 +36,42 @@ _FIELDS = {"float32": 1, "float16": 2, "uint8": 30, "int8": 31}
 
 _HALVES = 2
 """The first of these fields that takes bytes, in whose place a mark can stand."""
+
+
+def check_target(path: Path, *, program: bool, sources: Iterable[Path] = ()) -> None:
+    """Refuse a path at which :func:`save` could put no package or file.
+
+    Args:
+        path: The package or the file to make or replace.
+        program: Whether an ML Program is to be written, or a NeuralNetwork.
+        sources: Files that may not be replaced.
+
+    Raises:
+        OptionError: The path cannot be used.
+    """
+    _check_suffix(path, program=program)
+    if program:
+        check_directory(path, sources=sources, is_package=_is_package)
+    else:
+        check_files([path], sources=sources)
+
+
+def _check_suffix(path: Path, *, program: bool) -> None:
+    if program and path.suffix != ".mlpackage":
+        raise OptionError(
+            f"{path}: an ML Program is a package, called .mlpackage; "
+            "minimum_deployment_target=iOS14 and before give an .mlmodel"
+        )
+    if not program and path.suffix != ".mlmodel":
+        raise OptionError(
+            f"{path}: a NeuralNetwork is a file, called .mlmodel; "
+            "minimum_deployment_target=iOS15 and later give an .mlpackage"
+        )
+
+
+def _is_package(directory: Path) -> bool:
+    """Whether a directory may be replaced: a package, or an empty one."""
+    return (directory / MANIFEST).is_file() or not any(directory.iterdir())
 
 
 def save(
@@ -61,16 +97,9 @@ def save(
     """
     if model.kind != "mlProgram":
         return _save_network(model, path, sources, before_commit)
-    if path.suffix != ".mlpackage":
-        raise OptionError(
-            f"{path}: an ML Program is a package, called .mlpackage; "
-            "minimum_deployment_target=iOS14 and before give an .mlmodel"
-        )
+    _check_suffix(path, program=True)
     made = atomic_directory(
-        path,
-        sources=sources,
-        is_package=lambda old: (old / MANIFEST).is_file() or not any(old.iterdir()),
-        before_commit=before_commit,
+        path, sources=sources, is_package=_is_package, before_commit=before_commit
     )
     with made as root:
         items = {_MODEL: ("model.mlmodel", "CoreML Model Specification")}
@@ -91,11 +120,7 @@ def _save_network(
     sources: Iterable[Path],
     before_commit: Callable[[Path], None] | None,
 ) -> Path:
-    if path.suffix != ".mlmodel":
-        raise OptionError(
-            f"{path}: a NeuralNetwork is a file, called .mlmodel; "
-            "minimum_deployment_target=iOS15 and later give an .mlpackage"
-        )
+    _check_suffix(path, program=False)
     pieces, buffer = _pieces(model)
     if total_length(pieces) > MAX_PROTOBUF_BYTES:
         raise OptionError(

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from serde.errors import FormatError
+from serde.io.atomic import write_all
 from serde.limits import CHUNK_BYTES, MAX_ARCHIVE_MEMBERS, MAX_ARCHIVE_RATIO
 from serde.weights import FileRange, OpenFile
 
@@ -138,10 +139,12 @@ def _leads_out(name: str) -> bool:
 
 
 def _spool(stream: _Stream, member: _Member) -> SpooledFile:
-    with tempfile.TemporaryFile() as file:
+    with tempfile.TemporaryFile(buffering=0) as file:
         for piece in stream.pieces(member.size):
-            file.write(piece)
-        file.flush()
+            try:
+                write_all(file.fileno(), piece)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, tempfile.gettempdir()) from None
         return SpooledFile(os.dup(file.fileno()), f"{stream.path}:{member.name}")
 
 

@@ -1,30 +1,38 @@
 """Files that appear whole or not at all, and bytes moved between files.
 
 New files are written in a hidden directory beside the target, under their
-final names, and renamed out of it one after the other once all are finished.
-So a file that refers to another by its bare name can be opened and checked
-before either is in place, and the directory goes with whatever is left in it
-when anything fails. What stood at the target before is replaced by the
-rename, never written into; a symbolic link there is replaced itself.
+final names, and renamed out of it back to back once all are finished. So a
+file that refers to another by its bare name can be opened and checked before
+either is in place, and the directory goes with whatever is left in it when
+anything fails. What stood at the target before is replaced by the rename,
+never written into; a symbolic link there is replaced itself.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from serde.errors import FormatError, OptionError
+from serde.io.staging import commit, staging_directory
 from serde.limits import CHUNK_BYTES
 from serde.weights import FileRange, OpenFile, Weight
 
-__all__ = ["atomic_group", "atomic_write", "copy_range", "write_all", "write_weight"]
+__all__ = [
+    "atomic_group",
+    "atomic_write",
+    "check_files",
+    "copy_range",
+    "naming",
+    "write_all",
+    "write_text",
+    "write_weight",
+]
 
 PathLike = str | os.PathLike[str]
 
@@ -45,7 +53,7 @@ _CANNOT_COPY = frozenset(
         errno.EXDEV,
     }
 )
-# Of the disk, or of how much of it may be used; the call that met it names no file.
+# Of the disk, or of how much of it may be used.
 _DISK_FAULTS = frozenset({errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EROFS})
 
 
@@ -54,6 +62,8 @@ def atomic_group(
     targets: Sequence[PathLike],
     *,
     sources: Iterable[PathLike] = (),
+    outdated: Sequence[Path] = (),
+    restore: bool = False,
     before_commit: Callable[[tuple[Path, ...]], None] | None = None,
     sync: bool = False,
 ) -> Iterator[tuple[Path, ...]]:
@@ -62,6 +72,8 @@ def atomic_group(
     Args:
         targets: The files, in the order of the renames: one that refers to others comes last.
         sources: Files that no target may be, under any name.
+        outdated: Files beside them that nothing refers to once all are in place; removed then.
+        restore: Whether a target that was replaced comes back if a later one cannot be.
         before_commit: Called with the finished temporary files, which have their final names
             in a directory of their own; if it raises, nothing stays.
         sync: Whether the bytes are forced to the disk before the renames, and these after.
@@ -72,30 +84,34 @@ def atomic_group(
     Raises:
         OptionError: A target cannot be a new file, or is a source.
     """
-    finals = [Path(os.path.abspath(os.fspath(target))) for target in targets]
+    finals = _finals(targets, sources)
     parent = finals[0].parent
-    if any(final.parent != parent for final in finals) or len(set(finals)) != len(finals):
-        raise OptionError("files written together must lie in one directory, each once")
-    known = list(sources)
-    for given, final in zip(targets, finals, strict=True):
-        _check_target(given, final, known)
-    staging = _staging_directory(parent)
-    try:
+    with staging_directory(parent) as staging, naming(targets[-1], staging):
         staged = tuple(staging / final.name for final in finals)
         yield staged
         if before_commit is not None:
             before_commit(staged)
+        missing = [path.name for path in staged if not path.is_file()]
+        if missing:
+            raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
         if sync:
             _sync(staged)
-        _commit(staged, finals)
+        commit(staged, finals, outdated=outdated, restore=restore)
         if sync:
             _sync([parent])
+
+
+@contextmanager
+def naming(path: PathLike, staging: Path) -> Iterator[None]:
+    """Let errors of the disk name `path` where they name no file, or one within `staging`."""
+    try:
+        yield
     except OSError as error:
-        if error.errno not in _DISK_FAULTS or error.filename is not None:
+        found = error.filename
+        hidden = found is None or staging in Path(os.fsdecode(found)).parents
+        if error.errno not in _DISK_FAULTS or not hidden:
             raise
-        raise OSError(error.errno, error.strerror, os.fspath(targets[-1])) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 @contextmanager
@@ -127,6 +143,43 @@ def atomic_write(
         yield file
 
 
+def write_text(path: PathLike, text: str) -> None:
+    """Put a text, as UTF-8, at `path`, whole or not at all.
+
+    Raises:
+        OptionError: `path` cannot be a new file.
+    """
+    with atomic_write(path) as file:
+        file.write(text.encode())
+
+
+def check_files(targets: Sequence[PathLike], *, sources: Iterable[PathLike] = ()) -> None:
+    """Refuse targets that :func:`atomic_group` could not write, before there is anything.
+
+    Args:
+        targets: The files.
+        sources: Files that no target may be, under any name.
+
+    Raises:
+        OptionError: A target says no file, is something else or a source, or its directory is
+            missing or cannot be written to.
+    """
+    with staging_directory(_finals(targets, sources)[0].parent):
+        pass
+
+
+def _finals(targets: Sequence[PathLike], sources: Iterable[PathLike]) -> list[Path]:
+    """Return the absolute paths of targets that can be written together."""
+    finals = [Path(os.path.abspath(os.fspath(target))) for target in targets]
+    parents = {final.parent for final in finals}
+    if len(parents) > 1 or len(set(finals)) != len(finals):
+        raise OptionError("files written together must lie in one directory, each once")
+    known = list(sources)
+    for given, final in zip(targets, finals, strict=True):
+        _check_target(given, final, known)
+    return finals
+
+
 def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> None:
     """Refuse a target that cannot be a new file or that is one of the sources."""
     text = os.fspath(given)
@@ -135,7 +188,8 @@ def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> 
     if "\0" in text:
         raise OptionError(f"{text!r}: a file name cannot contain a null character")
     if not final.parent.is_dir():
-        raise OptionError(f"{text}: the directory {final.parent} does not exist")
+        missing = os.strerror(errno.ENOENT)
+        raise OptionError(f"{text}: {missing}: the directory {final.parent} does not exist")
     try:
         status = os.stat(final)
     except FileNotFoundError:
@@ -156,21 +210,6 @@ def _is_same(status: os.stat_result, source: PathLike) -> bool:
         return os.path.samestat(status, os.stat(source))
     except (OSError, ValueError):
         return False
-
-
-def _staging_directory(parent: Path) -> Path:
-    try:
-        return Path(tempfile.mkdtemp(prefix=".serde-", dir=parent))
-    except OSError as error:
-        raise OptionError(f"{parent}: cannot be written to: {error.strerror}") from None
-
-
-def _commit(staged: Sequence[Path], finals: Sequence[Path]) -> None:
-    missing = [path.name for path in staged if not path.is_file()]
-    if missing:
-        raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
-    for source, final in zip(staged, finals, strict=True):
-        os.replace(source, final)
 
 
 def _sync(paths: Iterable[Path]) -> None:

@@ -11,14 +11,15 @@ import ctypes
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from serde.errors import OptionError
+from serde.io.atomic import naming
+from serde.io.staging import ASIDE, staging_directory
 
-__all__ = ["atomic_directory"]
+__all__ = ["atomic_directory", "check_directory"]
 
 _AT_FDCWD = -100
 _EXCHANGE = 2
@@ -46,24 +47,48 @@ def atomic_directory(
         OptionError: `path` cannot be such a directory, or a source lies in it.
     """
     final = Path(os.path.abspath(os.fspath(path)))
-    if not final.parent.is_dir():
-        raise OptionError(f"{path}: the directory {final.parent} does not exist")
-    aside = final.parent / f".serde-old-{final.name}"
-    _recover(final, aside)
-    _check(final, sources, is_package)
-    try:
-        staging = Path(tempfile.mkdtemp(prefix=".serde-", dir=final.parent))
-    except OSError as error:
-        raise OptionError(f"{final.parent}: cannot be written to: {error.strerror}") from None
-    try:
+    aside = _prepare(final, sources, is_package)
+    with staging_directory(final.parent) as staging, naming(path, staging):
         staged = staging / final.name
         staged.mkdir()
         yield staged
         if before_commit is not None:
             before_commit(staged)
         _put(staged, final, aside)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+
+
+def check_directory(
+    path: str | os.PathLike[str],
+    *,
+    sources: Iterable[str | os.PathLike[str]] = (),
+    is_package: Callable[[Path], bool],
+) -> None:
+    """Refuse a path at which no such directory can be put, before there is one.
+
+    Args:
+        path: The directory to make or replace.
+        sources: Files that must not lie in the directory that is replaced.
+        is_package: Whether a directory that is there may be replaced.
+
+    Raises:
+        OptionError: `path` cannot be such a directory, or a source lies in it.
+    """
+    final = Path(os.path.abspath(os.fspath(path)))
+    _prepare(final, sources, is_package)
+    with staging_directory(final.parent):
+        pass
+
+
+def _prepare(
+    final: Path, sources: Iterable[str | os.PathLike[str]], is_package: Callable[[Path], bool]
+) -> Path:
+    """Return the name under which the old directory steps aside, if it may be replaced."""
+    if not final.parent.is_dir():
+        raise OptionError(f"{final}: the directory {final.parent} does not exist")
+    aside = final.parent / f"{ASIDE}{final.name}"
+    _recover(final, aside)
+    _check(final, sources, is_package)
+    return aside
 
 
 def _recover(final: Path, aside: Path) -> None:

@@ -29,6 +29,7 @@ __all__ = [
     "PieceWriter",
     "Place",
     "cut_data",
+    "piece_chunks",
     "place_payloads",
 ]
 
@@ -198,6 +199,18 @@ def place_payloads(
         replace=replace,
     )
     return pieces, buffer
+
+
+def piece_chunks(pieces: Sequence[Piece], buffer: bytes) -> Iterator[memoryview]:
+    """Yield the bytes of a message, whose spans lie in `buffer`."""
+    view = memoryview(buffer)
+    for piece in pieces:
+        if isinstance(piece, Span):
+            yield view[piece.start : piece.stop]
+        elif isinstance(piece, Payload):
+            yield from (memoryview(chunk).cast("B") for chunk in piece.chunks())
+        elif isinstance(piece, bytes):
+            yield memoryview(piece)
 
 
 class PieceWriter:

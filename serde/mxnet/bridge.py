@@ -16,8 +16,10 @@ from serde.bridge import (
     TensorNames,
     TensorSummary,
 )
+from serde.io.atomic import check_files
 from serde.relay.model import RelayModel
 from serde.report import Report
+from serde.weights import Weight
 
 __all__ = ["MxnetBridge", "MxnetExportOptions", "MxnetImportOptions"]
 
@@ -88,7 +90,8 @@ class MxnetBridge(Bridge):
                 params = codec.load_params(params)
             return live.from_live(source, params, options.input_shapes)
         epoch = options.epoch if isinstance(options, MxnetImportOptions) else None
-        return codec.load(source if params is None else (source, params), epoch=epoch)
+        whole = source if params is None else (source, params)
+        return codec.load(whole, epoch=epoch, allow=options.allow)
 
     def files(self, model: AnyValue) -> Sequence[Path]:
         """Return the file of the symbol and that of the parameters."""
@@ -106,6 +109,22 @@ class MxnetBridge(Bridge):
         from serde.mxnet.lower import from_relay
 
         return from_relay(model, report)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix, one that cannot be written, and a pair of others."""
+        from serde.mxnet import codec
+
+        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
+        check_files([path], sources=sources)
+        self.check_suffix(path, ("-symbol.json", ".json"))
+        codec.check_target(path, epoch=own.params_epoch, sources=sources, overwrite=overwrite)
 
     def save(
         self,
@@ -175,13 +194,28 @@ class MxnetBridge(Bridge):
         return [node.op for node in model.graph.nodes if node.op != "null"]
 
     def summary(self, model: AnyValue) -> ModelSummary:
-        """Return the release, the names of the inputs, labels among them, and the weights."""
+        """Return the release, the names of the inputs, labels among them, and the weights.
+
+        Parameters alone are listed by name.
+        """
         from serde.mxnet.model import version_text
 
-        weights = [*model.arg.values(), *model.aux.values()]
+        named = {**model.arg, **model.aux}
+        weights = named.values()
+        alone = model.lacks is not None
+        facts: dict[str, AnyValue] = {} if model.epoch is None else {"epoch": model.epoch}
+        if alone:
+            facts |= {name: _described(weight) for name, weight in named.items()}
         return ModelSummary(
-            version=version_text(model.graph.version),
+            version="" if alone else version_text(model.graph.version),
             inputs=tuple(TensorSummary(name) for name in model.inputs),
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
+            outputs=() if alone else None,
+            facts=facts,
         )
+
+
+def _described(weight: Weight) -> str:
+    stored = ", sparse" if weight.sparse else ""
+    return f"{weight.dtype} {list(weight.shape)}{stored}"

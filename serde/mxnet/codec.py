@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from serde.errors import FormatError, OptionError
 from serde.io.archives import SpooledFile, is_tar, tar_extract, tar_names
-from serde.io.atomic import atomic_group
+from serde.io.atomic import atomic_group, check_files
+from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, params_mark
 from serde.limits import MAX_SYMBOL_JSON_BYTES
 from serde.mxnet.arrays import assign, weights_of
 from serde.mxnet.model import Graph, MxnetModel
 from serde.mxnet.params import LIST_MAGIC, read_params, write_params
-from serde.mxnet.symbol_json import parse_symbol, symbol_text
+from serde.mxnet.symbol_json import marked_text, parse_symbol, symbol_mark
 from serde.mxnet.upgrades import input_names
 from serde.weights import OpenFile, Weight
 
-__all__ = ["detect", "detect_bytes", "load", "load_params", "save"]
+__all__ = ["check_target", "detect", "detect_bytes", "load", "load_params", "save"]
 
 
 _SYMBOL = "-symbol.json"
@@ -36,7 +38,7 @@ _LEARNED = frozenset(
 )
 
 
-def load(source: object, *, epoch: int | None = None) -> MxnetModel:
+def load(source: object, *, epoch: int | None = None, allow: Collection[str] = ()) -> MxnetModel:
     """Return the model of an MXNet source.
 
     Args:
@@ -46,11 +48,20 @@ def load(source: object, *, epoch: int | None = None) -> MxnetModel:
             order, of two such paths or bytes, or of a symbol and a mapping of
             arrays.
         epoch: Which parameters to read; the highest number if left out.
+        allow: Names of steps that may be taken, such as reading a pair that does not match.
 
     Raises:
-        FormatError: A file is missing or not what it should be.
+        FormatError: A file is missing or not what it should be, or two do not belong together.
         OptionError: `source` is nothing of the kind, or contradicts `epoch`.
     """
+    model = _load_any(source, epoch)
+    check_pair(
+        symbol_mark(model.graph), model.params_mark, model.source, model.params_source, allow
+    )
+    return model
+
+
+def _load_any(source: object, epoch: int | None) -> MxnetModel:
     if isinstance(source, (tuple, list)):
         return _load_pair(source, epoch)
     if isinstance(source, str) and source.lstrip().startswith("{"):
@@ -154,19 +165,20 @@ def _entries(folder: str) -> list[str]:
 
 def _load_symbol(path: str, epoch: int | None) -> MxnetModel:
     graph = _read_symbol(path)
-    params = _params_beside(path, epoch)
+    params, epochs = _params_beside(path, epoch)
     if params is None:
         if epoch is not None:
-            raise FormatError(f"no parameters of epoch {epoch} beside it", path=path)
+            found = f", but of {', '.join(map(str, epochs))}" if epochs else ""
+            raise FormatError(f"no parameters of epoch {epoch} beside it{found}", path=path)
         return _build(graph, None, path)
     with OpenFile.open(params) as opened:
-        return _build(graph, opened, path)
+        return replace(_build(graph, opened, path), epochs=epochs)
 
 
-def _params_beside(path: str, epoch: int | None) -> str | None:
-    """Return the parameters that belong to the symbol at `path`: of `epoch` or the newest."""
+def _params_beside(path: str, epoch: int | None) -> tuple[str | None, tuple[int, ...]]:
+    """Return the parameters of the symbol at `path`, of `epoch` or the newest, and all epochs."""
     folder, name = os.path.split(path)
-    stem = name.removesuffix(_SYMBOL) if name.endswith(_SYMBOL) else name.removesuffix(".json")
+    stem = _stem(name)
     epochs = {
         int(match[1]): entry
         for entry in _entries(folder or ".")
@@ -174,9 +186,9 @@ def _params_beside(path: str, epoch: int | None) -> str | None:
     }
     chosen = max(epochs, default=None) if epoch is None else epoch
     if chosen in epochs:
-        return os.path.join(folder, epochs[chosen])
+        return os.path.join(folder, epochs[chosen]), tuple(sorted(epochs))
     plain = os.path.join(folder, stem + ".params")
-    return plain if epoch is None and os.path.isfile(plain) else None
+    return plain if epoch is None and os.path.isfile(plain) else None, tuple(sorted(epochs))
 
 
 def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
@@ -190,10 +202,17 @@ def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
         raise FormatError(message, path=path, offset=0)
     if symbol is None:
         expected = os.path.basename(stem) + _SYMBOL
-        raise FormatError(f"parameters alone are no model: no {expected} beside them", path=path)
+        return _parameters_alone(path, f"parameters alone are no model: no {expected} beside them")
     graph = _read_symbol(symbol)
     with OpenFile.open(path) as opened:
         return _build(graph, opened, symbol)
+
+
+def _parameters_alone(path: str, lacks: str) -> MxnetModel:
+    """Return a model without a graph, which can be looked at, but not converted."""
+    with OpenFile.open(path) as opened:
+        model = _build(Graph((), ()), opened, path)
+    return replace(model, lacks=lacks)
 
 
 def _load_pair(pair: Sequence[object], epoch: int | None) -> MxnetModel:
@@ -256,7 +275,8 @@ def _load_tar(path: str, epoch: int | None) -> MxnetModel:
         raise FormatError(f"no parameters of epoch {epoch} beside {symbols[0]}", path=path)
     graph = _symbol(_small(members[symbols[0]]), f"{path}:{symbols[0]}")
     params = members[epochs[max(epochs)]] if epochs else None
-    return _build(graph, params, path)
+    chosen = max(epochs, default=None)
+    return replace(_build(graph, params, path), epoch=chosen, epochs=tuple(sorted(epochs)))
 
 
 def _is_epoch(name: str, epoch: int | None) -> bool:
@@ -299,7 +319,7 @@ def _symbol(data: bytes, path: str | None = None) -> Graph:
     if data.startswith(_LIST_HEAD):
         message = "expected a symbol's JSON, found a parameter file"
         raise FormatError(message, path=path, offset=0)
-    if data.lstrip()[:1] != b"{":
+    if data.lstrip()[:1] not in (b"{", b"["):
         found = data[:8].hex(" ") or "nothing"
         raise FormatError(f"expected a symbol's JSON, found {found}", path=path, offset=0)
     return parse_symbol(data, path=path)
@@ -311,7 +331,11 @@ def _build(graph: Graph, params: OpenFile | bytes | None, source: str) -> MxnetM
     path = params.path if isinstance(params, OpenFile) else None
     named, empty = _named(*read_params(params), path)
     arg, aux = assign(graph, named, path=path)
-    return _checked(MxnetModel(graph, arg, aux, empty, source, path), path)
+    match = _EPOCH.search(path or "")
+    epoch = int(match[1]) if match else None
+    mark = params_mark(params)
+    model = MxnetModel(graph, arg, aux, empty, source, path, params_mark=mark, epoch=epoch)
+    return _checked(model, path)
 
 
 def _named(
@@ -327,18 +351,16 @@ def _named(
 
 
 def _checked(model: MxnetModel, params: str | None = None) -> MxnetModel:
-    """Return the model if its layers have parameters.
+    """Return the model if some of the parameters given are those of its layers.
 
-    One missing among others is for the conversion to report; none at all
-    means that the files do not belong together.
+    What is missing is for the conversion to report: with a shape it is an input. Parameters of
+    which none belongs to the graph are those of another model.
     """
     missing = _missing_weights(model)
     given = {*model.arg, *model.aux}
-    if not missing or given & {node.name for node in model.graph.variables}:
+    if not missing or not given or given & {node.name for node in model.graph.variables}:
         return model
     shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-    if not given:
-        raise FormatError(f"no parameters found for {shown}", path=model.source)
     found = ", ".join(sorted(given)[:3])
     raise FormatError(
         f"parameters ({found}, ...) of another model or from Block.save_parameters; "
@@ -381,8 +403,7 @@ def save(
         Unsupported: MXNet has no dtype of a parameter.
         FormatError: A file that holds weights changed meanwhile.
     """
-    stem = path.name.removesuffix(_SYMBOL) if path.name.endswith(_SYMBOL) else path.stem
-    params = path.with_name(f"{stem}-{epoch:04d}.params")
+    params = _params_path(path, epoch)
     named = {f"arg:{name}": weight for name, weight in model.arg.items()}
     named |= {f"aux:{name}": weight for name, weight in model.aux.items()}
     ranges = (weight.source for weight in named.values())
@@ -392,7 +413,55 @@ def save(
         if before_commit is not None:
             before_commit(staged[-1])
 
-    with atomic_group([params, path], sources=[*sources, *files], before_commit=check) as staged:
-        write_params(named, staged[0])
-        staged[-1].write_text(symbol_text(model.graph), encoding="utf-8")
+    text, mark = marked_text(model.graph)
+    known: list[str | Path] = [*sources, *files]
+    group = atomic_group([params, path], sources=known, restore=True, before_commit=check)
+    with group as staged:
+        write_params(named, staged[0], mark=mark)
+        staged[-1].write_text(text, encoding="utf-8")
     return path
+
+
+def _params_path(path: Path, epoch: int) -> Path:
+    """Return where the parameters of a symbol are written."""
+    return path.with_name(f"{_stem(path.name)}-{epoch:04d}.params")
+
+
+def _stem(symbol: str) -> str:
+    """Return what the name of a symbol shares with those of its parameters."""
+    return (
+        symbol.removesuffix(_SYMBOL) if symbol.endswith(_SYMBOL) else symbol.removesuffix(".json")
+    )
+
+
+def check_target(
+    path: str | os.PathLike[str],
+    *,
+    epoch: int = 0,
+    sources: Sequence[Path] = (),
+    overwrite: bool = False,
+) -> None:
+    """Refuse what :func:`save` could not write, and originals that it would replace.
+
+    Originals are a parameter file of the name that is to be written, and a symbol with
+    parameters of any epoch beside it, if serde did not write them.
+
+    Raises:
+        OptionError: There is a reason.
+    """
+    params = _params_path(Path(path), epoch)
+    check_files([params, path], sources=sources)
+    originals = [params] if params.exists() and not has_mark(params, _LIST_HEAD) else []
+    if _is_original(Path(path)):
+        originals.insert(0, Path(path))
+    check_replaced(originals, overwrite=overwrite)
+
+
+def _is_original(symbol: Path) -> bool:
+    """Whether there is a symbol with parameters of which serde wrote neither."""
+    try:
+        marked = symbol_mark(_read_symbol(os.fspath(symbol))) != UNMARKED
+    except FormatError:
+        return False
+    beside, _ = _params_beside(os.fspath(symbol), None)
+    return not marked and beside is not None and not has_mark(beside, _LIST_HEAD)

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from serde._optional import require
 from serde.errors import OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
@@ -21,6 +23,9 @@ from serde.weights import Weight
 __all__ = ["Params", "from_live", "is_live", "to_block", "to_live"]
 
 _KINDS = ("Symbol", "Block", "BaseModule")
+
+_TRAINED = (np.float16, np.float32, np.float64)
+"""dtypes of what is trained; an NDArray has NumPy's classes for dtypes."""
 
 
 def is_live(source: object) -> bool:
@@ -78,12 +83,22 @@ class Params(dict[str, Any]):
     Attributes:
         arg: Those that are learned.
         aux: Those that an operator updates itself.
+        inputs: Names of the inputs in the model's order, which ``Symbol.list_arguments`` has not.
+        constants: Names in `arg` of constants of the graph, which are no parameters to train.
     """
 
-    def __init__(self, arg: Mapping[str, Any], aux: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        arg: Mapping[str, Any],
+        aux: Mapping[str, Any],
+        inputs: Sequence[str] = (),
+        constants: Iterable[str] = (),
+    ) -> None:
         super().__init__({**arg, **aux})
         self.arg = dict(arg)
         self.aux = dict(aux)
+        self.inputs = tuple(inputs)
+        self.constants = frozenset(constants)
 
 
 def to_live(model: MxnetModel) -> tuple[Any, Params]:
@@ -97,29 +112,31 @@ def to_live(model: MxnetModel) -> tuple[Any, Params]:
     with mx.util.np_shape("is_np_shape" in model.graph.attrs):
         arg = {name: _ndarray(mx, weight) for name, weight in model.arg.items()}
         aux = {name: _ndarray(mx, weight) for name, weight in model.aux.items()}
-    return symbol, Params(arg, aux)
+    return symbol, Params(arg, aux, model.input_order or model.inputs, model.constants)
 
 
 def to_block(symbol: Any, params: Params, ctx: Any = None) -> Any:
-    """Return a ``SymbolBlock`` of a symbol whose free variables are its inputs.
+    """Return a ``SymbolBlock`` that takes the inputs in the order of the model.
+
+    Parameters that are no floats and constants of the graph are there, but not trained.
 
     Args:
         symbol: The ``mx.Symbol``.
         params: Its parameters.
-        ctx: MXNet's device; the CPU if left out.
+        ctx: MXNet's device, or a list of them; the CPU if left out.
     """
     mx = require("mxnet")
-    ctx = mx.cpu() if ctx is None else ctx
-    names = [name for name in symbol.list_arguments() if name not in params.arg]
-    notes = symbol.attr_dict()
-    inputs = [mx.sym.var(name, attr=notes.get(name)) for name in names]
+    notes, unused = symbol.attr_dict(), {"__dtype__": "0"}
+    inputs = [mx.sym.var(name, attr=notes.get(name, unused)) for name in params.inputs]
     block = mx.gluon.SymbolBlock(symbol, inputs)
     declared = block.collect_params()
     for name, value in params.items():
         parameter = declared[name]
         parameter.dtype = value.dtype
         parameter.shape = value.shape
-        parameter.initialize(ctx=ctx)
+        if name in params.constants or value.dtype not in _TRAINED:
+            parameter.grad_req = "null"
+        parameter.initialize(init=mx.init.Zero(), ctx=mx.cpu() if ctx is None else ctx)
         parameter.set_data(value)
     return block
 

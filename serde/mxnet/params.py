@@ -1,6 +1,6 @@
 """Parameter files: lists of NDArrays with names, of every version MXNet wrote.
 
-Layout (little-endian): ``u64 0x112, u64 0, u64 count``, the arrays, ``u64 count
+Layout (little-endian): ``u64 0x112, u64 reserved, u64 count``, the arrays, ``u64 count
 of names``, each name as ``u64 length`` and UTF-8. An array begins with a magic
 number that tells its version; the oldest have none and begin with the rank:
 
@@ -14,6 +14,7 @@ no magic    ``u32 ndim``, ``u32`` dims
 Then ``i32 i32`` device, ``i32`` type, [for each index array its type and
 shape,] the values, [the index arrays]. An array without a value ends after
 its shape. Definition: ``NDArray::Save`` and ``NDArray::LegacyLoad`` of MXNet.
+The reserved word, 0 in MXNet's files, is the mark of :mod:`serde.io.pairs` in those of a pair.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Callable, Mapping
 from serde.errors import Unsupported
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
+from serde.io.pairs import UNMARKED
 from serde.limits import MAX_NAME_BYTES, MAX_RANK, MAX_TENSORS
 from serde.mxnet.model import DTYPES
 from serde.mxnet.sparse import SparseWeight
@@ -211,7 +213,9 @@ _SPARSE: dict[
 ] = {1: _read_row_sparse, 2: _read_csr}
 
 
-def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> None:
+def write_params(
+    params: Mapping[str, Weight], path: str | os.PathLike[str], *, mark: int = UNMARKED
+) -> None:
     """Write a parameter file, the arrays one after another, each from where it is.
 
     Arrays have the newest form only where an older one could not say them: a scalar, or an
@@ -220,6 +224,7 @@ def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> 
     Args:
         params: Arrays by full name, such as ``arg:weight``.
         path: A file that does not exist yet.
+        mark: Of the pair that it belongs to; it stands in the reserved word.
 
     Raises:
         Unsupported: MXNet has no such dtype.
@@ -227,7 +232,7 @@ def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> 
     """
     with open(path, "xb", buffering=0) as file:
         fd = file.fileno()
-        write_all(fd, struct.pack("<QQQ", LIST_MAGIC, 0, len(params)))
+        write_all(fd, struct.pack("<QQQ", LIST_MAGIC, mark, len(params)))
         for name, weight in params.items():
             write_all(fd, _array_head(weight))
             write_weight(weight, fd, name)

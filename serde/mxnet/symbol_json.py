@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from serde.errors import FormatError
+from serde.io.pairs import UNMARKED, mark_of
 from serde.limits import (
     MAX_ATTRIBUTE_CHARS,
     MAX_NAME_BYTES,
@@ -28,9 +29,17 @@ from serde.limits import (
 from serde.mxnet.model import LATEST_VERSION, Entry, Graph, Node, version_text
 from serde.mxnet.upgrades import HIDDEN_KEYS, Draft, upgrade
 
-__all__ = ["parse_symbol", "symbol_text"]
+__all__ = ["PAIR_KEY", "marked_text", "parse_symbol", "symbol_mark", "symbol_text"]
+
+PAIR_KEY = "serde_pair"
+"""Attribute of a graph: the mark of the pair, which MXNet passes over and does not write anew."""
+
+_HEX_DIGITS = 16
 
 _GRAPH_KEYS = frozenset({"nodes", "arg_nodes", "heads", "node_row_ptr", "attrs"})
+
+_SYMBOL_KEYS = frozenset({"nodes", "arg_nodes", "heads"})
+"""Those of which files of other programs have none."""
 _NODE_KEYS = frozenset(
     {
         "op",
@@ -63,7 +72,18 @@ def parse_symbol(data: bytes, *, path: str | None = None) -> Graph:
         FormatError: The text is not a symbol that MXNet would load.
     """
     document = _parse_json(data, path)
+    if not isinstance(document, dict) or not _SYMBOL_KEYS & document.keys():
+        raise FormatError(_foreign(document), path=path)
     return _Reader(path).graph(document, "", version=None)
+
+
+def _foreign(document: object) -> str:
+    """Return what JSON of another kind is."""
+    if not isinstance(document, dict):
+        return f"expected a symbol's JSON, found JSON of {_show(document)}"
+    keys = ", ".join(repr(key)[:40] for key in list(document)[:5])
+    more = ", ..." if len(document) > 5 else ""
+    return f"JSON, but no symbol of MXNet: it has no 'nodes', but {keys or 'no keys'}{more}"
 
 
 def _parse_json(data: bytes, path: str | None) -> object:
@@ -348,6 +368,25 @@ def _is_hidden(key: str, op: str) -> bool:
 def symbol_text(graph: Graph) -> str:
     """Return a graph as the symbol JSON of MXNet 1.9.1 has it."""
     return json.dumps(_symbol_dict(graph), indent=2)
+
+
+def marked_text(graph: Graph) -> tuple[str, int]:
+    """Return a graph as symbol JSON that carries the mark of its pair, and that mark."""
+    document = _symbol_dict(graph)
+    blank = "0" * _HEX_DIGITS
+    document["attrs"][PAIR_KEY] = ["str", blank]
+    text = json.dumps(document, indent=2)
+    mark = mark_of(text.encode())
+    before, _, after = text.rpartition(blank)
+    return f"{before}{mark:0{_HEX_DIGITS}x}{after}", mark
+
+
+def symbol_mark(graph: Graph) -> int:
+    """Return the mark of the pair that a symbol's JSON carried."""
+    try:
+        return int(str(graph.attrs.get(PAIR_KEY, "")), 16)
+    except ValueError:
+        return UNMARKED
 
 
 def _symbol_dict(graph: Graph) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from serde.bridge import (
     TensorSummary,
 )
 from serde.errors import OptionError
+from serde.io.atomic import check_files
+from serde.onnx.versions import DEFAULT_TARGET
 from serde.relay.model import RelayModel
 from serde.report import Report
 
@@ -32,7 +35,8 @@ class OnnxExportOptions(ExportOptions):
     """Options of writing ONNX models.
 
     Attributes:
-        opset: Version of the default operator set, from 11 on.
+        opset: Version of the default operator set, from 11 on; "auto" is the lowest from 17 on
+            that can say the whole model.
         intermediate_shapes: Note the types of all intermediate values.
         quantized: Quantised operators step by step in integers ("exact"), or on floats between
             QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
@@ -45,7 +49,13 @@ class OnnxExportOptions(ExportOptions):
             opset 15 on; otherwise their nodes go where they are called.
     """
 
-    opset: int = field(default=17, metadata={"help": "Version of the default operator set."})
+    opset: int | Literal["auto"] = field(
+        default=DEFAULT_TARGET,
+        metadata={
+            "help": "Version of the default operator set; auto is the lowest from "
+            f"{DEFAULT_TARGET} on that can say the whole model."
+        },
+    )
     intermediate_shapes: bool = field(
         default=False, metadata={"help": "Note the types of all intermediate values."}
     )
@@ -149,6 +159,21 @@ class OnnxBridge(Bridge):
             allow=own.allow,
             local_functions=own.local_functions,
         )
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix or one that cannot be written.
+
+        External data never replaces what serde did not write, so nothing is to be overwritten.
+        """
+        check_files([path], sources=sources)
+        self.check_suffix(path, (*self.suffixes, ""))
 
     def save(
         self,

@@ -19,10 +19,12 @@ import onnx
 from onnx import helper, numpy_helper
 
 from serde.errors import ConverterBug, Unsupported
+from serde.onnx.declarations import value_type_proto
+from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
 from serde.relay.dims import Any
 from serde.relay.types import SequenceType, TensorType, TupleType, Type
-from serde.weights import Array, Weight, numpy_dtype
+from serde.weights import Array, Weight, dtype_name
 
 __all__ = [
     "FUNCTION_DOMAIN",
@@ -36,7 +38,6 @@ __all__ = [
     "leaves",
     "regroup",
     "require_sequences",
-    "value_type_proto",
     "walk_nodes",
     "without_symbols",
 ]
@@ -110,19 +111,6 @@ def without_symbols(type_: ValueType) -> ValueType:
         return SequenceType(without_symbols(type_.element))
     dims = [dim if isinstance(dim, int) else Any() for dim in type_.shape]
     return TensorType(dims, type_.dtype)
-
-
-def value_type_proto(name: str, type_: ValueType) -> onnx.ValueInfoProto:
-    """Return the declaration of a tensor or sequence; a symbolic dimension keeps its name."""
-    if isinstance(type_, SequenceType):
-        element = value_type_proto(name, type_.element).type
-        return helper.make_value_info(name, helper.make_sequence_type_proto(element))
-    dims = [
-        dim if isinstance(dim, int) else None if isinstance(dim, Any) else str(dim)
-        for dim in type_.shape
-    ]
-    code = helper.np_dtype_to_tensor_dtype(numpy_dtype(type_.dtype))
-    return helper.make_tensor_value_info(name, code, dims)
 
 
 def require_sequences(what: str, types: Iterable[ValueType], version: int, since: int) -> None:
@@ -240,6 +228,7 @@ class GraphBuilder:
         self.functions: list[onnx.FunctionProto] = []
         self.makers: dict[str, str] = {}
         self._names: set[str] = set()
+        self._dtypes: dict[str, str] = {}
         self._held: set[str] = set()
         self._next: Counter[str] = Counter()
 
@@ -272,7 +261,11 @@ class GraphBuilder:
         """Return a constant of the graph; equal ones are one.
 
         It is an initializer of the main graph, which subgraphs see, or a node of a function.
+
+        Raises:
+            Unsupported: ONNX has no such dtype at the version that is written.
         """
+        require_dtype(dtype_name(data.dtype), self.version)
         home = self.scope.home
         key = ("constant", data.dtype.str + data.dtype.name, data.shape, data.tobytes())
         if key not in home.known:
@@ -299,11 +292,30 @@ class GraphBuilder:
         """Append a node and return its outputs.
 
         Raises:
-            Unsupported: The operator does not exist in the version that is written.
+            Unsupported: The operator, or a dtype of it, does not exist in the version that is
+                written.
             ConverterBug: The node does not have the form of that version.
         """
-        _check_form(op, len(inputs), outputs, attrs, self.version)
-        return self._append(op, inputs, outputs, attrs, self.reserve(source or op))
+        in_force = _version_in_force(op, self.version)
+        dtypes = result_dtypes(op, self.version, list(map(self._dtype, inputs)), attrs, outputs)
+        _check_form(op, in_force, len(inputs), outputs, attrs)
+        results = self._append(op, inputs, outputs, attrs, self.reserve(source or op))
+        self._dtypes |= {
+            value.name: dtype
+            for value, dtype in zip(results, dtypes, strict=True)
+            if dtype is not None
+        }
+        return results
+
+    def _dtype(self, value: Value | None) -> str | None:
+        """Return the dtype of a tensor as far as it is known.
+
+        What the schema of the node that gives it says holds; converters may give a value the type
+        of what it is made of.
+        """
+        if value is None or value.name in self._dtypes:
+            return None if value is None else self._dtypes[value.name]
+        return value.type.dtype if isinstance(value.type, TensorType) else None
 
     def add_call(
         self, function: onnx.FunctionProto, inputs: Sequence[Value], source: str
@@ -396,24 +408,36 @@ def _declared(value: Value) -> onnx.ValueInfoProto:
     return value_type_proto(value.name, value.type)
 
 
-def _check_form(
-    op: str, inputs: int, outputs: int, attrs: Mapping[str, AnyValue], version: int
-) -> None:
-    """Compare a node with the form of the operator that is in force."""
+def _version_in_force(op: str, version: int) -> int:
+    """Return the last version up to `version` at which an operator changed.
+
+    Raises:
+        Unsupported: There is no such operator yet, or no longer.
+        ConverterBug: There never is.
+    """
     changes = CHANGES.get(op)
     if changes is None:
         raise ConverterBug(f"{op} is no operator of ONNX")
     known = sorted(changes)
     index = bisect_right(known, version)
     if index == 0 or changes[known[index - 1]] is Change.REMOVED:
-        raise Unsupported(f"ONNX has {op} from version {known[0]} on, the target is {version}")
-    schema = onnx.defs.get_schema(op, known[index - 1], "")
+        hint = None if index else f"use opset {known[0]} or later"
+        what = f"ONNX has {op} from version {known[0]} on, the target is {version}"
+        raise Unsupported(what, hint=hint)
+    return known[index - 1]
+
+
+def _check_form(
+    op: str, version: int, inputs: int, outputs: int, attrs: Mapping[str, AnyValue]
+) -> None:
+    """Compare a node with the form of the operator that is in force."""
+    schema = onnx.defs.get_schema(op, version, "")
     unknown = sorted(
         name for name, value in attrs.items() if value is not None and name not in schema.attributes
     )
     if unknown:
-        raise ConverterBug(f"{op}-{known[index - 1]} has no attribute {unknown[0]}")
+        raise ConverterBug(f"{op}-{version} has no attribute {unknown[0]}")
     if not schema.min_input <= inputs <= schema.max_input:
-        raise ConverterBug(f"{op}-{known[index - 1]} does not take {inputs} inputs")
+        raise ConverterBug(f"{op}-{version} does not take {inputs} inputs")
     if not schema.min_output <= outputs <= schema.max_output:
-        raise ConverterBug(f"{op}-{known[index - 1]} does not give {outputs} outputs")
+        raise ConverterBug(f"{op}-{version} does not give {outputs} outputs")

@@ -1,8 +1,8 @@
 """ONNX files: models read without their weights, and written with them.
 
 Embedded weights go into the one ``graph`` field of the file, whose length is
-known before the first byte is written. External ones go into
-``<name>.onnx.data`` beside it: small tensors stay in the model, the others
+known before the first byte is written. External ones go into a file beside it
+(:mod:`serde.onnx.data_files`): small tensors stay in the model, the others
 start at multiples of 64 bytes, large ones at multiples of a page.
 """
 
@@ -18,11 +18,12 @@ import onnx
 
 from serde.errors import OptionError
 from serde.io.atomic import atomic_group
-from serde.io.contained import location_fault
 from serde.io.messages import Payload, PieceWriter, Place, place_payloads
 from serde.io.packed import stored_source
+from serde.io.staging import sweep
 from serde.io.wire import Piece, total_length
 from serde.limits import MAX_PROTOBUF_BYTES
+from serde.onnx.data_files import data_name, graph_digest, is_written, outdated_data
 from serde.onnx.messages import LAYOUT
 from serde.onnx.model import OnnxModel, weight_bytes, weight_chunks
 from serde.onnx.reader import detect, load
@@ -46,11 +47,13 @@ class _Layout:
         pieces: Pieces of the model.
         buffer: What spans of `pieces` refer to.
         data: Offset and bytes of each external tensor.
+        data_name: Name of the file that these go into.
     """
 
     pieces: list[Piece]
     buffer: bytes
     data: list[tuple[int, Payload]] = field(default_factory=list)
+    data_name: str | None = None
 
 
 def save(
@@ -85,27 +88,36 @@ def save(
     target = Path(path)
     if external_threshold is not None and external_threshold < 0:
         raise OptionError(f"external threshold: expected 0 or more, found {external_threshold}")
+    sweep(target.absolute().parent)  # Names depend on what is there.
     limit = MAX_PROTOBUF_BYTES
     if external_threshold is not None:
         limit = min(limit, external_threshold)
     layout = _layout(model, None)
     if force_external or total_length(layout.pieces) > limit:
-        layout = _layout(model, _data_name(target))
+        layout = _external_layout(model, target)
     if total_length(layout.pieces) > MAX_PROTOBUF_BYTES:
         raise OptionError(
             f"without its external data the model has {total_length(layout.pieces)} bytes, more "
             f"than the {MAX_PROTOBUF_BYTES} that protobuf reads; turn Constant nodes into "
             "initializers"
         )
-    targets = [target.with_name(_data_name(target)), target] if layout.data else [target]
+    data = [] if layout.data_name is None else [target.with_name(layout.data_name)]
+    known = [*sources, *source_paths(model)]
 
     def check(staged: tuple[Path, ...]) -> None:
         if before_commit is not None:
             before_commit(staged[-1])
+        if not all(_is_free(path, target, layout) for path in data):
+            raise OptionError(f"{data[0]}: another run has written it meanwhile; run again")
 
-    known = [*sources, *source_paths(model)]
-    with atomic_group(targets, sources=known, before_commit=check) as staged:
-        if layout.data:
+    group = atomic_group(
+        [*data, target],
+        sources=known,
+        outdated=outdated_data(target, layout.data_name, known),
+        before_commit=check,
+    )
+    with group as staged:
+        if data:
             with PieceWriter.open(staged[0]) as writer:
                 for offset, payload in layout.data:
                     writer.put(bytes(offset - writer.position))
@@ -115,23 +127,19 @@ def save(
     return target
 
 
-def _data_name(target: Path) -> str:
-    """Return the bare name of the file of external data.
+def _external_layout(model: OnnxModel, target: Path) -> _Layout:
+    """Arrange a model with its weights in a file that no other graph reads."""
+    layout = _layout(model, data_name(target))
+    if layout.data_name is None or _is_free(target.with_name(layout.data_name), target, layout):
+        return layout
+    return _layout(model, data_name(target, graph_digest(layout.pieces, layout.buffer)))
 
-    Raises:
-        OptionError: The name cannot be written into a model.
-    """
-    name = f"{target.name}.data"
-    fault = location_fault(name)
-    if "/" in name or "\\" in name:
-        fault = "contains a path separator"
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        fault = "is not UTF-8"
-    if fault is not None:
-        raise OptionError(f"{target}: cannot have external data: its name {fault}")
-    return name
+
+def _is_free(data: Path, target: Path, layout: _Layout) -> bool:
+    """Whether a data file may be put there: nothing is, or what is belongs to the same graph."""
+    if not os.path.lexists(data) or data.name != data_name(target):
+        return True
+    return is_written(target, layout.pieces, layout.buffer)
 
 
 def source_paths(model: OnnxModel) -> set[str]:
@@ -140,8 +148,8 @@ def source_paths(model: OnnxModel) -> set[str]:
     return {range_.path for range_ in ranges if range_ is not None and range_.handle is None}
 
 
-def _layout(model: OnnxModel, data_name: str | None) -> _Layout:
-    """Arrange a model with its weights embedded, or in a file called `data_name`."""
+def _layout(model: OnnxModel, location: str | None) -> _Layout:
+    """Arrange a model with its weights embedded, or in a file called `location`."""
     skeleton = model.skeleton()
     places: list[Place] = []
     data: list[tuple[int, Payload]] = []
@@ -152,7 +160,7 @@ def _layout(model: OnnxModel, data_name: str | None) -> _Layout:
             tensor.name, weight_bytes(weight), partial(weight_chunks, weight), stored_source(weight)
         )
         is_main = tensor.name in main and model.weights[tensor.name] is weight
-        if data_name is None or not is_main or len(payload) < EMBEDDED_BYTES:
+        if location is None or not is_main or len(payload) < EMBEDDED_BYTES:
             mark = partial(setattr, tensor, "raw_data")
             places.append(Place(mark, _RAW_DATA, payload))
             continue
@@ -160,9 +168,9 @@ def _layout(model: OnnxModel, data_name: str | None) -> _Layout:
         offset = -(-end // alignment) * alignment
         end = offset + len(payload)
         data.append((offset, payload))
-        _point_to(tensor, data_name, offset, len(payload))
+        _point_to(tensor, location, offset, len(payload))
     pieces, buffer = place_payloads(skeleton, LAYOUT, places)
-    return _Layout(pieces, buffer, data)
+    return _Layout(pieces, buffer, data, location if data else None)
 
 
 def _point_to(tensor: onnx.TensorProto, location: str, offset: int, length: int) -> None:

@@ -13,6 +13,7 @@ from serde.converters import Incomplete
 from serde.errors import Unsupported
 from serde.folding import FoldingContext
 from serde.onnx.elements import ELEMENTS
+from serde.onnx.undecided import Decisions
 from serde.relay.expr import Expr, Function, Var
 
 __all__ = ["ImportContext", "Surroundings", "element_dtype"]
@@ -35,6 +36,7 @@ class Surroundings(Protocol):
     """What the walk offers to the context of one node."""
 
     assembly: Assembly
+    decisions: Decisions
 
     def optionals(self) -> set[Expr]:
         """Return the sequences that stand for optional tensors."""
@@ -95,6 +97,10 @@ class ImportContext(FoldingContext):
     def is_optional(self, x: Expr) -> bool:
         """Whether an expression stands for an optional tensor."""
         return x in self._around.optionals()
+
+    def undecided(self, condition: Expr, yes: Expr, no: Expr) -> Expr:
+        """Return one of two values without a common type, which what follows is to tell apart."""
+        return self._around.decisions.undecided(condition, yes, no, self.node)
 
     def dtype(self, code: int) -> str:
         """Return the dtype of an element type's number.

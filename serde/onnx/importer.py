@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeGuard
 from typing import Any as AnyValue
 
 import onnx
@@ -15,22 +17,32 @@ from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
 from serde.onnx.attributes import attribute_value, resolved
 from serde.onnx.context import ImportContext, element_dtype
 from serde.onnx.expansion import check_expansion, function_key
-from serde.onnx.interface import declare_inputs, graph_meta, opset_versions
+from serde.onnx.interface import declare_inputs, declared_shape, graph_meta, opset_versions
 from serde.onnx.model import OnnxModel
 from serde.onnx.ops import TABLES
+from serde.onnx.schemas import fault_of_node
 from serde.onnx.scopes import (
     FunctionKey,
     Scope,
-    check_order,
     domain_name,
+    in_order,
     needed_values,
     node_label,
+    read_names,
 )
 from serde.onnx.sparse import SparseWeight
+from serde.onnx.undecided import (
+    INPUT_SHAPES_HINT,
+    MAX_SUPPOSED,
+    Decisions,
+    Undecided,
+    join,
+)
 from serde.relay.collection import without_collection
 from serde.relay.expr import Constant, Expr, Function, Span, Var
 from serde.relay.model import RelayModel
 from serde.relay.transform.fold_shape import MAX_VALUES
+from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import Weight
 
@@ -40,6 +52,10 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
+FIRST_VERSION: Final = 1
+"""Version of another domain than ONNX's own where a model names none, as in ONNX Runtime."""
+
+_OPEN = (Hole, Undecided)
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
 
 
@@ -57,15 +73,17 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     graph = model.proto.graph
     report.nodes = len(graph.node)
     walk = _Walk(model, report)
-    scope = Scope(opset_versions(model.proto, options.source_opset))
+    opsets = opset_versions(model.proto, options.source_opset)
+    scope = Scope(opsets, decisions=walk.decisions)
     walk.add_initializers(graph, scope, main=True)
     inputs = declare_inputs(graph, scope, options, report)
     kinds = {each.name: each.type.WhichOneof("value") for each in graph.input}
     walk.optionals.update(x for x in inputs if kinds[x.name_hint] == "optional_type")
     outputs = walk.run(graph.node, [output.name for output in graph.output], scope, "the graph")
+    outputs = walk.settled(outputs, graph.output)
     report.raise_if_refused()
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
-    values = {name: value for name, value in scope.values.items() if value is not None}
+    values = {name: value for name in scope.values if _stands(value := scope.find(name))}
     return walk.assembly.model(inputs, outputs, meta, values)
 
 
@@ -76,6 +94,7 @@ class _Walk:
         model: What is walked.
         assembly: What has been made of it.
         optionals: The sequences that stand for optional tensors.
+        decisions: What is known of conditions whose branches differ in rank.
     """
 
     def __init__(self, model: OnnxModel, report: Report) -> None:
@@ -87,6 +106,9 @@ class _Walk:
         self._converted = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         self.optionals: set[Expr] = set()
+        self.decisions = Decisions()
+        self._wrong: set[Expr] = set()
+        self._wrong_graphs: dict[str, bool] = {}
         for function in model.proto.functions:
             key = (domain_name(function.domain), function.name, function.overload)
             if key in self._functions:
@@ -137,7 +159,7 @@ class _Walk:
         """Convert the nodes that bear on `outputs` and return these."""
         if not outputs:
             raise FormatError(f"{what} has no outputs")
-        check_order(nodes, scope)
+        nodes = in_order(nodes, scope)
         needed = needed_values(nodes, outputs)
         for node in nodes:
             if any(name and name in needed for name in node.output):
@@ -160,6 +182,83 @@ class _Walk:
         while names and names[-1] not in needed:
             names.pop()
         wanted = [bool(name) and name in needed for name in names]
+        results = self._read(node, scope, label, wanted)
+        missing = [i for i, want in enumerate(wanted) if want and i >= len(results)]
+        if missing:
+            self._report.add(node.op_type, label, f"output {missing[0]} is used but not converted")
+            results = [*results, *(Hole() for _ in range(len(wanted) - len(results)))]
+        for name, value in zip(names, results, strict=False):
+            if name:
+                scope.values[name] = value
+
+    def _read(
+        self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
+    ) -> list[Expr]:
+        """Return the outputs of a node, read for both values of a condition that it hangs on."""
+        condition = self._open_condition(node, scope)
+        if condition is None:
+            return self._outputs(node, scope, label, wanted)
+        if self.decisions.trying == MAX_SUPPOSED:
+            reason = f"hangs on more than {MAX_SUPPOSED} conditions whose branches differ in rank"
+            self._report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
+            return [Hole() for _ in wanted]
+        cases = []
+        for side in (False, True):
+            with self.decisions.supposing(condition, side), self._held_back():
+                cases.append(self._read(node, scope, label, wanted))
+        no, yes = (any(each in self._wrong for each in case) for case in cases)
+        if yes != no:
+            self.decisions.decide(condition, no, f"{label} ({node.op_type}) is not sound")
+            return cases[no]
+        if yes:
+            return cases[True]
+        pairs = zip(*cases, strict=False)
+        return [self.decisions.undecided(condition, yes, no, label) for no, yes in pairs]
+
+    def _open_condition(self, node: onnx.NodeProto, scope: Scope) -> Expr | None:
+        """Return a condition that decides what a node reads, in its subgraphs too."""
+        if not self.decisions.any:
+            return None
+        values = (scope.find(name) for name in read_names(node) if name and scope.knows(name))
+        return next((each.condition for each in values if isinstance(each, Undecided)), None)
+
+    @contextmanager
+    def _held_back(self) -> Iterator[None]:
+        """Let gaps only count where what is supposed turns out to hold."""
+        report, self._report = self._report, Report()
+        try:
+            yield
+        finally:
+            self.decisions.hold_back(self._report.issues)
+            self._report = report
+
+    def settled(
+        self, values: Sequence[Expr], declared: Sequence[onnx.ValueInfoProto]
+    ) -> list[Expr]:
+        """Return the outputs of the graph; ranks that it declares decide, others are joined."""
+        for value, each in zip(values, declared, strict=True):
+            shape = declared_shape(each.type)
+            if shape is not None:
+                fits = partial(_may_have_rank, rank=len(shape))
+                why = f"output {each.name} has not the {len(shape)} axes that it declares"
+                self.decisions.settle(value, fits, why)
+        self._report.issues += self.decisions.gaps()
+        self._report.notes += self.decisions.notes
+        resolved = [self.decisions.wholly(value) for value in values]
+        if self._report.issues:
+            return resolved
+        try:
+            return join(resolved)
+        except Unsupported as error:
+            open_ = (each for each in resolved if isinstance(each, Undecided))
+            where = next((each.span.source_name for each in open_ if each.span is not None), "")
+            self._report.add("If", where, error.reason, error.hint)
+            return resolved
+
+    def _outputs(
+        self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
+    ) -> list[Expr]:
+        """Return the outputs of a node whose inputs are decided."""
         inputs = [scope.find(name) if name else None for name in node.input]
         while inputs and inputs[-1] is None:
             inputs.pop()
@@ -170,16 +269,41 @@ class _Walk:
             raise FormatError(f"{label} ({node.op_type}): {error}") from None
         function = self._functions.get(function_key(node))
         if function is not None:
-            results = self._call(function, inputs, attributes, scope, label, wanted)
-        else:
-            results = self._results(node, inputs, values, scope, label, wanted)
-        missing = [i for i, want in enumerate(wanted) if want and i >= len(results)]
-        if missing:
-            self._report.add(node.op_type, label, f"output {missing[0]} is used but not converted")
-            results = [*results, *(Hole() for _ in range(len(wanted) - len(results)))]
-        for name, value in zip(names, results, strict=False):
-            if name:
-                scope.values[name] = value
+            return self._call(function, inputs, attributes, scope, label, wanted)
+        if self.decisions.trying and self._is_wrong(node, inputs, scope, label):
+            holes: list[Expr] = [Hole() for _ in wanted]
+            self._wrong.update(holes)
+            return holes
+        results = self._results(node, inputs, values, scope, label, wanted)
+        if node.op_type == "If" and self._branches_are_wrong(label):
+            self._wrong.update(results)
+        return results
+
+    def _is_wrong(
+        self,
+        node: onnx.NodeProto,
+        inputs: Sequence[Expr | None],
+        scope: Scope,
+        label: str,
+    ) -> bool:
+        """Whether ONNX itself refuses a node for the types of its inputs."""
+        if any(each in self._wrong for each in inputs):
+            return True
+        version = scope.opsets.get(domain_name(node.domain))
+        if domain_name(node.domain) or version is None:
+            return False
+        types = [None if each is None else each.type for each in inputs]
+        known = [None if each is None else self.assembly.known(each) for each in inputs]
+        reason = fault_of_node(node, version, types, known)
+        if reason is not None:
+            self._report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
+        return reason is not None
+
+    def _branches_are_wrong(self, label: str) -> bool:
+        """Whether every branch of a conditional that was read holds a node that ONNX refuses."""
+        found = [self._wrong_graphs.pop(f"{label}/{each}", None) for each in ("then", "else")]
+        read = [each for each in found if each is not None]
+        return bool(read) and all(read)
 
     def _results(
         self,
@@ -201,14 +325,14 @@ class _Walk:
         if not domain and node.op_type in _OF_STRINGS:
             self._report.add(op, label, "a tensor of strings has no counterpart in Relay")
             return holes
-        version = scope.opsets.get(domain)
+        version = scope.opsets.get(domain, FIRST_VERSION if domain else None)
         if version is None:
             self._report.add(op, label, "the model names no version of its operator set")
             return holes
         around = _Around(self, scope)
         ctx = ImportContext(version, label, wanted, around, declared=len(node.output))
         found = table.run_import(ctx, node.op_type, inputs, attributes, self._report)
-        return [each if isinstance(each, Hole) else self.assembly.fold(each) for each in found]
+        return [each if isinstance(each, _OPEN) else self.assembly.fold(each) for each in found]
 
     def _call(
         self,
@@ -241,6 +365,7 @@ class _Walk:
             attributes={**defaults, **attributes},
             functions=(*scope.functions, key),
             depth=_deeper(scope, label),
+            decisions=self.decisions,
         )
         given = [*inputs, *[None] * (len(function.input) - len(inputs))]
         for name, value in zip(function.input, given, strict=True):
@@ -259,7 +384,10 @@ class _Walk:
         self.add_initializers(graph, inner)
         for each, value in zip(graph.input, args, strict=True):
             _enter(inner, each.name, value)
-        results = self.run(graph.node, [each.name for each in graph.output], inner, what)
+        with self.decisions.inside():
+            found = self.run(graph.node, [each.name for each in graph.output], inner, what)
+            results = [self.decisions.wholly(each) for each in found]
+        self._wrong_graphs[what] = any(each in self._wrong for each in results)
         if len(self._report.issues) > before or any(isinstance(each, Hole) for each in results):
             raise Incomplete
         return results
@@ -272,6 +400,7 @@ class _Around:
         self._walk = walk
         self._scope = scope
         self.assembly = walk.assembly
+        self.decisions = walk.decisions
 
     def optionals(self) -> set[Expr]:
         return self._walk.optionals
@@ -294,7 +423,7 @@ class _Around:
     ) -> tuple[Function, list[Expr]]:
         inner = self._inner(label)
         captures = inner.captures = dict[Expr, Var]()
-        results = self._walk.subgraph(graph, inner, args)
+        results = join(self._walk.subgraph(graph, inner, args))
         return closed_over(params, captures, results)
 
     def _inner(self, label: str) -> Scope:
@@ -306,7 +435,17 @@ class _Around:
             attributes=scope.attributes,
             functions=scope.functions,
             depth=_deeper(scope, label),
+            decisions=scope.decisions,
         )
+
+
+def _stands(value: Expr | None) -> TypeGuard[Expr]:
+    return value is not None and not isinstance(value, Undecided)
+
+
+def _may_have_rank(value: Expr, rank: int) -> bool:
+    is_open = isinstance(value, Hole)
+    return is_open or (isinstance(value.type, TensorType) and value.type.rank == rank)
 
 
 def _deeper(scope: Scope, label: str) -> int:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Final, Literal
 
 import onnx
 from onnx import helper
 
 from serde._version import __version__
-from serde.errors import ConverterBug, OptionError
-from serde.onnx.builder import (
-    FUNCTION_DOMAIN,
-    GraphBuilder,
-    Value,
-    value_type_proto,
-)
-from serde.onnx.codec import OnnxModel
+from serde.errors import ConverterBug, OptionError, UnsupportedModelError
+from serde.onnx.builder import FUNCTION_DOMAIN, GraphBuilder, Value
+from serde.onnx.declarations import value_type_proto
+from serde.onnx.model import PRODUCER, OnnxModel
 from serde.onnx.ops import TABLE
-from serde.onnx.versions import LOWEST_TARGET, NEWEST
+from serde.onnx.schemas import newest_opset
+from serde.onnx.versions import DEFAULT_TARGET, LOWEST_TARGET
 from serde.onnx.walk import export_function
 from serde.relay import transform
 from serde.relay.bodies import all_nodes
@@ -31,7 +30,7 @@ from serde.relay.types import TensorType
 from serde.relay.visit import rewrite
 from serde.report import Issue, Report
 
-__all__ = ["from_relay", "newest_opset"]
+__all__ = ["from_relay"]
 
 FIRST_WITH_FUNCTIONS: Final = 15
 """First version of the operator set with which a model may have local functions."""
@@ -39,19 +38,13 @@ FIRST_WITH_FUNCTIONS: Final = 15
 _FUNCTIONS_IR_VERSION: Final = 8
 
 
-def newest_opset() -> int:
-    """Return the newest operator set that both our facts and the installed onnx know."""
-    return min(NEWEST, onnx.defs.onnx_opset_version())
-
-
 AS_QDQ = "quantised-as-qdq"
 """Name of the step that computes quantised operators on floats, rounding halves to even."""
 
 
-@without_collection()
 def from_relay(
     model: RelayModel,
-    opset: int,
+    opset: int | Literal["auto"],
     intermediate_shapes: bool,
     report: Report,
     *,
@@ -59,11 +52,12 @@ def from_relay(
     allow: frozenset[str] = frozenset(),
     local_functions: bool = False,
 ) -> OnnxModel:
-    """Return `model` as ONNX at version `opset` of the default operator set.
+    """Return `model` as ONNX.
 
     Args:
         model: The model.
-        opset: Version of the default operator set.
+        opset: Version of the default operator set, or "auto" for the lowest from the default on
+            that can say the whole model.
         intermediate_shapes: Whether the types of all intermediate values are noted.
         report: Filled with gaps, losses and facts.
         quantized: Quantised operators step by step in integers, between linear operators, or
@@ -74,9 +68,41 @@ def from_relay(
 
     Raises:
         OptionError: That version is not written, or has no local functions.
-        UnsupportedModelError: ONNX cannot say some of the model at that version.
+        UnsupportedModelError: ONNX cannot say some of the model at that version; of "auto", at
+            the newest.
     """
-    if not LOWEST_TARGET <= opset <= newest_opset():
+    write = partial(
+        _written, model, intermediate_shapes=intermediate_shapes, quantized=quantized,
+        allow=allow, local_functions=local_functions,
+    )  # fmt: skip
+    if opset != "auto":
+        return write(opset, report)
+    for version in range(DEFAULT_TARGET, newest_opset()):
+        attempt = replace(
+            report, issues=[], allowed=[*report.allowed], notes=[*report.notes],
+            facts={**report.facts},
+        )  # fmt: skip
+        with suppress(UnsupportedModelError):
+            native = write(version, attempt)
+            report.allowed, report.notes = attempt.allowed, attempt.notes
+            report.facts = attempt.facts
+            return native
+    return write(newest_opset(), report)
+
+
+@without_collection()
+def _written(
+    model: RelayModel,
+    opset: int,
+    report: Report,
+    *,
+    intermediate_shapes: bool,
+    quantized: Literal["exact", "qdq", "qlinear"],
+    allow: frozenset[str],
+    local_functions: bool,
+) -> OnnxModel:
+    """Return `model` at one version of the default operator set."""
+    if not isinstance(opset, int) or not LOWEST_TARGET <= opset <= newest_opset():
         raise OptionError(f"opset {opset}: expected {LOWEST_TARGET} to {newest_opset()}")
     if local_functions and opset < FIRST_WITH_FUNCTIONS:
         raise OptionError(
@@ -120,6 +146,10 @@ def _is_no_whole(node: Call) -> bool:
     return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
 
 
+_WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17}
+"""Versions from which on a layer is one operator that models spell out for older ones."""
+
+
 def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
     model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
@@ -127,8 +157,20 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
-    legalize = transform.Legalize(supported=supported, expansion=TABLE.expansion)
-    passes = transform.Sequential([transform.channels_first(), legalize, _DenseAsProduct()])
+    def whole(node: Call) -> bool:
+        name = node.op.name if isinstance(node.op, OpDef) else ""
+        if name == "nn.dense":
+            return isinstance(node.type, TensorType) and node.type.rank == 2
+        return opset >= _WHOLE_SINCE.get(name, opset + 1) and supported(node)
+
+    passes = transform.Sequential(
+        [
+            transform.RaiseLayers(whole, frozenset(model.params)),
+            transform.channels_first(),
+            transform.Legalize(supported=supported, expansion=TABLE.expansion),
+            _DenseAsProduct(),
+        ]
+    )
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
 
 
@@ -244,7 +286,7 @@ def _native(
         graph,
         opset_imports=opsets,
         functions=builder.functions,
-        producer_name="serde",
+        producer_name=PRODUCER,
         producer_version=__version__,
         doc_string=model.meta.description,
     )

@@ -18,6 +18,7 @@ from serde.weights import ArrayWeight, Weight
 
 __all__ = [
     "MARKER",
+    "PRODUCER",
     "OnnxModel",
     "element_of",
     "inline_fault",
@@ -28,6 +29,9 @@ __all__ = [
 
 MARKER = "serde.weight"
 """Key of the external data entry that names the weight of a nested tensor."""
+
+PRODUCER = "serde"
+"""What models that are written name as their producer."""
 
 _TYPED_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 

@@ -3,19 +3,87 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any as AnyValue
+from typing import Final
 
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
+from onnx.shape_inference import InferenceError
 
-from serde.weights import numpy_dtype
+from serde.errors import Unsupported
+from serde.onnx.declarations import value_type_proto
+from serde.onnx.elements import ELEMENTS
+from serde.onnx.versions import CHANGES, NEWEST, Change
+from serde.relay.types import SequenceType, TensorType, Type
+from serde.weights import Array
 
-__all__ = ["allowed_types", "takes_dtype", "type_text"]
+__all__ = [
+    "allowed_types",
+    "fault_of_node",
+    "newest_opset",
+    "require_dtype",
+    "result_dtypes",
+    "takes_dtype",
+    "type_text",
+]
+
+_DTYPES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"tensor({onnx.TensorProto.DataType.Name(code).lower()})": element.dtype
+        for code, element in ELEMENTS.items()
+        if code in onnx.TensorProto.DataType.values()
+    }
+)
+"""The dtype for each name of a tensor's type in schemas."""
+
+_TEXTS: Final[Mapping[str, str]] = MappingProxyType({each: text for text, each in _DTYPES.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class _Formal:
+    """An input or output as a schema has it: its type, a variable or not, and what that may be."""
+
+    type_text: str
+    allowed: frozenset[str]
+    binds: bool
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether a tensor is among what it may be."""
+        return any(text.startswith("tensor(") for text in self.allowed)
+
+
+@functools.cache
+def _formals(op: str, version: int) -> tuple[tuple[_Formal, ...], tuple[_Formal, ...]]:
+    """Return the inputs and the outputs of an operator as it stands at a version."""
+    schema = onnx.defs.get_schema(op, version, "")
+    inputs, outputs = (
+        tuple(
+            _Formal(each.type_str, allowed_types(schema, each), each.is_homogeneous)
+            for each in formals
+        )
+        for formals in (schema.inputs, schema.outputs)
+    )
+    return inputs, outputs
+
+
+def newest_opset() -> int:
+    """Return the newest operator set that both our facts and the installed onnx know."""
+    return min(NEWEST, onnx.defs.onnx_opset_version())
 
 
 def type_text(dtype: str) -> str:
-    """Return how schemas call a tensor's type: ``tensor(float)``."""
-    kind = helper.np_dtype_to_tensor_dtype(numpy_dtype(dtype))
-    return f"tensor({onnx.TensorProto.DataType.Name(kind).lower()})"
+    """Return how schemas call a tensor's type: ``tensor(float)``.
+
+    Raises:
+        Unsupported: The installed ONNX has no such type at any version.
+    """
+    if dtype not in _TEXTS:
+        raise Unsupported(f"ONNX {onnx.__version__} has no {dtype}")
+    return _TEXTS[dtype]
 
 
 def allowed_types(
@@ -28,8 +96,133 @@ def allowed_types(
     return frozenset({formal.type_str})
 
 
-@functools.cache
 def takes_dtype(op: str, version: int, dtype: str) -> bool:
     """Whether an operator, as it stands at a version, takes a dtype as its first input."""
-    schema = onnx.defs.get_schema(op, version, "")
-    return type_text(dtype) in allowed_types(schema, schema.inputs[0])
+    inputs, _ = _formals(op, version)
+    return type_text(dtype) in inputs[0].allowed
+
+
+def require_dtype(dtype: str, version: int) -> None:
+    """Refuse a dtype that ONNX does not have yet at a version: no operator takes it there.
+
+    Raises:
+        Unsupported: It does not; the hint names the version from which on it does.
+    """
+    if not takes_dtype("Cast", version, dtype):
+        hint = _hint(_first_version("Cast", version, 0, dtype))
+        raise Unsupported(f"ONNX has no {dtype} at version {version}", hint=hint)
+
+
+def result_dtypes(
+    op: str, version: int, given: Sequence[str | None], attrs: Mapping[str, AnyValue], count: int
+) -> list[str | None]:
+    """Return the dtypes of a node's outputs, None where its schema does not tell.
+
+    Args:
+        op: The operator.
+        version: Version of the operator set.
+        given: Dtypes of its inputs; None for one that is left out, no tensor, or not known.
+        attrs: Its attributes.
+        count: How many outputs it has.
+
+    Raises:
+        Unsupported: The operator does not take or give one of the dtypes at that version.
+    """
+    inputs, outputs = _formals(op, version)
+    bound: dict[str, str] = {}
+    for place, dtype in enumerate(given):
+        if dtype is None:
+            continue
+        formal = inputs[min(place, len(inputs) - 1)]
+        require_dtype(dtype, version)
+        if type_text(dtype) not in formal.allowed:
+            hint = _hint(_first_version(op, version, place, dtype))
+            raise Unsupported(f"{op} takes no {dtype} at version {version}", hint=hint)
+        if formal.binds:
+            bound.setdefault(formal.type_text, dtype)
+    asked = _asked_dtype(attrs)
+    if asked is not None:
+        require_dtype(asked, version)
+    results = []
+    for place in range(count):
+        formal = outputs[min(place, len(outputs) - 1)]
+        found = _DTYPES.get(formal.type_text, bound.get(formal.type_text, asked))
+        if found is not None and formal.is_tensor and type_text(found) not in formal.allowed:
+            hint = _hint(_first_version(op, version, place, found, output=True))
+            raise Unsupported(f"{op} gives no {found} at version {version}", hint=hint)
+        results.append(found if formal.is_tensor else None)
+    return results
+
+
+def _asked_dtype(attrs: Mapping[str, AnyValue]) -> str | None:
+    """Return the dtype that an attribute of a node names for its result."""
+    value = attrs.get("value")
+    if isinstance(value, onnx.TensorProto):
+        return ELEMENTS[value.data_type].dtype
+    code = next((attrs[name] for name in ("to", "dtype") if attrs.get(name) is not None), None)
+    return None if code is None else ELEMENTS[code].dtype
+
+
+def _first_version(
+    op: str, version: int, place: int, dtype: str, *, output: bool = False
+) -> int | None:
+    """Return the first version after `version` at which an operator takes, or gives, a dtype."""
+    later = sorted(each for each, change in CHANGES[op].items() if change is not Change.REMOVED)
+    for each in later:
+        if not version < each <= newest_opset():
+            continue
+        formals = _formals(op, each)[output]
+        if type_text(dtype) in formals[min(place, len(formals) - 1)].allowed:
+            return each
+    return None
+
+
+def _hint(version: int | None) -> str | None:
+    return None if version is None else f"use opset {version} or later"
+
+
+def fault_of_node(
+    node: onnx.NodeProto,
+    version: int,
+    types: Sequence[Type | None],
+    values: Sequence[Array | None],
+) -> str | None:
+    """Return why ONNX's own inference refuses a node of ONNX's domain, or None if it does not.
+
+    Args:
+        node: The node.
+        version: Version of the operator set.
+        types: Types of its inputs; None for one that is left out or not known.
+        values: Values of its inputs where they are known.
+    """
+    if any(attribute.HasField("g") for attribute in node.attribute):
+        return None
+    protos = {
+        name: value_type_proto(name, type_).type
+        for name, type_ in zip(node.input, types, strict=False)
+        if name and isinstance(type_, (TensorType, SequenceType))
+    }
+    if any(name and name not in protos for name in node.input):
+        return None
+    data = {
+        name: numpy_helper.from_array(value)
+        for name, value in zip(node.input, values, strict=False)
+        if name and value is not None
+    }
+    opsets = [helper.make_opsetid("", version)]
+    try:
+        schema = onnx.defs.get_schema(node.op_type, version, "")
+        onnx.shape_inference.infer_node_outputs(schema, node, protos, data, opset_imports=opsets)
+    except (InferenceError, onnx.checker.ValidationError) as error:
+        return f"ONNX refuses it: {' '.join(str(error).split())}"
+    except onnx.defs.SchemaError:
+        return None
+    return _fault_of_order(node, types[0]) if node.op_type == "Transpose" else None
+
+
+def _fault_of_order(node: onnx.NodeProto, type_: Type | None) -> str | None:
+    """Return why a Transpose does not fit, whose axes ONNX's inference does not count."""
+    order = next((list(each.ints) for each in node.attribute if each.name == "perm"), None)
+    if order is None or not isinstance(type_, TensorType) or len(order) == type_.rank:
+        return None
+    return f"axes {order} for a tensor of rank {type_.rank}"

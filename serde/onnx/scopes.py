@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 import onnx
 
 from serde.errors import FormatError
+from serde.onnx.undecided import Decisions
 from serde.relay.expr import Constant, Expr, Var
 
-__all__ = ["FunctionKey", "Scope", "check_order", "domain_name", "needed_values", "node_label"]
+__all__ = [
+    "FunctionKey",
+    "Scope",
+    "domain_name",
+    "in_order",
+    "needed_values",
+    "node_label",
+    "read_names",
+]
 
 FunctionKey = tuple[str, str, str]
 """Domain, name and overload of a model's own function."""
@@ -41,6 +51,7 @@ class Scope:
         depth: Subgraphs and function calls around this one.
         captures: For the body of a function that Relay keeps, the values it takes from around
             it, with the parameters that stand for them.
+        decisions: What is known of conditions whose branches differ in rank.
     """
 
     opsets: Mapping[str, int]
@@ -51,6 +62,7 @@ class Scope:
     functions: tuple[FunctionKey, ...] = ()
     depth: int = 0
     captures: dict[Expr, Var] | None = None
+    decisions: Decisions = field(default_factory=Decisions)
 
     def knows(self, name: str) -> bool:
         """Whether a value of that name can be had here."""
@@ -68,7 +80,7 @@ class Scope:
         while name not in scope.values and scope.parent is not None:
             crossed.append(scope)
             scope = scope.parent
-        value = scope.values[name]
+        value = self.decisions.resolved(scope.values[name])
         for inner in reversed(crossed):
             if inner.captures is not None and value is not None:
                 value = _captured(inner.captures, value, name)
@@ -83,34 +95,92 @@ def _captured(captures: dict[Expr, Var], value: Expr, name: str) -> Expr:
     return captures[value]
 
 
-def check_order(nodes: Sequence[onnx.NodeProto], scope: Scope) -> None:
-    """Check that every value is made once, and before it is used.
+def in_order(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
+    """Return nodes so that each comes after those that it reads from, else in their order.
+
+    ONNX asks for this order, runtimes do not; some tools write another.
 
     Raises:
-        FormatError: One is not; the node is named.
+        FormatError: A value is made twice, or by none, or some nodes wait for each other; a node
+            is named.
     """
-    made: set[str] = set()
+    makers: dict[str, int] = {}
+    for place, node in enumerate(nodes):
+        for name in filter(None, node.output):
+            if name in makers or name in scope.values:
+                raise FormatError(f"{_named(node, scope)}: a second value is called {name!r}")
+            makers[name] = place
+    waits = [{makers[name] for name in _taken_names(node) if name in makers} for node in nodes]
     for node in nodes:
-        for name in node.input:
-            if name and name not in made and not scope.knows(name):
-                raise FormatError(_absent(node, name, nodes, scope))
-        for name in node.output:
-            if name in made or name in scope.values:
-                raise FormatError(
-                    f"{node_label(node, scope.prefix)} ({node.op_type}): "
-                    f"a second value is called {name!r}"
-                )
-            if name:
-                made.add(name)
+        for name in filter(None, node.input):
+            if name not in makers and not scope.knows(name):
+                where = f"{_named(node, scope)}: input {name!r}"
+                raise FormatError(f"{where} is given by no node, input or initializer")
+    if all(max(each, default=-1) < place for place, each in enumerate(waits)):
+        return nodes
+    return _sorted(nodes, waits, scope)
 
 
-def _absent(node: onnx.NodeProto, name: str, nodes: Sequence[onnx.NodeProto], scope: Scope) -> str:
-    where = f"{node_label(node, scope.prefix)} ({node.op_type}): input {name!r}"
-    later = next((each for each in nodes if name in each.output), None)
-    if later is None:
-        return f"{where} is given by no node, input or initializer"
-    maker = node_label(later, scope.prefix)
-    return f"{where} is made by {maker}, which does not come before it; nodes must be sorted"
+def _sorted(
+    nodes: Sequence[onnx.NodeProto], waits: Sequence[set[int]], scope: Scope
+) -> list[onnx.NodeProto]:
+    readers: dict[int, list[int]] = {}
+    for place, each in enumerate(waits):
+        for maker in each:
+            readers.setdefault(maker, []).append(place)
+    left = [len(each) for each in waits]
+    ready = [place for place, count in enumerate(left) if not count]
+    found: list[int] = []
+    while ready:
+        place = heappop(ready)
+        found.append(place)
+        for reader in readers.get(place, ()):
+            left[reader] -= 1
+            if not left[reader]:
+                heappush(ready, reader)
+    if len(found) < len(nodes):
+        stuck = next(place for place, count in enumerate(left) if count)
+        where = _named(_on_cycle(nodes, waits, left, stuck), scope)
+        raise FormatError(f"{where}: a cycle, its inputs are made of its own outputs")
+    return [nodes[place] for place in found]
+
+
+def _on_cycle(
+    nodes: Sequence[onnx.NodeProto], waits: Sequence[set[int]], left: Sequence[int], start: int
+) -> onnx.NodeProto:
+    """Return a node of the cycle that `start` waits for."""
+    seen: set[int] = set()
+    place = start
+    while place not in seen:
+        seen.add(place)
+        place = min(each for each in waits[place] if left[each])
+    return nodes[place]
+
+
+def _named(node: onnx.NodeProto, scope: Scope) -> str:
+    return f"{node_label(node, scope.prefix)} ({node.op_type})"
+
+
+def _taken_names(node: onnx.NodeProto) -> set[str]:
+    """Return the names that a node takes from its graph, those in its subgraphs included."""
+    graphs = [g for a in node.attribute for g in ([a.g] if a.HasField("g") else a.graphs)]
+    if not graphs:
+        return set(node.input)
+    own = {each.name for graph in _all_graphs(graphs) for each in graph.input}
+    own |= {each.name for graph in _all_graphs(graphs) for each in graph.initializer}
+    own |= {name for graph in _all_graphs(graphs) for each in graph.node for name in each.output}
+    return {*node.input, *(name for name in read_names(node) if name not in own)}
+
+
+def _all_graphs(graphs: Iterable[onnx.GraphProto]) -> Iterator[onnx.GraphProto]:
+    """Yield graphs and those inside them."""
+    pending = list(graphs)
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for node in graph.node:
+            for attribute in node.attribute:
+                pending += [attribute.g] if attribute.HasField("g") else attribute.graphs
 
 
 def needed_values(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> set[str]:
@@ -118,11 +188,11 @@ def needed_values(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> se
     needed = set(outputs)
     for node in reversed(nodes):
         if any(name and name in needed for name in node.output):
-            needed.update(_read_names(node))
+            needed.update(read_names(node))
     return needed
 
 
-def _read_names(node: onnx.NodeProto) -> Iterator[str]:
+def read_names(node: onnx.NodeProto) -> Iterator[str]:
     """Yield the names that a node reads, those that its subgraphs mention included."""
     pending = [node]
     while pending:

@@ -11,7 +11,15 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["CHANGES", "LOWEST_TARGET", "NEWEST", "NEWEST_IR", "Change"]
+__all__ = [
+    "CHANGES",
+    "DEFAULT_TARGET",
+    "LOWEST_TARGET",
+    "ML_CHANGES",
+    "NEWEST",
+    "NEWEST_IR",
+    "Change",
+]
 
 
 class Change(Enum):
@@ -35,6 +43,9 @@ NEWEST_IR: Final = 14
 
 LOWEST_TARGET: Final = 11
 """Lowest version that is written."""
+
+DEFAULT_TARGET: Final = 17
+"""Version that is written unless another is asked for."""
 
 _NEW, _FORM, _MEANING = Change.NEW, Change.FORM, Change.MEANING
 _TYPES, _REMOVED = Change.TYPES, Change.REMOVED
@@ -373,3 +384,28 @@ CHANGES: Final[Mapping[str, Mapping[int, Change]]] = MappingProxyType(
         "Xor": {1: _NEW, 7: _FORM},
     }
 )
+
+ML_CHANGES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
+    {
+        "ArrayFeatureExtractor": (1,),
+        "Binarizer": (1,),
+        "CastMap": (1,),
+        "CategoryMapper": (1,),
+        "DictVectorizer": (1,),
+        "FeatureVectorizer": (1,),
+        "Imputer": (1,),
+        "LabelEncoder": (1, 2, 4),
+        "LinearClassifier": (1,),
+        "LinearRegressor": (1,),
+        "Normalizer": (1,),
+        "OneHotEncoder": (1,),
+        "SVMClassifier": (1,),
+        "SVMRegressor": (1,),
+        "Scaler": (1,),
+        "TreeEnsemble": (5,),
+        "TreeEnsembleClassifier": (1, 3, 5),
+        "TreeEnsembleRegressor": (1, 3, 5),
+        "ZipMap": (1,),
+    }
+)
+"""The versions of the operators of ``ai.onnx.ml``, at each of which one changed."""

@@ -26,6 +26,7 @@ from serde.onnx.frames import Frame
 from serde.onnx.functions import FunctionCall, LocalFunctions
 from serde.onnx.graph import ExportContext, Subgraph, SymbolTable
 from serde.onnx.placement import callee, place
+from serde.onnx.schemas import require_dtype
 from serde.relay.expr import (
     Call,
     Constant,
@@ -85,6 +86,11 @@ def export_function(
     for param in main.params:
         if not holds_values(param.type):
             report.add("parameter", param.name_hint, f"a {param.type!r} is no tensor")
+        try:
+            for dtype in _dtypes(param.type):
+                require_dtype(dtype, builder.version)
+        except Unsupported as error:
+            report.add("parameter", param.name_hint, error.reason, error.hint)
     if report.issues:
         return [], []
     taken = {p.name_hint for p in main.params if not _is_tuple(p)}
@@ -107,6 +113,11 @@ def export_function(
     except Unsupported as error:
         report.add("output", ", ".join(names), str(error), error.hint)
         return inputs, []
+
+
+def _dtypes(type_: Type | None) -> list[str]:
+    types = value_types(type_) if holds_values(type_) else []
+    return [(t.element if isinstance(t, SequenceType) else t).dtype for t in types]
 
 
 def _is_tuple(param: Var) -> bool:
@@ -329,8 +340,6 @@ class _Walk:
     def _export(self, frame: Frame, node: Expr) -> Values | None:
         """Return what one expression becomes, or None where it could not be exported."""
         values = frame.values
-        if isinstance(node, Constant):
-            return self._builder.constant(node.data)
         if isinstance(node, Tuple):
             fields = tuple(each for item in node.fields if (each := values[item]) is not None)
             return fields if len(fields) == len(node.fields) else None
@@ -342,6 +351,8 @@ class _Walk:
         if isinstance(node, Var) and node in frame.placement.lets:
             return _retyped(values.get(frame.placement.lets[node]), node.type)
         try:
+            if isinstance(node, Constant):
+                return self._builder.constant(node.data)
             if isinstance(node, If):
                 return self._choice(frame, node)
             if isinstance(node, Call) and isinstance(node.op, OpDef):

@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import RelayError
+from serde.relay.arithmetic import Arithmetic
 from serde.relay.binding import as_value, bind_dims, has_symbols, resolve_dims
 from serde.relay.bodies import Apply, Blank, Kernel
 from serde.relay.dims import SymDim, substitute
@@ -36,7 +37,7 @@ from serde.relay.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.visit import free_vars
 from serde.weights import numpy_dtype
 
-__all__ = ["apply_kernel", "evaluate", "run"]
+__all__ = ["apply_kernel", "evaluate", "run", "run_with"]
 
 _NEW, _OPEN, _TAKE, _DONE = range(4)
 
@@ -186,8 +187,9 @@ class _KernelFrame:
 class _Machine:
     """Runs scopes of one module; plans are made once a function."""
 
-    def __init__(self, mod: IRModule | None) -> None:
+    def __init__(self, mod: IRModule | None, arithmetic: Arithmetic | None = None) -> None:
         self._mod = mod
+        self._arithmetic = Arithmetic() if arithmetic is None else arithmetic
         self._plans: dict[Expr, _Plan] = {}
         self._symbolic: dict[Expr, bool] = {}
         self._globals: dict[GlobalVar, _Closure] = {}
@@ -246,14 +248,14 @@ class _Machine:
             try:
                 asked = frame.kernel.send(frame.answer)
             except StopIteration as done:
-                return None, _as_arrays(done.value)
+                return None, self._arithmetic.result(_as_arrays(done.value))
             except (ValueError, IndexError, ArithmeticError) as error:
                 raise RelayError(f"{frame.where}: {error}") from error
             closure = _Closure(asked.function, {}, frame.lengths)
             called = self.start(closure, asked.args)
             if isinstance(asked, Apply):
                 return called, None
-            frame.answer = _blank(asked, called.lengths)
+            frame.answer = self._arithmetic.result(_blank(asked, called.lengths))
 
     def _advance(self, frame: _Frame) -> _Frame | _KernelFrame | None:
         """Run until the frame's result is known (None) or something is called (its frame)."""
@@ -301,7 +303,7 @@ class _Machine:
                 frame.values[slot] = decided
                 frame.states[slot] = _DONE
         else:
-            taken = bool(_scalar(decided, node))
+            taken = bool(_scalar(self._arithmetic.result(decided), node))
             target, dropped = (below[1], (below[0], below[2])) if taken else (below[2], below[:2])
         if number == frame.root:
             frame.root = target
@@ -323,13 +325,13 @@ class _Machine:
                 attrs = {name: resolve_dims(value, frame.lengths) for name, value in attrs.items()}
             where = "" if node.span is None else f" ({node.span.source_name})"
             try:
-                value = _kernel_value(callee, args, attrs)
+                value = self._arithmetic.apply(node, callee, args, attrs, _kernel_value)
             except (ValueError, IndexError, ArithmeticError) as error:
                 raise RelayError(f"{callee.name}{where}: {error}") from error
             if isinstance(value, Generator):
                 frame.release(below)
                 return _KernelFrame(value, frame.lengths, f"{callee.name}{where}")
-            frame.finish(number, _as_arrays(value))
+            frame.finish(number, value)
             frame.release(below)
             return None
         if not isinstance(callee, _Closure):
@@ -397,7 +399,7 @@ def apply_kernel(
     value = _kernel_value(definition, args, attrs)
     if isinstance(value, Generator):
         return _Machine(None).run(_KernelFrame(value, {}, definition.name))
-    return _as_arrays(value)
+    return value
 
 
 def _kernel_value(
@@ -407,7 +409,8 @@ def _kernel_value(
         None if operand.optional and isinstance(value, tuple) and not value else value
         for operand, value in zip(definition.operands, args, strict=True)
     ]
-    return definition.kernel(*operands, **attrs)
+    value = definition.kernel(*operands, **attrs)
+    return value if isinstance(value, Generator) else _as_arrays(value)
 
 
 def _as_arrays(value: AnyValue) -> AnyValue:
@@ -437,16 +440,45 @@ def _zeros(type_: Type, lengths: Mapping[str, int]) -> AnyValue:
     return np.zeros([dim if isinstance(dim, int) else 0 for dim in known], numpy_dtype(type_.dtype))
 
 
+def run_with(
+    arithmetic: Arithmetic,
+    function: Function,
+    arguments: Sequence[AnyValue],
+    *,
+    mod: IRModule | None = None,
+) -> AnyValue:
+    """Call `function` with another arithmetic than the one that its types declare.
+
+    Args:
+        arithmetic: What kernels are given, and what their results become.
+        function: A function without free variables.
+        arguments: A value for each parameter, not compared with the declared types; a
+            :class:`~serde.weights.Weight` is read where it is used and not kept.
+        mod: Where the global functions it calls are.
+
+    Raises:
+        RelayError: As for :func:`run`.
+    """
+    machine = _Machine(mod, arithmetic)
+    result = machine.run(machine.start(_Closure(function, {}, {}), arguments))
+    return _checked(arithmetic.result(result))
+
+
 def run(
-    function: Function, arguments: Sequence[AnyValue], *, mod: IRModule | None = None
+    function: Function,
+    arguments: Sequence[AnyValue],
+    *,
+    env: Mapping[Var, AnyValue] | None = None,
+    mod: IRModule | None = None,
 ) -> AnyValue:
     """Call `function` and return its result: an array, or a nested tuple of arrays.
 
     A sequence is a list of arrays.
 
     Args:
-        function: A function without free variables.
+        function: A function.
         arguments: An array, or a nested tuple of arrays, for each parameter.
+        env: Likewise for each of its free variables.
         mod: Where the global functions it calls are.
 
     Raises:
@@ -462,8 +494,10 @@ def run(
         as_value(value, param.type, f"argument {param.name_hint}")
         for param, value in zip(function.params, arguments, strict=True)
     ]
+    around = _environment(env or {})
+    lengths = bind_dims(list(around), list(around.values()))
     machine = _Machine(mod)
-    return _checked(machine.run(machine.start(_Closure(function, {}, {}), values)))
+    return _checked(machine.run(machine.start(_Closure(function, around, lengths), values)))
 
 
 def evaluate(
@@ -479,13 +513,17 @@ def evaluate(
     Raises:
         RelayError: As for :func:`run`, or a variable has no value.
     """
-    values = {
-        variable: as_value(value, variable.type, f"variable {variable.name_hint}")
-        for variable, value in (env or {}).items()
-    }
+    values = _environment(env or {})
     machine = _Machine(mod)
     lengths = bind_dims(list(values), list(values.values()))
     return _checked(machine.run(_Frame(machine.plan(expr), values, lengths)))
+
+
+def _environment(env: Mapping[Var, AnyValue]) -> dict[Var, AnyValue]:
+    return {
+        variable: as_value(value, variable.type, f"variable {variable.name_hint}")
+        for variable, value in env.items()
+    }
 
 
 def _checked(value: AnyValue) -> AnyValue:

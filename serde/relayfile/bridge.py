@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from serde.bridge import (
     TensorNames,
     TensorSummary,
 )
+from serde.io.atomic import check_files
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -75,7 +77,7 @@ class RelayBridge(Bridge):
         """Return the model of a path, a pair of paths, text, bytes or a module."""
         from serde.relayfile import codec
 
-        return codec.load(source, params)
+        return codec.load(source, params, allow=options.allow)
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""
@@ -98,6 +100,21 @@ class RelayBridge(Bridge):
 
         strict = isinstance(options, RelayExportOptions) and options.strict
         return from_relay(model, strict=strict, allow=options.allow, report=report)
+
+    def check_target(
+        self,
+        path: str | os.PathLike[str],
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        overwrite: bool = False,
+    ) -> None:
+        """Refuse a path of another suffix, one that cannot be written, and others' parameters."""
+        from serde.relayfile import codec
+
+        check_files([path], sources=sources)
+        self.check_suffix(path, (*self.suffixes, ".txt", ""))
+        codec.check_target(path, sources=sources, overwrite=overwrite)
 
     def save(
         self,

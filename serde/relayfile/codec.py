@@ -9,33 +9,35 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
 
-import numpy as np
-
 from serde.errors import FormatError, OptionError
-from serde.io.atomic import atomic_group
+from serde.io.atomic import atomic_group, check_files
+from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.relay.expr import Function
-from serde.relay.model import RelayModel
+from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.text.names import spelling
 from serde.relay.text.parser import fromtext
-from serde.relay.transform.infer_type import InferType
 from serde.relay.types import TensorType, accepts
 from serde.relayfile.json_graph import read_graph
+from serde.relayfile.live import named_apart, typed_by
 from serde.relayfile.model import RelayProgram
 from serde.relayfile.params import PARAMS_HEAD, read_params, write_params
-from serde.weights import ArrayWeight, OpenFile, Weight
+from serde.weights import OpenFile, Weight, as_weight
 
-__all__ = ["as_weight", "detect", "is_live", "load", "save"]
+__all__ = ["check_target", "detect", "is_live", "load", "save"]
 
 _GRAPHS = (".relay", ".json", ".txt")
 _TEXT_HEAD = re.compile(rb"(?:\s|//[^\n]*\n)*#\[version[ \t]*=")
 _JSON_HEAD = re.compile(rb'\s*\{\s*"root"\s*:')
 _HEAD_BYTES = 4096
+# The first two lines of a text of a pair.
+_MARK = re.compile(rb"#\[version[^\n]*\]\n// serde-pair: ([0-9a-f]{16})\n")
 
 
 def is_live(source: object) -> bool:
@@ -57,7 +59,7 @@ def detect(path: str | os.PathLike[str]) -> bool:
     return _is_params(head) or _is_graph(head)
 
 
-def load(source: object, params: object = None) -> RelayProgram:
+def load(source: object, params: object = None, *, allow: Collection[str] = ()) -> RelayProgram:
     """Return the native model of a Relay source.
 
     Args:
@@ -66,81 +68,106 @@ def load(source: object, params: object = None) -> RelayProgram:
             module, function or model in memory; or a pair, in any order, of a
             graph and parameters.
         params: Parameters that belong to `source`: a path, bytes, or arrays by name.
+        allow: Names of steps that may be taken, such as reading a pair that does not match.
 
     Raises:
-        FormatError: A file is missing or not what it should be.
+        FormatError: A file is missing or not what it should be, or two do not belong together.
         ParseError: The text does not parse, or holds what the pivot lacks.
         OptionError: `source` is nothing of the kind.
     """
     if params is not None:
-        return _load_pair((source, params))
+        return _load_pair((source, params), allow)
     if isinstance(source, (tuple, list)):
-        return _load_pair(source)
+        return _load_pair(source, allow)
     if isinstance(source, RelayModel):
-        return _bound(source.mod, source.params, "<memory>")
+        return _live(source.mod, source.params, source.meta)
     if isinstance(source, (IRModule, Function)):
-        return _bound(_live_module(source), {}, "<memory>")
+        return _live(source, {})
     content = _content(source)
     if isinstance(content, bytes):
         return _bound(_graph(content, None), {}, "<bytes>")
-    return _load_path(content)
+    return _load_path(content, allow)
 
 
-def _load_path(path: str) -> RelayProgram:
+def _load_path(path: str, allow: Collection[str]) -> RelayProgram:
     if not os.path.exists(path) and os.path.isfile(f"{path}.relay"):
         path = f"{path}.relay"
     stem = os.path.splitext(path)[0]
     if not _is_params(_head(path)) and not path.endswith(".params"):
         beside = f"{stem}.params"
-        found = os.path.isfile(beside) and _is_params(_head(beside))
-        return _load_files(path, beside if found else None)
-    with OpenFile.open(path) as opened:
-        weights = read_params(opened)
+        if os.path.isfile(beside) and _is_params(_head(beside)):
+            return _load_files(path, beside, allow)
+        return _bound(_read_graph(path), {}, path)
     graph = next((stem + end for end in _GRAPHS if os.path.isfile(stem + end)), None)
     if graph is None:
+        with OpenFile.open(path) as opened:
+            read_params(opened)  # Says what is wrong with it.
         expected = os.path.basename(stem) + _GRAPHS[0]
         raise FormatError(f"parameters alone are no model: no {expected} beside them", path=path)
-    return _bound(_read_graph(graph), weights, graph, path)
+    return _load_files(graph, path, allow)
 
 
-def _load_files(graph: str, params: str | None) -> RelayProgram:
-    mod = _read_graph(graph)
-    if params is None:
-        return _bound(mod, {}, graph)
-    with OpenFile.open(params) as opened:
-        return _bound(mod, read_params(opened), graph, params)
+def _load_files(graph: str | bytes, params: str | bytes, allow: Collection[str]) -> RelayProgram:
+    """Return the model of a graph and parameters, both as a path or as bytes."""
+    source = "<bytes>" if isinstance(graph, bytes) else graph
+    path = None if isinstance(params, bytes) else params
+    if isinstance(params, bytes):
+        weights, mark = read_params(params), params_mark(params)
+    else:
+        with OpenFile.open(params) as opened:
+            weights, mark = read_params(opened), params_mark(opened)
+    check_pair(_text_mark(graph), mark, source, path, allow)
+    mod = _graph(graph, None) if isinstance(graph, bytes) else _read_graph(graph)
+    return _bound(mod, weights, source, path)
 
 
-def _load_pair(pair: Sequence[object]) -> RelayProgram:
+def _text_mark(graph: str | bytes) -> int:
+    """Return the mark of a text, or of that in a file."""
+    found = _MARK.match(graph if isinstance(graph, bytes) else _head(graph))
+    return UNMARKED if found is None else int(found[1], 16)
+
+
+def _load_pair(pair: Sequence[object], allow: Collection[str]) -> RelayProgram:
     if len(pair) != 2:
         raise OptionError(f"expected a graph and parameters, found {len(pair)} items")
     first, second = pair
     if isinstance(first, Mapping) or _is_parameters(first):
         first, second = second, first
-    mod, source = _module_of(first)
-    if isinstance(second, Mapping):
-        return _bound(mod, {name: as_weight(value) for name, value in second.items()}, source)
-    content = _content(second)
-    if isinstance(content, bytes):
-        return _bound(mod, read_params(content), source)
-    with OpenFile.open(content) as opened:
-        return _bound(mod, read_params(opened), source, content)
-
-
-def _module_of(source: object) -> tuple[IRModule, str]:
-    if isinstance(source, RelayModel):
+    if isinstance(first, RelayModel):
         raise OptionError("a RelayModel has its own parameters; give its module instead")
-    if isinstance(source, (IRModule, Function)):
-        return _live_module(source), "<memory>"
+    if not isinstance(first, (IRModule, Function)) and not isinstance(second, Mapping):
+        return _load_files(_content(first), _content(second), allow)
+    weights, path = _weights_of(second)
+    if isinstance(first, (IRModule, Function)):
+        return _live(first, weights, path=path)
+    content = _content(first)
+    if isinstance(content, bytes):
+        return _bound(_graph(content, None), weights, "<bytes>", path)
+    return _bound(_read_graph(content), weights, content, path)
+
+
+def _weights_of(source: object) -> tuple[Mapping[str, Weight], str | None]:
+    """Return parameters by name, and the file that they are in."""
+    if isinstance(source, Mapping):
+        return {name: as_weight(value) for name, value in source.items()}, None
     content = _content(source)
     if isinstance(content, bytes):
-        return _graph(content, None), "<bytes>"
-    return _read_graph(content), content
+        return read_params(content), None
+    with OpenFile.open(content) as opened:
+        return read_params(opened), content
 
 
-def _live_module(source: IRModule | Function) -> IRModule:
+def _live(
+    source: IRModule | Function,
+    params: Mapping[str, AnyValue],
+    meta: ModelMeta | None = None,
+    path: str | None = None,
+) -> RelayProgram:
+    """Return a module in memory with its parameters, which may be arrays of any framework."""
     mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
-    return mod if mod.checked else InferType()(mod)
+    weights = {name: as_weight(value) for name, value in params.items()}
+    program = _bound(mod, weights, "<memory>", path)
+    return program if meta is None else replace(program, meta=meta)
 
 
 def _is_parameters(source: object) -> bool:
@@ -159,16 +186,6 @@ def _content(source: object) -> str | bytes:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     raise OptionError(f"expected a path, text or a module, found {type(source).__name__}")
-
-
-def as_weight(value: AnyValue) -> Weight:
-    if isinstance(value, Weight):
-        return value
-    if hasattr(value, "asnumpy"):
-        value = value.asnumpy()
-    if isinstance(value, (np.ndarray, np.generic)):
-        return ArrayWeight(np.asarray(value))
-    raise OptionError(f"expected an array, found {type(value).__name__}")
 
 
 def _head(path: str) -> bytes:
@@ -219,6 +236,7 @@ def _bound(
     """
     if "main" not in mod:
         raise FormatError("the module has no function main", path=source)
+    mod = typed_by(named_apart(mod, given), given)
     variables = {param.name_hint: param for param in mod["main"].params}
     spelled: dict[str, str] = {}
     for name in given:
@@ -258,14 +276,9 @@ def save(
     model never belongs to this text.
 
     Raises:
-        OptionError: `path` cannot be a new file, is a source, or the file in
-            the place of the parameters is something else.
+        OptionError: `path` cannot be a new file, or is a source.
         FormatError: A file that holds weights changed meanwhile.
     """
-    params = path.with_suffix(".params")
-    if params == path:
-        raise OptionError(f"{path}: that is the name of the parameter file; name the text")
-    _check_replaced(params)
     ranges = (weight.source for weight in model.params.values())
     files = {each.path for each in ranges if each is not None and each.handle is None}
 
@@ -273,12 +286,35 @@ def save(
         if before_commit is not None:
             before_commit(staged[-1])
 
-    with atomic_group([params, path], sources=[*sources, *files], before_commit=check) as staged:
-        write_params(model.params, staged[0])
-        staged[-1].write_bytes(model.text.encode())
+    text = model.text.encode()
+    mark = mark_of(text)
+    version, _, rest = text.partition(b"\n")
+    group = atomic_group(
+        [_params_path(path), path], sources=[*sources, *files], restore=True, before_commit=check
+    )
+    with group as staged:
+        write_params(model.params, staged[0], mark=mark)
+        staged[-1].write_bytes(b"%s\n// serde-pair: %016x\n%s" % (version, mark, rest))
     return path
 
 
-def _check_replaced(params: Path) -> None:
-    if params.is_file() and not _is_params(_head(os.fspath(params))):
-        raise OptionError(f"{params}: would be replaced, but is no parameter file of TVM's")
+def _params_path(path: Path) -> Path:
+    """Return where the parameters of a text are written."""
+    params = path.with_suffix(".params")
+    if params == path:
+        raise OptionError(f"{path}: that is the name of the parameter file; name the text")
+    return params
+
+
+def check_target(
+    path: str | os.PathLike[str], *, sources: Sequence[Path] = (), overwrite: bool = False
+) -> None:
+    """Refuse what :func:`save` could not write, and a parameter file that is an original.
+
+    Raises:
+        OptionError: There is a reason.
+    """
+    params = _params_path(Path(path))
+    check_files([params, path], sources=sources)
+    originals = [params] if params.exists() and not has_mark(params, PARAMS_HEAD) else []
+    check_replaced(originals, overwrite=overwrite)

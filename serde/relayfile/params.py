@@ -1,8 +1,9 @@
 """TVM's parameter files: names, then arrays, read as file ranges and written as a stream.
 
-Layout (little-endian): ``u64 0xF7E58D4F05049CB7, u64 0, u64 count``, each name
-as ``u64 length`` and UTF-8, ``u64 count`` again, the arrays, each in the
-container of :mod:`serde.relay.containers`.
+Layout (little-endian): ``u64 0xF7E58D4F05049CB7, u64 reserved, u64 count``, each
+name as ``u64 length`` and UTF-8, ``u64 count`` again, the arrays, each in the
+container of :mod:`serde.relay.containers`. The reserved word, 0 in TVM's files, is
+the mark of :mod:`serde.io.pairs` in those of a pair.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Final
 
 from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
+from serde.io.pairs import UNMARKED
 from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
 from serde.relay.containers import HEAD_BYTES, container_head, unpack_head
 from serde.weights import OpenFile, Weight, numpy_dtype
@@ -98,9 +100,9 @@ def _read_array(cursor: Cursor, name: str) -> Weight:
     return cursor.weight(shape, dtype, "values")
 
 
-def _file_head(names: Mapping[str, Weight]) -> bytes:
+def _file_head(names: Mapping[str, Weight], mark: int = UNMARKED) -> bytes:
     encoded = [name.encode("utf-8") for name in names]
-    parts = [PARAMS_HEAD, struct.pack("<QQ", 0, len(encoded))]
+    parts = [PARAMS_HEAD, struct.pack("<QQ", mark, len(encoded))]
     for name in encoded:
         parts += [struct.pack("<Q", len(name)), name]
     parts.append(struct.pack("<Q", len(encoded)))
@@ -119,8 +121,15 @@ def param_chunks(params: Mapping[str, Weight]) -> Iterator[bytes | memoryview]:
         yield from weight.chunks()
 
 
-def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> None:
+def write_params(
+    params: Mapping[str, Weight], path: str | os.PathLike[str], *, mark: int = UNMARKED
+) -> None:
     """Write a parameter file; bytes that lie in a file are copied from there.
+
+    Args:
+        params: Arrays by name.
+        path: A file that does not exist yet.
+        mark: Of the pair that it belongs to.
 
     Raises:
         RelayError: TVM's arrays cannot hold an element type.
@@ -128,7 +137,7 @@ def write_params(params: Mapping[str, Weight], path: str | os.PathLike[str]) -> 
     """
     with open(path, "xb", buffering=0) as file:
         fd = file.fileno()
-        write_all(fd, _file_head(params))
+        write_all(fd, _file_head(params, mark))
         for name, weight in params.items():
             write_all(fd, container_head(weight.shape, weight.dtype))
             write_weight(weight, fd, name)

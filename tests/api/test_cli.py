@@ -69,8 +69,8 @@ def test_convert_prints_stages_tables_and_the_path(
         "version     2\n"
         "\n"
         "output   shape  dtype     max abs   max rel    cosine     atol     rtol\n"
-        "out      2x3    float32  0.00e+00  0.00e+00  1.000000  5.7e-05  1.0e-04  ✓\n"
-        "limited  2x3    float32  0.00e+00  0.00e+00  1.000000  7.3e-05  1.0e-04  ✓\n"
+        "out      2x3    float32  0.00e+00  0.00e+00  1.000000  2.6e-07  0.0e+00  ✓\n"
+        "limited  2x3    float32  0.00e+00  0.00e+00  1.000000  3.7e-07  0.0e+00  ✓\n"
         "\n"
         "checked relay interpreter against relay interpreter: all 2 outputs agree\n"
     )
@@ -204,7 +204,7 @@ def test_report_as_markdown(work: Path) -> None:
     text = Path("r.md").read_text(encoding="utf-8")
     assert text.startswith("# serde: done\n\n| stage | seconds |\n| --- | --: |\n| load | ")
     assert "\n| Limit | 1 | Limit | 1 |\n" in text
-    assert "\n| out | 2x3 | float32 | 0.00e+00 | 0.00e+00 | 1.000000 | 5.7e-05 " in text
+    assert "\n| out | 2x3 | float32 | 0.00e+00 | 0.00e+00 | 1.000000 | 2.6e-07 " in text
 
 
 def test_report_of_a_failure(work: Path) -> None:

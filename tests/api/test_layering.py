@@ -15,7 +15,17 @@ LAYERS = [
     {"relay"},
     {"assembly", "bridge", "converters", "emission", "folding", "io"},
     FORMATS,
-    {"api", "backend", "checking", "comparison", "frontend", "mapping", "prepare"},
+    {
+        "api",
+        "backend",
+        "checking",
+        "comparing",
+        "comparison",
+        "frontend",
+        "mapping",
+        "prepare",
+        "steps",
+    },
     {"command", "compat", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}

@@ -17,6 +17,7 @@ PUBLIC = {
     "SerdeError",
     "UnsupportedModelError",
     "__version__",
+    "bisect",
     "check",
     "convert",
     "diff",

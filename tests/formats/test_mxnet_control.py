@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, UnsupportedModelError
 from serde.mxnet.lower import from_relay
@@ -38,8 +38,9 @@ def run(params: Sequence[Var], body: Expr, *arrays: Any, outputs: int = 1) -> li
         pytest.skip(str(error))
     model, native = exported(params, body, outputs)
     names = [param.name_hint for param in params]
-    found = MxnetEngine(mxnet, native, model).run(dict(zip(names, arrays, strict=True)))
-    return list(found.values())
+    return MxnetEngine(mxnet, mxnet_program(native, model)).run(
+        dict(zip(names, arrays, strict=True))
+    )
 
 
 def operators(native: MxnetModel) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from support.gaps import case, unknown_gaps
 from support.samples import build
 
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency
 from serde.mxnet.lower import from_relay
@@ -65,8 +65,10 @@ def test_mxnet_agrees_with_kernel(name: str, given: Sample) -> None:
     inputs = tuple(variable.name_hint for variable in built.variables)
     model = RelayModel(IRModule({"main": built.function}), {}, ModelMeta(inputs, outputs))
     native = from_relay(model, Report())
-    found = MxnetEngine(mxnet, native, model).run(dict(zip(inputs, built.arrays, strict=True)))
-    for expected, actual in zip(built.run(), found.values(), strict=True):
+    found = MxnetEngine(mxnet, mxnet_program(native, model)).run(
+        dict(zip(inputs, built.arrays, strict=True))
+    )
+    for expected, actual in zip(built.run(), found, strict=True):
         assert actual.dtype == expected.dtype
         assert actual.shape == expected.shape
         if name in DRAWN:

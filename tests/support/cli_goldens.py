@@ -31,8 +31,9 @@ COMMANDS = {
     "help": "--help",
     **{
         f"help-{command}": f"{command} --help"
-        for command in ("check", "convert", "diff", "formats", "inspect", "ops")
+        for command in ("bisect", "check", "convert", "diff", "formats", "inspect", "ops")
     },
+    "bisect": "bisect m.toy other.toy",
     "check": "check m.toy m.toy",
     "check-failed": "check m.toy other.toy",
     "convert": "convert m.toy o.relay --check",

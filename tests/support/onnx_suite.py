@@ -22,7 +22,7 @@ from support.runtime import newest_runtime_opset, open_session
 
 import serde
 from serde.bridge import get_bridge
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import Unsupported
 from serde.onnx.versions import LOWEST_TARGET
@@ -178,7 +178,7 @@ def left_out(case: SuiteCase) -> str | None:
     """Why a case is not among those that count, or None."""
     model = case.model()
     domains = {entry.domain for entry in model.opset_import}
-    for domain in ("ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"):
+    for domain in ("ai.onnx.preview", "ai.onnx.preview.training"):
         if domain in domains:
             return domain
     return "strings" if _has_strings(model) else None
@@ -308,8 +308,8 @@ def _is_extended(value: np.ndarray) -> bool:
 
 def exported(case: SuiteCase, model: RelayModel) -> onnx.ModelProto:
     """The model as ONNX again, at the version of the case where that is written and runs."""
-    opset = max(entry.version for entry in case.model().opset_import if not entry.domain)
-    target = min(max(opset, LOWEST_TARGET), newest_runtime_opset())
+    versions = [entry.version for entry in case.model().opset_import if not entry.domain]
+    target = min(max([LOWEST_TARGET, *versions]), newest_runtime_opset())
     return serde.from_relay(model, format="onnx", opset=target)
 
 
@@ -353,11 +353,11 @@ def check_mxnet(case: SuiteCase) -> None:
     model = prepare(model, PrepareOptions(), report=Report())
     target = get_bridge("mxnet")
     native = target.from_relay(model, target.bind_export({}), report=Report())
-    engine = MxnetEngine(mxnet, native, model)
+    engine = MxnetEngine(mxnet, mxnet_program(native, model))
     for inputs, outputs in case.data():
         given = feeds(case.model(), inputs)
         found = engine.run({name: given[name] for name in model.meta.inputs})
-        judge(case, outputs, list(found.values()))
+        judge(case, outputs, found)
 
 
 def _run(proto: onnx.ModelProto, given: dict[str, Any], outputs: Sequence[Any]) -> list[Any]:

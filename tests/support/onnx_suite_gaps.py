@@ -26,14 +26,10 @@ _IMPORT = {
 }
 """What import refuses or gets wrong."""
 
-_BRANCHES = "the branches of an If give a scalar and a vector of one"
 _LENGTHS = "the length of a transform, or the axis that it shortens, must be known"
 _BLOCKS = "blocks are folded where the shape of the image is known"
 
 _AS_IT_IS: dict[str, str] = {
-    "affine_grid_2d_align_corners_expanded": _BRANCHES,
-    "affine_grid_2d_expanded": _BRANCHES,
-    "affine_grid_3d_align_corners_expanded": _BRANCHES,
     "dft_irfft": _LENGTHS,
     "dft_rfft": _LENGTHS,
     "stft": _LENGTHS,

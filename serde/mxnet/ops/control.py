@@ -483,5 +483,5 @@ def _row(row: Expr) -> Expr:
 
 def _is_now(number: Expr, most: int, rank: int) -> Expr:
     """Return where the row of an iteration is in a stack of rows of `rank`."""
-    places = relay.const(np.arange(most).reshape(-1, *[1] * rank))
+    places = relay.Constant(np.arange(most).reshape(-1, *[1] * rank))
     return relay.equal(places, number)

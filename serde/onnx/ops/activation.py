@@ -23,7 +23,9 @@ from serde.relay.types import TensorType
 
 @OPS.exports("nn.relu")
 def export_relu(ctx: Ctx, x: Value) -> Value:
-    """Before 14 Relu takes floats only."""
+    """Before 14 Relu takes floats only, from then on signed integers, too."""
+    if ctx.type(x).dtype.startswith("uint"):
+        return x
     if ctx.version >= 14 or is_float(ctx.type(x).dtype):
         return ctx.emit("Relu", x)
     zero = ctx.scalar_like(x, 0)
@@ -42,7 +44,8 @@ def _has_exact_attributes(node: Call) -> bool:
 
 @OPS.exports("nn.leaky_relu")
 def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
-    if exact(ctx.type(x).dtype, alpha):
+    dtype = ctx.type(x).dtype
+    if ctx.takes("LeakyRelu", dtype) and exact(dtype, alpha):
         return ctx.emit("LeakyRelu", x, alpha=alpha)
     negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
     return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)

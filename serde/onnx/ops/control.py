@@ -16,6 +16,7 @@ from serde.onnx.graph import Value
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.table import OPS
+from serde.onnx.undecided import differ_in_rank
 from serde.relay.dims import Any
 from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.op.control.body import join, results, tensors
@@ -125,13 +126,18 @@ def import_if(
     then_branch: onnx.GraphProto,
     else_branch: onnx.GraphProto,
 ) -> list[Expr]:
-    """A condition that is known leaves its branch only; one of one element counts as a scalar."""
+    """A condition that is known leaves its branch only; one of one element counts as a scalar.
+
+    Branches that differ in rank stay apart until something tells which of them holds.
+    """
     known = ctx.known(cond)
     if known is not None and known.size == 1:
         taken = then_branch if known.item() else else_branch
         return ctx.subgraph(taken, label="then" if known.item() else "else")
     scalar = relay.reshape(cond, newshape=()) if ctx.type(cond).rank else cond
     branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
+    if differ_in_rank(*branches):
+        return [ctx.undecided(scalar, yes, no) for yes, no in zip(*branches, strict=True)]
     optional = [all(map(ctx.is_optional, pair)) for pair in zip(*branches, strict=False)]
     single = all(len(branch) == 1 for branch in branches)
     yes, no = (branch[0] if single else Tuple(branch) for branch in branches)

@@ -41,13 +41,20 @@ def _restored(ctx: Ctx, x: Value, order: list[int] | None) -> Value:
 def _scale_and_shift(
     ctx: Ctx, gamma: Value, beta: Value, scale: bool, center: bool
 ) -> tuple[Value, Value]:
-    """Without scale or centre, gamma is ones and beta zeros."""
-    length, dtype = ctx.static_shape(gamma)[0], ctx.type(gamma).dtype
-    if not scale:
-        gamma = ctx.const([1.0] * length, dtype)
-    if not center:
-        beta = ctx.const([0.0] * length, dtype)
-    return gamma, beta
+    """Without scale or centre, gamma is ones and beta zeros, as many as there are channels."""
+    return (
+        gamma if scale else _repeated(ctx, 1.0, gamma),
+        beta if center else _repeated(ctx, 0.0, beta),
+    )
+
+
+def _repeated(ctx: Ctx, value: float, like: Value) -> Value:
+    """Return a vector of one value, as long as `like`."""
+    type_ = ctx.type(like)
+    length = type_.shape[0]
+    if isinstance(length, int):
+        return ctx.const([value] * length, type_.dtype)
+    return filled(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
 def _scaled(

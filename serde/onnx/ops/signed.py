@@ -44,17 +44,23 @@ OPS.exports("serde.gather_nd", since=12, when=_index_types("int64"))(export_sign
 OPS.exports("serde.gather_nd", when=_is_unbatched)(export_signed_gather_nd)
 
 
-def _has_axes(node: Call) -> bool:
+_ONE_HOT = {"int32": ("float16", "float32"), "int64": ("float16", "float32", "int64")}
+"""For each dtype of indices the values that ONNX Runtime has a OneHot for."""
+
+
+def _is_one_hot(node: Call) -> bool:
     """A OneHot of ONNX takes no scalar."""
-    indices = node.args[0].type
-    return isinstance(indices, TensorType) and indices.rank > 0
+    indices, values = (each.type for each in node.args)
+    if not isinstance(indices, TensorType) or not isinstance(values, TensorType):
+        return False
+    return indices.rank > 0 and values.dtype in _ONE_HOT.get(indices.dtype, ())
 
 
-@OPS.exports("serde.one_hot", when=_has_axes)
+@OPS.exports("serde.one_hot", when=_is_one_hot)
 def export_signed_one_hot(
     ctx: Ctx, indices: Value, values: Value, *, depth: int, axis: int
 ) -> Value:
-    return ctx.emit("OneHot", indices, ctx.const(depth, np.int64), values, axis=axis)
+    return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)
 
 
 @OPS.exports("serde.nonzero")
@@ -102,7 +108,7 @@ def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> E
         return call("serde.take", x, indices, axis=axis)
     if known.size and not -length <= known.min() <= known.max() < length:
         raise Unsupported(f"an index outside a length of {length}")
-    return relay.take(x, relay.const(known % max(length, 1)), axis=axis, mode="fast")
+    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
 
 
 @OPS.imports("GatherND", since=(11, 12, 13))
@@ -121,8 +127,8 @@ def import_one_hot(
         return call("serde.one_hot", indices, values, depth=count, axis=axis)
     wide = relay.cast(indices, "int64")
     end = relay.reshape(relay.cast(depth, "int64"), newshape=())
-    places = relay.where(relay.less(wide, relay.const(np.int64(0))), relay.add(wide, end), wide)
-    off, on = (relay.take(values, relay.const(np.int64(each)), axis=0) for each in (0, 1))
+    places = relay.where(relay.less(wide, relay.Constant(np.int64(0))), relay.add(wide, end), wide)
+    off, on = (relay.take(values, relay.Constant(np.int64(each)), axis=0) for each in (0, 1))
     at = axis % (ctx.type(indices).rank + 1)
     return call("dyn.one_hot", places, on, off, end, axis=at, dtype=ctx.type(values).dtype)
 
@@ -147,11 +153,11 @@ def _accumulated(name: str) -> Callable[..., Expr]:
             place = int(ctx.constant(axis).item()) if rank > 1 else 0
             return call(name, x, axis=place, exclusive=exclusive, reverse=reverse)
         number = relay.reshape(relay.cast(axis, "int64"), newshape=())
-        place = relay.floor_mod(number, relay.const(np.int64(rank)))
+        place = relay.floor_mod(number, relay.Constant(np.int64(rank)))
         found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
         chosen = found[0]
         for i in range(1, rank):
-            chosen = relay.where(relay.equal(place, relay.const(np.int64(i))), found[i], chosen)
+            chosen = relay.where(relay.equal(place, relay.Constant(np.int64(i))), found[i], chosen)
         return chosen
 
     return import_accumulated

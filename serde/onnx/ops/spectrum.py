@@ -54,10 +54,10 @@ def _spectrum(
     signs = np.ones((full, 2))
     signs[mirrored, 1] = -1
     shape = [full if each == axis % rank else 1 for each in range(rank - 1)]
-    both = relay.take(x, relay.const(order), axis=axis % rank, mode="fast")
+    both = relay.take(x, relay.Constant(order), axis=axis % rank, mode="fast")
     factors = relay.const(signs.reshape(*shape, 2), ctx.type(x).dtype)
     found = call("serde.dft", relay.multiply(both, factors), axis=axis, inverse=True)
-    return relay.take(found, relay.const(np.array([0])), axis=rank - 1, mode="fast")
+    return relay.take(found, relay.Constant(np.array([0])), axis=rank - 1, mode="fast")
 
 
 @OPS.imports("DFT", since=20)
@@ -76,11 +76,11 @@ def import_dft(
         return _spectrum(ctx, x, place, dft_length, inverse, onesided)
     rank = ctx.type(x).rank
     number = relay.reshape(relay.cast(axis, "int64"), newshape=())
-    wanted = relay.floor_mod(number, relay.const(np.int64(rank)))
+    wanted = relay.floor_mod(number, relay.Constant(np.int64(rank)))
     chosen = _spectrum(ctx, x, 0, None, inverse, False)
     for each in range(1, rank - 1):
         found = _spectrum(ctx, x, each, None, inverse, False)
-        chosen = relay.where(relay.equal(wanted, relay.const(np.int64(each))), found, chosen)
+        chosen = relay.where(relay.equal(wanted, relay.Constant(np.int64(each))), found, chosen)
     return chosen
 
 
@@ -115,7 +115,7 @@ def import_stft(
         size = length if window is None else ctx.static_shape(window)[0]
     step = int(ctx.constant(frame_step).item())
     starts = np.arange(1 + (length - size) // step) * step
-    places = relay.const((starts[:, None] + np.arange(size)).astype(np.int64))
+    places = relay.Constant((starts[:, None] + np.arange(size)).astype(np.int64))
     frames = relay.take(signal, places, axis=1, mode="fast")
     if window is not None:
         frames = relay.multiply(frames, relay.expand_dims(window, axis=1))

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from serde.converters import ConverterTable
-from serde.onnx.versions import CHANGES
+from serde.onnx.versions import CHANGES, ML_CHANGES
 
-__all__ = ["MICROSOFT", "OPS", "TABLES"]
+__all__ = ["MICROSOFT", "ML", "OPS", "TABLES"]
 
 OPS = ConverterTable("onnx", changes={name: tuple(sorted(each)) for name, each in CHANGES.items()})
 """Operators of ONNX itself."""
@@ -16,5 +16,10 @@ OPS = ConverterTable("onnx", changes={name: tuple(sorted(each)) for name, each i
 MICROSOFT = ConverterTable("com.microsoft")
 """Operators that ONNX Runtime adds."""
 
-TABLES: Mapping[str, ConverterTable] = MappingProxyType({"": OPS, "com.microsoft": MICROSOFT})
+ML = ConverterTable("ai.onnx.ml", changes=ML_CHANGES)
+"""Operators of classical machine learning, which come with ONNX."""
+
+TABLES: Mapping[str, ConverterTable] = MappingProxyType(
+    {"": OPS, "com.microsoft": MICROSOFT, "ai.onnx.ml": ML}
+)
 """The table of each domain that is read."""

@@ -16,7 +16,7 @@ from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tens
 from serde.relay.expr import Expr
 from serde.relay.op.conv.windows import taps
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.op.image.morphology import lowest
+from serde.relay.precision import lowest
 from serde.relay.shapes import split_padding
 from serde.relay.types import TensorType
 from serde.weights import dtype_name

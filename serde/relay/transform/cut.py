@@ -15,7 +15,7 @@ from serde.relay.transform.inline import ToGraphNormalForm
 from serde.relay.types import TensorType, TupleType
 from serde.relay.visit import children, free_vars, post_order, rewrite
 
-__all__ = ["cut"]
+__all__ = ["cut", "named_values", "results_of"]
 
 
 def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> RelayModel:
@@ -67,6 +67,24 @@ def cut(model: RelayModel, inputs: Sequence[str] = (), outputs: Sequence[str] = 
     )
     mod = InferType()(model.mod.with_functions(functions))
     return RelayModel(mod, kept, meta)
+
+
+def named_values(model: RelayModel) -> tuple[RelayModel, Mapping[str, Expr]]:
+    """Return a model without lets, and what can be named in it, as :func:`cut` names it."""
+    model = _normalized(model)
+    return model, _names(model).values
+
+
+def results_of(model: RelayModel) -> list[Expr]:
+    """Return the results of ``main``, tuples inside tuples taken apart."""
+    pending, found = _fields(model.main.body)[::-1], []
+    while pending:
+        value = pending.pop()
+        if isinstance(value.type, TupleType):
+            pending.extend(reversed(_fields(value)))
+        else:
+            found.append(value)
+    return found
 
 
 def _normalized(model: RelayModel) -> RelayModel:

@@ -7,6 +7,7 @@ operator that reads a shape takes them as its attribute instead.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.dims import Any, Dim, SymDim
+from serde.relay.dims import Any, Dim, FloorDiv, SymDim
 from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from serde.relay.interpreter import apply_kernel
 from serde.relay.registry import OpDef, call, get
@@ -47,6 +48,24 @@ _FIXED: dict[str, Callable[[AnyValue, AnyValue], AnyValue]] = {
     "mod": lambda a, b: int(np.fmod(a, b)),
 }
 """Operators followed on integers alone."""
+
+_ORDERS: dict[str, tuple[int, ...]] = {
+    "equal": (0,),
+    "greater": (1,),
+    "greater_equal": (0, 1),
+    "less": (-1,),
+    "less_equal": (-1, 0),
+    "not_equal": (-1, 1),
+}
+"""For each comparison the signs of the difference for which it holds."""
+
+_LOGIC: dict[str, Callable[..., AnyValue]] = {
+    "logical_and": lambda a, b: a & b,
+    "logical_not": lambda a: 1 - a,
+    "logical_or": lambda a, b: a | b,
+    "logical_xor": lambda a, b: a ^ b,
+}
+"""Operators on truth values, which are 1 and 0 here."""
 
 _STATIC: dict[str, tuple[str, dict[str, str]]] = {
     "dyn.broadcast_to": ("broadcast_to", {"shape": "shape"}),
@@ -227,9 +246,11 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
     if len(known) != len(operands) or not known:
         return None
     if name == "cast":
-        return known[0] if _keeps_values(node) else None
-    if name == "equal":
-        return _equal(known[0], known[1])
+        return known[0] if _keeps_values(node) else _compared(known[0], _dims([0]), "not_equal")
+    if name in _ORDERS:
+        return _compared(known[0], known[1], name)
+    if name in _LOGIC:
+        return _array(np.frompyfunc(_LOGIC[name], len(known), 1)(*known))
     if name == "where":
         return _chosen(*known)
     if name in ("add", "subtract", "multiply"):
@@ -258,24 +279,43 @@ def _reduces_all(node: Call, rank: int) -> bool:
     return axes is None or {axis % rank for axis in axes} == set(range(rank))
 
 
-def _equal(left: DimArray, right: DimArray) -> DimArray | None:
+def _compared(left: DimArray, right: DimArray, name: str) -> DimArray | None:
     """Return 1 and 0; None where a symbol decides. No length is negative."""
     pairs = np.broadcast(left, right)
-    found = [_same(a, b) for a, b in pairs]
-    known = [int(same) for same in found if same is not None]
-    return _dims(known).reshape(pairs.shape) if len(known) == len(found) else None
+    found = []
+    for a, b in pairs:
+        signs = _signs(a, b)
+        held = {sign in _ORDERS[name] for sign in signs}
+        if len(held) != 1:
+            return None
+        found.append(int(held.pop()))
+    return _dims(found).reshape(pairs.shape)
 
 
-def _same(a: Dim, b: Dim) -> bool | None:
-    if isinstance(a, Any) or isinstance(b, Any):
-        return None
+def _signs(a: Dim, b: Dim) -> tuple[int, ...]:
+    """Return the signs that the difference of two dimensions may have."""
     difference = a - b
+    if isinstance(difference, Any):
+        return (-1, 0, 1)
     if not isinstance(difference, SymDim):
-        return difference == 0
-    for symbolic, other in ((a, b), (b, a)):
-        if type(other) is int and other < 0 and not _may_be_negative(symbolic):
-            return False
-    return None
+        return (-1,) if difference < 0 else (int(difference > 0),)
+    constant = sum(count for monomial, count in difference.terms if not monomial)
+    counts = [count for monomial, count in difference.terms if monomial]
+    atoms = [atom for monomial, _ in difference.terms for atom, _ in monomial]
+    if any(_is_negative_quotient(atom) for atom in atoms):
+        return (-1, 0, 1)
+    if all(count > 0 for count in counts) and constant >= 0:
+        return (1,) if constant else (0, 1)
+    if all(count < 0 for count in counts) and constant <= 0:
+        return (-1,) if constant else (-1, 0)
+    return (-1, 0, 1)
+
+
+def _is_negative_quotient(atom: str | FloorDiv) -> bool:
+    """Whether a part of a dimension may be below 0, as the floor of ``(n - 5) / 2``."""
+    if isinstance(atom, str):
+        return False
+    return any(map(_may_be_negative, (atom.numerator, atom.denominator)))
 
 
 def _chosen(condition: DimArray, left: DimArray, right: DimArray) -> DimArray:
@@ -319,6 +359,8 @@ def _moved(node: Call, definition: OpDef, values: Values) -> DimArray | None:
     for part in parts:
         known = _known(part, values)
         if known is None:
+            known = _unknown(part) if isinstance(first, Tuple) else None
+        if known is None:
             return None
         start = len(pool)
         pool.extend(known.reshape(-1))
@@ -331,6 +373,14 @@ def _moved(node: Call, definition: OpDef, values: Values) -> DimArray | None:
         args.append(where.astype(np.int64))
     moved = apply_kernel(definition, args, node.attrs)
     return _dims([pool[int(number)] for number in moved.reshape(-1)]).reshape(moved.shape)
+
+
+def _unknown(part: Expr) -> DimArray | None:
+    """Return a tensor of integers beside others, of which nothing is known but its shape."""
+    if not _is_small_integer(part.type) or not isinstance(part.type, TensorType):
+        return None
+    shape = part.type.concrete_shape or ()
+    return _dims([Any()] * math.prod(shape)).reshape(shape)
 
 
 def _split_field(node: TupleGetItem, values: Values) -> DimArray | None:

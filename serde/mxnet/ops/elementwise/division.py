@@ -1,10 +1,12 @@
 """Quotients and remainders.
 
 MXNet divides integers towards zero; its remainder has the sign of the divisor and goes through
-float64, too narrow for int64.
+float64, too narrow for int64. What it leaves of infinities, and by zero, is 0 and not NaN.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
@@ -29,7 +31,15 @@ def _remainder(lhs: Expr, rhs: Expr) -> Expr:
     if not is_float(_dtype(lhs)):
         return relay.subtract(lhs, relay.multiply(relay.divide(lhs, rhs), rhs))
     size = relay.floor_mod(relay.abs(lhs), relay.abs(rhs))
-    return relay.where(relay.less(lhs, zero_like(lhs)), relay.negative(size), size)
+    signed = relay.where(relay.less(lhs, zero_like(lhs)), relay.negative(size), size)
+    return _where_defined(signed, lhs, rhs)
+
+
+def _where_defined(remainder: Expr, lhs: Expr, rhs: Expr) -> Expr:
+    """Return NaN in place of a remainder of an infinity, or by zero."""
+    finite = relay.add(remainder, relay.subtract(lhs, lhs))
+    nothing = relay.const(np.nan, _dtype(lhs))
+    return relay.where(relay.equal(rhs, zero_like(rhs)), nothing, finite)
 
 
 def _is_other_side(remainder: Expr, rhs: Expr) -> Expr:

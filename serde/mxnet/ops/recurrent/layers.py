@@ -383,6 +383,6 @@ def _packed(
             pieces.append(relay.reshape(own, (-1,)))
     if bias is None:
         zeros = np.zeros(directions * 2 * gates * hidden, tensor_type(input_weight).dtype)
-        return relay.concatenate([*pieces, relay.const(zeros)], axis=0)
+        return relay.concatenate([*pieces, relay.Constant(zeros)], axis=0)
     rows = relay.reshape(bias, (directions * 2, gates * hidden))
     return relay.concatenate([*pieces, relay.reshape(_in_order(rows, order, 1), (-1,))], axis=0)

@@ -15,7 +15,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import Array, OpDef, infer_call
 from serde.relay.transform.base import FunctionPass
 from serde.relay.types import TensorType
@@ -77,7 +77,7 @@ def _stack(
         np.zeros((rows, data.shape[1], width), data.dtype) if given is None else given
         for given, width in zip((state, cell), widths, strict=False)
     ]
-    operands = [const(each) for each in (data, parameters, *states)]
+    operands = [Constant(each) for each in (data, parameters, *states)]
     results = import_rnn(
         ImportContext(1), *operands, state_size=hidden_size, num_layers=num_layers, mode=mode,
         bidirectional=bidirectional, state_outputs=True, projection_size=projection_size,

@@ -150,7 +150,7 @@ def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str
         return relay.strided_slice(x, [begin], [begin + 2], [1], axes=[2])
 
     def number(value: AnyValue) -> Expr:
-        return relay.const(np.asarray(value, dtype))
+        return relay.Constant(np.asarray(value, dtype))
 
     low, high = pair(anchor, 0), pair(anchor, 2)
     size = relay.subtract(high, low)

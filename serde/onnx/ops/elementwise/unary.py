@@ -14,6 +14,7 @@ from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise.convert import cast, computed, filled, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.expr import Expr
+from serde.relay.precision import limits
 from serde.relay.registry import call
 from serde.relay.shapes import is_float
 
@@ -150,11 +151,11 @@ def export_clip(ctx: Ctx, x: Value, *, a_min: float, a_max: float) -> Value:
     type_ = ctx.type(x)
     if is_float(type_.dtype):
         return ctx.emit("Clip", x, ctx.scalar_like(x, a_min), ctx.scalar_like(x, a_max))
-    limits = np.iinfo(type_.dtype)
-    low = ctx.scalar_like(x, math.ceil(max(a_min, limits.min)))
-    high = ctx.scalar_like(x, math.floor(min(a_max, limits.max)))
+    bounds = limits(type_.dtype)
+    low = ctx.scalar_like(x, math.ceil(max(a_min, bounds.min)))
+    high = ctx.scalar_like(x, math.floor(min(a_max, bounds.max)))
     if ctx.version >= 12:
-        return ctx.emit("Clip", x, low, high)
+        return computed(ctx, "Clip", x, low, high)
     above = ctx.emit("Where", ctx.emit("Less", x, low), low, x)
     return ctx.emit("Where", ctx.emit("Less", high, above), high, above)
 

@@ -13,7 +13,7 @@ from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.op.image.morphology import lowest
+from serde.relay.precision import lowest
 from serde.relay.shapes import is_float
 from serde.weights import numpy_dtype
 

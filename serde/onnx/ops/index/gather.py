@@ -36,6 +36,7 @@ def export_take(
     rank = 1 if axis is None else ctx.type(x).rank
     if mode != "fast" and not _within(indices, length):
         indices = _bounded(ctx, indices, length, mode)
+    indices = _as_places(ctx, indices)
     batched = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if not batched:
         return ctx.emit("Gather", x, indices, axis=place)
@@ -71,7 +72,7 @@ def _within(indices: Value, length: AnyValue) -> bool:
 
 
 def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
-    dtype = ctx.type(indices).dtype
+    dtype, rank = ctx.type(indices).dtype, ctx.type(indices).rank
     if dtype not in ("int32", "int64"):
         indices, dtype = cast(ctx, indices, np.int64), "int64"
     if isinstance(length, int):
@@ -79,7 +80,7 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
         last = ctx.const(length - 1, dtype)
     else:
         vector = ctx.shape([length])
-        single = vector if ctx.type(indices).rank else squeeze(ctx, vector, [0])
+        single = vector if rank else squeeze(ctx, vector, [0])
         count = cast(ctx, single, dtype)
         last = ctx.emit("Sub", count, ctx.const(1, dtype))
     if mode == "wrap":
@@ -95,7 +96,14 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
 
 @OPS.exports("gather")
 def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
-    return ctx.emit("GatherElements", x, indices, axis=(axis or 0) % ctx.type(x).rank)
+    places = _as_places(ctx, indices)
+    return ctx.emit("GatherElements", x, places, axis=(axis or 0) % ctx.type(x).rank)
+
+
+def _as_places(ctx: Ctx, indices: Value) -> Value:
+    """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
+    known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
+    return indices if known else integers(ctx, indices)
 
 
 @OPS.exports("gather_nd")
@@ -153,15 +161,15 @@ def _sliced_at(
 ) -> Expr:
     """Slice axes that are computed: all of them, those that are not named whole."""
     rank = ctx.type(x).rank
-    places = relay.floor_mod(relay.cast(axes, "int64"), relay.const(np.array(rank, np.int64)))
-    rows = relay.equal(relay.expand_dims(places, axis=0), relay.const(np.arange(rank)[:, None]))
+    places = relay.floor_mod(relay.cast(axes, "int64"), relay.Constant(np.array(rank, np.int64)))
+    rows = relay.equal(relay.expand_dims(places, axis=0), relay.Constant(np.arange(rank)[:, None]))
     named = relay.any(rows, axis=(1,))
     ones = relay.ones_like(axes) if steps is None else steps
     bounds = []
     for bound, default in ((starts, 0), (ends, FAR), (ones, 1)):
-        wide = relay.where(rows, relay.cast(bound, "int64"), relay.const(np.int64(0)))
+        wide = relay.where(rows, relay.cast(bound, "int64"), relay.Constant(np.int64(0)))
         given = relay.sum(wide, axis=(1,))
-        bounds.append(relay.where(named, given, relay.const(np.int64(default))))
+        bounds.append(relay.where(named, given, relay.Constant(np.int64(default))))
     return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
 
 

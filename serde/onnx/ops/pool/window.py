@@ -23,7 +23,7 @@ from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Call, Expr
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim
 from serde.relay.types import TensorType
@@ -331,7 +331,7 @@ def windowed(
     for axis, (length, step) in enumerate(zip(ctx.type(x).shape[2:], steps, strict=True)):
         before, after = padding[axis], padding[ndim + axis]
         reach = (kernel[axis] - 1) * gaps[axis] + 1
-        if not attrs["ceil_mode"] or (not after and step <= reach - before):
+        if not attrs["ceil_mode"] or step + after <= reach:
             continue
         if not isinstance(length, int):
             raise Unsupported("ceil_mode beside padding needs fixed lengths")

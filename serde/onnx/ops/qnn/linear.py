@@ -15,7 +15,7 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
-from serde.onnx.schemas import allowed_types, type_text
+from serde.onnx.schemas import allowed_types, require_dtype, type_text
 from serde.onnx.versions import CHANGES
 from serde.relay.expr import Call, Expr, TupleGetItem
 from serde.relay.registry import call
@@ -57,12 +57,6 @@ def _takes(op: str, version: int) -> Callable[[Call], bool]:
     return takes
 
 
-def _require_type(ctx: Ctx, dtype: str) -> None:
-    schema = onnx.defs.get_schema("Cast", ctx.version)
-    if type_text(dtype) not in allowed_types(schema, schema.inputs[0]):
-        raise Unsupported(f"ONNX has no {dtype} at version {ctx.version}")
-
-
 def export_quantize_linear(
     ctx: Ctx,
     x: Value,
@@ -77,7 +71,7 @@ def export_quantize_linear(
 ) -> Value:
     """Before 21 the zero point alone tells the type of the result."""
     dtype = dtype_name(out_dtype)
-    _require_type(ctx, dtype)
+    require_dtype(dtype, ctx.version)
     kind = helper.np_dtype_to_tensor_dtype(out_dtype)
     told = zero_point is None and dtype != "uint8"
     if told and ctx.version < 21:
@@ -110,7 +104,7 @@ def export_dequantize_linear(
     block_size: int,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    _require_type(ctx, ctx.type(x).dtype)
+    require_dtype(ctx.type(x).dtype, ctx.version)
     told = out_dtype is not None and dtype_name(out_dtype) != ctx.type(scale).dtype
     return ctx.emit(
         "DequantizeLinear",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.table import OPS
+from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
 from serde.relay.dims import Any, Dim, product
 from serde.relay.expr import Expr
 from serde.relay.registry import call
@@ -126,14 +127,14 @@ def _unsqueezed_at(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
     """Return `x` with axes of 1 at places that are computed: they become its new shape."""
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank + count
-    length = relay.const(np.array(rank, np.int64))
+    length = relay.Constant(np.array(rank, np.int64))
     places = relay.floor_mod(relay.cast(axes, "int64"), length)
-    rows = relay.equal(relay.expand_dims(places, axis=1), relay.const(np.arange(rank)))
+    rows = relay.equal(relay.expand_dims(places, axis=1), relay.Constant(np.arange(rank)))
     is_new = relay.any(rows, axis=(0,))
     old = relay.cast(relay.logical_not(is_new), "int64")
-    before = relay.subtract(relay.cumsum(old, axis=0), relay.const(np.int64(1)))
+    before = relay.subtract(relay.cumsum(old, axis=0), relay.Constant(np.int64(1)))
     lengths = relay.take(relay.shape_of(x, "int64"), before, axis=0, mode="clip")
-    shape = relay.where(is_new, relay.const(np.int64(1)), lengths)
+    shape = relay.where(is_new, relay.Constant(np.int64(1)), lengths)
     return call("dyn.reshape", x, shape, allowzero=True)
 
 
@@ -155,13 +156,50 @@ def unsqueezed(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
 
 @OPS.imports("Squeeze", since=(1, 11))
 def import_squeeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
-    return relay.squeeze(x, axis=axes)
+    return _squeezed_wherever(ctx, x) if axes is None else relay.squeeze(x, axis=axes)
+
+
+def _squeezed_wherever(ctx: ImportCtx, x: Expr) -> Expr:
+    """Return `x` without its axes of length 1; an open length may be one, or not."""
+    shape = ctx.type(x).shape
+    open_ = [axis for axis, dim in enumerate(shape) if not isinstance(dim, int)]
+    if not open_:
+        return relay.squeeze(x, axis=None)
+    if len(open_) > MAX_SUPPOSED:
+        raise Unsupported(
+            f"any of {len(open_)} open lengths may be 1, and goes then", hint=INPUT_SHAPES_HINT
+        )
+    lengths = relay.shape_of(x, "int64")
+    conditions = {
+        axis: ctx.fold(relay.equal(_entry(lengths, axis), relay.Constant(np.array(1, np.int64))))
+        for axis in open_
+    }
+    return _squeezed_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
+
+
+def _entry(vector: Expr, place: int) -> Expr:
+    return relay.take(vector, relay.Constant(np.array(place, np.int64)), axis=0, mode="fast")
+
+
+def _squeezed_where(
+    ctx: ImportCtx, x: Expr, axes: Sequence[int], conditions: Mapping[int, Expr]
+) -> Expr:
+    """Return `x` without `axes` and without those whose condition holds."""
+    if not conditions:
+        return relay.squeeze(x, axis=sorted(axes)) if axes else x
+    (axis, condition), *others = conditions.items()
+    rest = dict(others)
+    known = ctx.known(condition)
+    if known is not None:
+        return _squeezed_where(ctx, x, [*axes, axis] if known.item() else axes, rest)
+    yes = _squeezed_where(ctx, x, [*axes, axis], rest)
+    return ctx.undecided(condition, yes, _squeezed_where(ctx, x, axes, rest))
 
 
 @OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
 def import_squeeze(ctx: ImportCtx, x: Expr, axes: Expr | None = None) -> Expr:
     if axes is None:
-        return relay.squeeze(x, axis=None)
+        return _squeezed_wherever(ctx, x)
     if ctx.is_constant(axes):
         return relay.squeeze(x, axis=ctx.ints(axes))
     return call("dyn.squeeze", x, axes)

@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
+from serde.relay.precision import lowest
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import (
     at,
@@ -23,13 +24,7 @@ from serde.relay.shapes import (
 from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
-__all__ = ["lowest"]
-
-
-def lowest(dtype: AnyValue) -> AnyValue:
-    """Return the least finite number of a dtype."""
-    kind = np.dtype(dtype)
-    return kind.type(np.iinfo(kind).min if kind.kind in "iu" else np.finfo(kind).min)
+__all__: list[str] = []
 
 
 def _dilation2d_type(

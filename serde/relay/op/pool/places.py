@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.expr import Expr, Tuple, const
-from serde.relay.op.pool.reduction import lowest
+from serde.relay.precision import lowest
 from serde.relay.registry import Array, call, relay_op, sample
 from serde.relay.shapes import pool_dim
 from serde.relay.types import TensorType

@@ -22,7 +22,6 @@ from serde.relay.types import TensorType
 __all__ = [
     "LETTERS",
     "Window",
-    "lowest",
     "relayout",
     "spatial_axes",
     "to_out_layout",
@@ -171,16 +170,3 @@ def to_out_layout(data: Array, layout: str, out_layout: str) -> Array:
 def total(data: Array) -> Array:
     """Return `data` in the dtype in which it is summed: at least float32 or int64."""
     return data.astype(np.int64) if data.dtype.kind in "iub" else widen(data)
-
-
-def lowest(dtype: np.dtype[AnyValue]) -> AnyValue:
-    """Return the least finite value of `dtype`, which TVM pads with for a maximum."""
-    if dtype.kind == "b":
-        return False
-    if dtype.kind in "iu":
-        return np.iinfo(dtype).min
-    if dtype.kind == "f":
-        return np.finfo(dtype).min
-    from ml_dtypes import finfo
-
-    return finfo(dtype).min  # type: ignore[no-untyped-call]

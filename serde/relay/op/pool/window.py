@@ -11,13 +11,13 @@ from serde.relay.expr import Expr
 from serde.relay.op.conv.windows import padding_sides, per_axis
 from serde.relay.op.pool.reduction import (
     Window,
-    lowest,
     relayout,
     spatial_axes,
     to_out_layout,
     total,
     window_type,
 )
+from serde.relay.precision import lowest
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.shapes import at
 from serde.relay.types import TensorType

@@ -1,0 +1,485 @@
+"""What the graph allows the inputs to be: ranges of indices, lengths and masks, places of regions.
+
+Ranges go from the operands that need them against the flow of values to the
+inputs: through operators that keep or rearrange values, arithmetic with values
+whose range is known, tuples, lets, ifs, calls of functions and the bodies of
+loops. Where two ranges exclude each other, the first stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from serde.checking.consumers import (
+    STRICT,
+    UNBOUNDED,
+    USUAL,
+    Range,
+    Rule,
+    operands_of,
+    shape_of,
+)
+from serde.relay.bodies import carried, inner_first
+from serde.relay.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.model import RelayModel
+from serde.relay.types import TensorType
+from serde.relay.visit import post_order
+
+__all__ = ["Demands", "find_demands"]
+
+_MOST_CHANGES = 8
+"""How often the range of one value is narrowed: what a loop counts up narrows without end."""
+
+_DEPTH = 12
+"""How far back the range of a value is looked for."""
+
+_KEPT = frozenset(
+    {
+        "adv_index", "annotation.stop_fusion", "broadcast_to", "broadcast_to_like", "cast",
+        "cast_like", "ceil", "collapse_sum_like", "concatenate", "copy", "dyn.broadcast_to",
+        "dyn.expand_dims", "dyn.reshape", "dyn.squeeze", "dyn.strided_slice", "dyn.tile",
+        "dyn.topk", "expand_dims", "floor", "full", "gather", "gather_nd", "layout_transform",
+        "max", "meshgrid", "min", "nn.batch_flatten", "nn.depth_to_space", "nn.dropout", "nn.pad",
+        "nn.space_to_depth", "on_device", "repeat", "reshape", "reshape_like", "reverse",
+        "reverse_sequence", "round", "sequence_mask", "serde.compress", "serde.gather_nd",
+        "serde.roll", "serde.round_even", "serde.sequence_at", "serde.sequence_construct",
+        "serde.take", "serde.unique", "slice_like", "sliding_window", "sort", "split", "squeeze",
+        "stack", "strided_slice", "take", "tile", "topk", "transpose", "trilu", "trunc", "unique",
+    }
+)  # fmt: skip
+"""Operators whose results are values of their first operand."""
+
+_KEPT_BOTH: Mapping[str, tuple[int, ...]] = {
+    "full_like": (1,),
+    "scatter_elements": (0, 2),
+    "scatter_nd": (0, 2),
+    "serde.tensor_scatter": (0, 1),
+    "strided_set": (0, 1),
+}
+"""Operators whose results are values of these operands."""
+
+_TRUTHS = frozenset(
+    {
+        "all", "any", "equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less",
+        "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
+    }
+)  # fmt: skip
+
+_REGIONS: Mapping[str, bool] = {
+    "serde.deformable_psroi_pool": True,
+    "serde.psroi_pool": True,
+    "serde.roi_align": False,
+    "serde.roi_align_rotated": True,
+    "vision.roi_align": True,
+    "vision.roi_pool": True,
+}
+"""Operators whose operand 1 holds regions, and whether these begin with the number of an image."""
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Regions of images: how many images there are, how high and wide, in units of the regions."""
+
+    images: int | None
+    height: float
+    width: float
+
+
+@dataclass
+class Demands:
+    """What limits the inputs of a model, by name.
+
+    Attributes:
+        ranges: Least and greatest value.
+        masks: Inputs that say what counts, by ones and zeros.
+        regions: Inputs that hold regions of images.
+    """
+
+    ranges: dict[str, Range] = field(default_factory=dict)
+    masks: set[str] = field(default_factory=set)
+    regions: dict[str, Regions] = field(default_factory=dict)
+
+
+def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
+    """Return what the graph allows the inputs to be.
+
+    Args:
+        model: The model.
+        lengths: Length of each symbol in the shapes of the inputs.
+    """
+    flow = _Flow(model, lengths)
+    strict, usual = flow.ranges(STRICT), flow.ranges(USUAL)
+    found = Demands()
+    for variable in model.inputs():
+        name, must, does = variable.name_hint, strict.get(variable), usual.get(variable)
+        bounds = does if must is None else must
+        if bounds is not None:
+            found.ranges[name] = bounds
+        if does == (0, 1) and bounds == does:
+            found.masks.add(name)
+        regions = flow.regions.get(variable)
+        if regions is not None:
+            found.regions[name] = regions
+    return found
+
+
+class _Flow:
+    """The flow of values through a module, against which ranges go."""
+
+    def __init__(self, model: RelayModel, lengths: Mapping[str, int]) -> None:
+        roots = list(model.mod.functions.values())
+        functions = [*roots, *inner_first(*roots)]
+        self._globals = {v.name_hint: f for v, f in model.mod.functions.items()}
+        self._lengths = lengths
+        self._nodes = list(dict.fromkeys(node for f in functions for node in post_order(f)))
+        self._bound: dict[Var, Expr] = {n.var: n.value for n in self._nodes if isinstance(n, Let)}
+        self._given: dict[Var, list[Expr]] = {}
+        for node in self._nodes:
+            if isinstance(node, Call):
+                self._bind(node)
+        self.regions: dict[Expr, Regions] = {}
+        for node in self._nodes:
+            self._note_regions(node)
+
+    def ranges(self, rules: Mapping[str, Rule]) -> dict[Expr, Range]:
+        """Return the range of each value that a table of rules limits."""
+        wanted: dict[Expr, Range] = {}
+        changes: dict[Expr, int] = {}
+        pending = [d for node in self._nodes for d in operands_of(node, rules, self._lengths)]
+        pending.reverse()
+        while pending:
+            node, bounds = pending.pop()
+            known = wanted.get(node, (-UNBOUNDED, UNBOUNDED))
+            low, high = max(known[0], bounds[0]), min(known[1], bounds[1])
+            if low > high or (low, high) == known or changes.get(node, 0) >= _MOST_CHANGES:
+                continue
+            wanted[node] = low, high
+            changes[node] = changes.get(node, 0) + 1
+            pending += self._sources(node, (low, high))
+        return wanted
+
+    def _callee(self, node: Call) -> Function | None:
+        """Return the function that is called, where that is known."""
+        target: Expr | None = node.op
+        for _ in range(_DEPTH):
+            if isinstance(target, Function):
+                return target
+            if isinstance(target, GlobalVar):
+                return self._globals.get(target.name_hint)
+            if isinstance(target, Let):
+                target = target.body
+            elif isinstance(target, Var):
+                target = self._bound.get(target)
+            else:
+                break
+        return None
+
+    def _bind(self, node: Call) -> None:
+        """Note what the parameters of a called function, or of a loop's body, are given."""
+        function = self._callee(node)
+        args: list[tuple[Expr, ...]]
+        if function is not None:
+            args = [(arg,) for arg in node.args]
+        elif carried(node) and isinstance(node.op, Op):
+            function = carried(node)[0]
+            args = self._turns(node, function)
+        else:
+            return
+        for param, values in zip(function.params, args, strict=False):
+            self._given.setdefault(param, []).extend(values)
+
+    def _turns(self, node: Call, body: Function) -> list[tuple[Expr, ...]]:
+        """Return what the parameters of a loop's body are given, turn by turn."""
+        groups = [_fields_of(arg) for arg in node.args]
+        results = _fields_of(body.body)
+        if getattr(node.op, "name", "") == "serde.loop":
+            _limit, _going, state, captures = groups
+            number: list[tuple[Expr, ...]] = [()]
+            following = results[1 : 1 + len(state)]
+        else:
+            state, scanned, captures = groups
+            number, following = [], results[: len(state)]
+            captures = [*scanned, *captures]
+        following = [*following, *state[len(following) :]]
+        return [*number, *zip(state, following, strict=True), *((each,) for each in captures)]
+
+    def _sources(self, node: Expr, bounds: Range) -> Iterator[tuple[Expr, Range]]:
+        """Yield the expressions that a value is made of, each with what it may be."""
+        if isinstance(node, Call) and isinstance(node.op, Op):
+            yield from self._operands(node, bounds)
+            return
+        for source in self._alike(node):
+            yield source, bounds
+
+    def _alike(self, node: Expr) -> Iterable[Expr]:
+        """Return the expressions whose values, or fields, are those of a node."""
+        if isinstance(node, TupleGetItem):
+            return self._field(node.tuple_value, node.index)
+        if isinstance(node, Tuple):
+            return node.fields
+        if isinstance(node, If):
+            return (node.true_branch, node.false_branch)
+        if isinstance(node, Let):
+            return (node.body,)
+        if isinstance(node, Var):
+            bound = [self._bound[node]] if node in self._bound else []
+            return [*bound, *self._given.get(node, ())]
+        function = self._callee(node) if isinstance(node, Call) else None
+        return () if function is None else (function.body,)
+
+    def _field(self, value: Expr, index: int) -> Iterator[Expr]:
+        """Yield what a field of a tuple is made of."""
+        pending, seen = [value], set()
+        while pending:
+            node = pending.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if isinstance(node, Tuple):
+                yield node.fields[index]
+            elif isinstance(node, Call) and isinstance(node.op, Op):
+                yield from self._result(node, index)
+            elif not isinstance(node, TupleGetItem):
+                pending += self._alike(node)
+
+    def _result(self, node: Call, index: int) -> Iterator[Expr]:
+        """Yield what one of the results of an operator is made of."""
+        name = getattr(node.op, "name", "")
+        if carried(node):
+            at = 2 if name == "serde.loop" else 0
+            state = _fields_of(node.args[at])
+            results = _fields_of(carried(node)[0].body)[1 if name == "serde.loop" else 0 :]
+            yield from state[index : index + 1]
+            yield from results[index : index + 1]
+        elif name == "meshgrid":
+            yield from _fields_of(node.args[0])[index : index + 1]
+        elif name == "split" or (index == 0 and name in _KEPT):
+            yield node.args[0]
+
+    def _operands(self, node: Call, bounds: Range) -> Iterator[tuple[Expr, Range]]:
+        name = getattr(node.op, "name", "")
+        if name in _KEPT:
+            yield node.args[0], bounds
+        elif name in _KEPT_BOTH:
+            yield from ((node.args[index], bounds) for index in _KEPT_BOTH[name])
+        elif name == "where":
+            yield from self._chosen(node, bounds)
+        elif name in _INVERSES:
+            yield from _INVERSES[name](node, bounds)
+        elif name in _SIDES and len(node.args) == 2:
+            for place in (0, 1):
+                other = self._interval(node.args[1 - place])
+                found = _SIDES[name](bounds, other, place)
+                if found is not None and not isinstance(node.args[place], Constant):
+                    yield node.args[place], found
+
+    def _chosen(self, node: Call, bounds: Range) -> Iterator[tuple[Expr, Range]]:
+        """Yield what the branches of ``where`` may be; one that tells a sign apart is one range.
+
+        ``where(x < 0, x + n, x)`` counts negative indices from the end.
+        """
+        condition, first, second = node.args
+        shift = self._shift(first, second)
+        is_sign = isinstance(condition, Call) and getattr(condition.op, "name", "") == "less"
+        if is_sign and shift is not None and _is_zero(condition):
+            yield second, (min(bounds[0], bounds[0] - shift), bounds[1])
+            return
+        yield first, bounds
+        yield second, bounds
+
+    def _shift(self, node: Expr, base: Expr) -> int | None:
+        """Return how much more than another value a node is, at least; None if it is not that."""
+        if isinstance(node, Call) and getattr(node.op, "name", "") == "add":
+            for one, other in (node.args, node.args[::-1]):
+                known = self._interval(other) if one is base else None
+                if known is not None:
+                    return known[0]
+        return None
+
+    def _interval(self, node: Expr, depth: int = _DEPTH) -> Range | None:
+        """Return the range of a value that does not depend on inputs; None if it is not known."""
+        for _ in range(depth):
+            if isinstance(node, Constant):
+                return _ends(node)
+            if isinstance(node, Var) and node in self._bound:
+                node = self._bound[node]
+                continue
+            if not isinstance(node, Call) or not isinstance(node.op, Op):
+                return None
+            name = node.op.name
+            if name in _TRUTHS:
+                return 0, 1
+            if name == "shape_of":
+                shape = shape_of(node.args[0], self._lengths)
+                return (min(shape), max(shape)) if shape else None
+            if name == "arange":
+                return _counted(node)
+            if name == "clip":
+                return int(node.attrs["a_min"]), int(node.attrs["a_max"])
+            if name not in _KEPT:
+                return None
+            if name == "take" and isinstance(node.args[1], Constant):
+                picked = self._picked_length(node)
+                if picked is not None:
+                    return picked
+            node = node.args[0]
+        return None
+
+    def _picked_length(self, node: Call) -> Range | None:
+        """Return the one length that is taken of a shape."""
+        of, index = node.args
+        if not isinstance(of, Call) or getattr(of.op, "name", "") != "shape_of":
+            return None
+        shape = shape_of(of.args[0], self._lengths)
+        found = [shape[int(i)] for i in index.data.reshape(-1) if int(i) < len(shape)]  # type: ignore[attr-defined]
+        return (min(found), max(found)) if found else None
+
+    def _note_regions(self, node: Expr) -> None:
+        """Note the input that holds the regions which an operator pools."""
+        name = getattr(node.op, "name", "") if isinstance(node, Call) else ""
+        if not isinstance(node, Call) or name not in _REGIONS:
+            return
+        regions = node.args[1]
+        while isinstance(regions, Call) and getattr(regions.op, "name", "") in _RESHAPED:
+            regions = regions.args[0]
+        shape = shape_of(node.args[0], self._lengths)
+        if isinstance(regions, Var) and len(shape) == 4:
+            scale = float(node.attrs["spatial_scale"]) or 1.0
+            images = shape[0] if _REGIONS[name] else None
+            self.regions[regions] = Regions(images, shape[2] / scale, shape[3] / scale)
+
+
+_RESHAPED = frozenset({"cast", "copy", "reshape"})
+
+
+def _fields_of(node: Expr) -> list[Expr]:
+    """Return the fields of a tuple, below lets."""
+    while isinstance(node, Let):
+        node = node.body
+    return list(node.fields) if isinstance(node, Tuple) else [node]
+
+
+def _is_zero(condition: Expr) -> bool:
+    other = condition.args[1] if isinstance(condition, Call) else None
+    return isinstance(other, Constant) and other.data.size == 1 and not other.data.any()
+
+
+def _ends(constant: Constant) -> Range | None:
+    data = constant.data
+    if not data.size or data.dtype.kind not in "iuf":
+        return None
+    low, high = float(data.min()), float(data.max())
+    if not (-UNBOUNDED < low <= high < UNBOUNDED):
+        return None
+    return int(low // 1), int(-(-high // 1))
+
+
+def _counted(node: Call) -> Range | None:
+    ends = [each.data for each in node.args if isinstance(each, Constant)]
+    if len(ends) == 3 and int(ends[2]) == 1 and ends[1] > ends[0]:
+        return int(ends[0]), int(ends[1]) - 1
+    if isinstance(node.type, TensorType) and isinstance(node.type.shape[0], int):
+        return 0, max(0, node.type.shape[0] - 1)
+    return None
+
+
+def _of_sum(bounds: Range, other: Range | None, _place: int) -> Range | None:
+    """Where nothing is known of the other summand, each gets one half."""
+    if other is None:
+        return (min(bounds[0], 0), bounds[1] // 2) if bounds[0] <= 0 < bounds[1] else None
+    return bounds[0] - other[0], bounds[1] - other[1]
+
+
+def _of_difference(bounds: Range, other: Range | None, place: int) -> Range | None:
+    if other is None:
+        return None
+    if place == 0:
+        return bounds[0] + other[1], bounds[1] + other[0]
+    return other[1] - bounds[1], other[0] - bounds[0]
+
+
+def _of_product(bounds: Range, other: Range | None, _place: int) -> Range | None:
+    """Times a mask, a value may be what the product may."""
+    if other is None:
+        return None
+    low, high = other
+    if low == high < 0:
+        return _of_product((-bounds[1], -bounds[0]), (-high, -low), 0)
+    if low < 0 or high == 0:
+        return None
+    if low == 0 and not bounds[0] <= 0 <= bounds[1]:
+        return None
+    return -(-bounds[0] // (high if bounds[0] <= 0 else low)), bounds[1] // high
+
+
+def _of_quotient(bounds: Range, other: Range | None, place: int) -> Range | None:
+    if other is None or place or other[0] != other[1] or other[0] < 1:
+        return None
+    return bounds[0] * other[0], bounds[1] * other[0] + other[0] - 1
+
+
+def _of_remainder(bounds: Range, other: Range | None, place: int) -> Range | None:
+    """A remainder that may be any needs no range, but that no value is negative."""
+    if other is None or place or bounds[0] > 0 or other[1] - 1 > bounds[1]:
+        return None
+    return 0, UNBOUNDED
+
+
+def _of_maximum(bounds: Range, other: Range | None, _place: int) -> Range:
+    return (-UNBOUNDED if other is not None and other[0] >= bounds[0] else bounds[0]), bounds[1]
+
+
+def _of_minimum(bounds: Range, other: Range | None, _place: int) -> Range:
+    return bounds[0], (UNBOUNDED if other is not None and other[1] <= bounds[1] else bounds[1])
+
+
+_SIDES: Mapping[str, Callable[[Range, Range | None, int], Range | None]] = {
+    "add": _of_sum,
+    "divide": _of_quotient,
+    "floor_divide": _of_quotient,
+    "floor_mod": _of_remainder,
+    "maximum": _of_maximum,
+    "minimum": _of_minimum,
+    "mod": _of_remainder,
+    "multiply": _of_product,
+    "subtract": _of_difference,
+    "trunc_divide": _of_quotient,
+    "trunc_mod": _of_remainder,
+}
+"""For operators of two operands: the range of one, given the result's and the other's."""
+
+
+def _of_negative(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+    return [(node.args[0], (-bounds[1], -bounds[0]))]
+
+
+def _of_magnitude(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+    low = bounds[0] if bounds[0] > 0 else -bounds[1]
+    return [(node.args[0], (low, bounds[1]))]
+
+
+def _of_clip(node: Call, bounds: Range) -> list[tuple[Expr, Range]]:
+    low = -UNBOUNDED if node.attrs["a_min"] >= bounds[0] else bounds[0]
+    high = UNBOUNDED if node.attrs["a_max"] <= bounds[1] else bounds[1]
+    return [(node.args[0], (low, high))]
+
+
+_INVERSES: Mapping[str, Callable[[Call, Range], list[tuple[Expr, Range]]]] = {
+    "abs": _of_magnitude,
+    "clip": _of_clip,
+    "negative": _of_negative,
+}
+"""For operators of one operand: its range, given that of the result."""

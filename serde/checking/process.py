@@ -1,0 +1,203 @@
+"""Engines in a process of their own, so that a crash of theirs is an answer and not the end.
+
+The process is a fresh interpreter, never a fork: the process that starts it
+may have threads, and scripts need no guard. Requests and answers are messages
+on its input and output (:mod:`serde.checking.channel`); weights and arrays go
+through there as well, so that no file is left behind however either ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.checking.channel import receive, send
+from serde.checking.frameworks import MxnetProgram
+from serde.errors import CheckError, MissingDependency
+from serde.weights import Array, ArrayWeight, Weight
+
+__all__ = ["ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
+
+_MAIN = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from serde.checking.worker import main; main()"
+)
+
+_PLAIN_MXNET = {"MXNET_SUBGRAPH_BACKEND": "NONE", "MXNET_MKLDNN_ENABLED": "0"}
+"""Environment in which MXNet computes without oneDNN: some of its fused layers are wrong."""
+
+_READ_BYTES = 4096
+"""How much of the end of the error stream is read."""
+
+_SHOWN_CHARACTERS = 200
+"""How much of the last line on the error stream is told with a crash."""
+
+
+def can_start() -> bool:
+    """Whether an interpreter can be started: an application that embeds Python may have none."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def open_onnxruntime(path: Path) -> ProcessEngine:
+    """Return ONNX Runtime with a file; it is no longer needed afterwards.
+
+    Raises:
+        CheckError: The engine refuses the file, or crashed.
+        MissingDependency: It cannot be imported.
+    """
+    return ProcessEngine("onnxruntime", {"path": os.path.abspath(path)})
+
+
+def open_mxnet(program: MxnetProgram) -> ProcessEngine:
+    """Return MXNet with a symbol and its weights.
+
+    Raises:
+        CheckError: The engine refuses the graph, or crashed.
+        MissingDependency: It cannot be imported.
+    """
+    header = {
+        "text": program.text,
+        "arg": list(program.arg),
+        "aux": list(program.aux),
+        "inputs": dict(program.inputs),
+        "outputs": list(program.outputs),
+        "np_shape": program.np_shape,
+    }
+    weights = [*program.arg.values(), *program.aux.values()]
+    return ProcessEngine("mxnet", header, weights, plain=_PLAIN_MXNET)
+
+
+class ProcessEngine:
+    """An engine that runs in a process of its own until it is closed.
+
+    Args:
+        engine: Which one, as the worker knows it.
+        request: What it needs to know of the model.
+        weights: Values that belong to the request.
+        plain: Environment in which the engine leaves its optimisations off, where it can.
+        environment: What its environment has besides that of this process.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        request: Mapping[str, AnyValue],
+        weights: Sequence[Weight] = (),
+        *,
+        plain: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = engine
+        self._opened = (engine, request, weights, plain)
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, **(environment or {})},
+        )
+        self._end = weakref.finalize(self, _end, self._process, self._errors)
+        header, _ = self._ask({"do": "open", "engine": engine, **request}, weights)
+        self.name = header["name"]
+        self.inputs: Mapping[str, str] = header["inputs"]
+        self.outputs: Sequence[str] = header["outputs"]
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is gone."""
+        return not self._end.alive
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Have the engine run.
+
+        Raises:
+            CheckError: It failed, or crashed.
+        """
+        arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
+        return self._ask({"do": "run", "names": list(inputs)}, arrays)[1]
+
+    def plain(self) -> ProcessEngine | None:
+        """Return the engine without its optimisations, in another process; None if it has none.
+
+        Raises:
+            CheckError: It refuses the model then, or crashed.
+        """
+        engine, request, weights, plain = self._opened
+        if plain is None:
+            return None
+        return ProcessEngine(engine, request, weights, environment=plain)
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._end()
+
+    def _ask(
+        self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
+    ) -> tuple[dict[str, AnyValue], list[Array]]:
+        if not self._end.alive:
+            raise CheckError(f"{self.name}: the engine has ended")
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            raise CheckError(f"{self.name}: the engine has no streams")
+        try:
+            send(process.stdin, header, weights)
+            answer, arrays = receive(process.stdout)
+        except (EOFError, BrokenPipeError):
+            raise CheckError(f"{self.name}: {self._how_it_ended()}") from None
+        except BaseException:
+            self.close()
+            raise
+        if answer:
+            self._raise_answer(answer)
+        return answer, arrays
+
+    def _raise_answer(self, answer: Mapping[str, AnyValue]) -> None:
+        if "missing" in answer:
+            missing = answer["missing"]
+            self.close()
+            raise MissingDependency(missing["package"], extra=missing["extra"])
+        if "refused" in answer:
+            raise CheckError(answer["refused"])
+        if "failed" in answer:
+            raise CheckError(f"{self.name} failed: {answer['failed']}")
+
+    def _how_it_ended(self) -> str:
+        """Wait for a process that answers no more, and say how it ended."""
+        code = self._process.wait()
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - _READ_BYTES))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        self.close()
+        said = f": {lines[-1][:_SHOWN_CHARACTERS]}" if lines else ""
+        if code == -signal.SIGTERM:
+            return "the engine was ended (signal 15)"
+        if code == -getattr(signal, "SIGKILL", 9):
+            return "the engine was killed (signal 9), as a system does that runs out of memory"
+        if code == -signal.SIGABRT:
+            return f"the engine crashed (signal {-code}){said}"
+        if code < 0:
+            return f"the engine crashed (signal {-code})"
+        return f"the engine ended (exit code {code}){said}"
+
+
+def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, errors):
+        if stream is None:
+            continue
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()

@@ -1,0 +1,208 @@
+"""Rows of detections, compared as a set in an order that may hang on rounding.
+
+A table is what sorting or suppression yields: rows along one axis, the columns of one row in
+one output or in several (classes, scores, boxes). Members are the tables of runs that differ
+by rounding alone. A table is explained by them if each of its rows is a row of some member,
+each row that all members have is there, and stands where members have it, give or take as
+many places as there are rows that come and go.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from serde.checking.distance import Distance, deviation, distance
+from serde.weights import Array
+
+__all__ = ["Explanation", "explain_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a table comes about.
+
+    Attributes:
+        fault: What members do not explain, empty if they do.
+        rows: Number of rows of the exact table.
+        moved: How many rows of the table stand elsewhere in the exact one, or not at all.
+        apart: Distance of each column from the exact rows, or those of members, that it matches.
+        columns: The exact columns.
+    """
+
+    fault: str
+    rows: int
+    moved: int
+    apart: tuple[Distance, ...] = ()
+    columns: tuple[Array, ...] = ()
+
+
+def explain_rows(
+    table: Sequence[Array], exact: Sequence[Array], members: Sequence[Sequence[Array]], near: float
+) -> Explanation:
+    """Return whether members explain the outputs of a table, by the axis that explains most.
+
+    Args:
+        table: Outputs of the target that have rows in common.
+        exact: The same of the exact run.
+        members: The same of each run that rounding has moved.
+        near: Part of a column's deviation within which two rows are one.
+    """
+    found: Explanation | None = None
+    for axis in range(_common_axes(exact)):
+        if any(_extents(a, axis) != _extents(b, axis) for a, b in zip(table, exact, strict=True)):
+            continue
+        tables = [_as_rows(each, axis) for each in (table, exact, *members)]
+        explained = _explain(tables[0], tables[1], tables[2:], near)
+        if found is None or (len(explained.fault) > 0, explained.moved) < (
+            len(found.fault) > 0,
+            found.moved,
+        ):
+            found = explained
+    if found is None:
+        return Explanation("rows of another shape", 0, 0)
+    return found
+
+
+def _common_axes(arrays: Sequence[Array]) -> int:
+    """Return how many leading axes all arrays have in common."""
+    shapes = [array.shape for array in arrays]
+    count = 0
+    for lengths in zip(*shapes, strict=False):
+        if len(set(lengths)) > 1:
+            break
+        count += 1
+    return count
+
+
+def _extents(array: Array, axis: int) -> tuple[int, ...]:
+    """Return the shape but for the axis along which rows lie."""
+    return (*array.shape[:axis], *array.shape[axis + 1 :]) if array.ndim > axis else (-1,)
+
+
+def _as_rows(arrays: Sequence[Array], axis: int) -> Array:
+    """Return arrays as one of tables, rows and columns, in float64."""
+    lead = arrays[0].shape[:axis]
+    count = math.prod(lead)
+    parts = []
+    for array in arrays:
+        length = array.shape[axis]
+        width = math.prod(array.shape[axis + 1 :])
+        parts.append(np.asarray(array, np.float64).reshape(count, length, width))
+    return np.concatenate(parts, axis=2)
+
+
+def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) -> Explanation:
+    limits = np.array([near * deviation(exact[..., i]) for i in range(exact.shape[2])])
+    moved, faults, aligned = 0, [], []
+    for index in range(len(exact)):
+        others = [member[index] for member in members if member.shape[2] == exact.shape[2]]
+        fault, count, rows = _explain_one(table[index], exact[index], others, limits)
+        moved += count
+        aligned.append(rows)
+        faults += [fault] if fault else []
+    rows = np.concatenate(aligned) if aligned else np.zeros((0, exact.shape[2]))
+    given = table.reshape(-1, exact.shape[2])
+    columns = range(exact.shape[2])
+    return Explanation(
+        faults[0] if faults else "",
+        exact.shape[0] * exact.shape[1],
+        moved,
+        tuple(distance(given[:, i], rows[:, i]) for i in columns),
+        tuple(exact[..., i] for i in columns),
+    )
+
+
+def _explain_one(
+    table: Array, exact: Array, members: Sequence[Array], limits: Array
+) -> tuple[str, int, Array]:
+    """Return what is not explained of one table, how many rows moved, and what they match."""
+    distinct = _are_distinct(exact)
+    moved, aligned, left = 0, table.copy(), np.arange(len(table))
+    for place, pool in enumerate((exact, *members)):
+        matched = _at_home(pool, table[left], left, limits)
+        aligned[left[matched]] = pool[left[matched]]
+        left = left[~matched]
+        moved = len(left) if place == 0 else moved
+    if not moved and len(table) == len(exact):
+        return "", 0, aligned
+    for pool in (exact, *members) if distinct else ():
+        found = _find(pool, table[left], left, limits)
+        aligned[left[found >= 0]] = pool[found[found >= 0]]
+        left = left[found < 0]
+    if len(left):
+        return f"row {int(left[0])} is none that rounding makes", moved, aligned
+    if not distinct:
+        return "", moved, aligned
+    fault = _misplaced(table, exact, members, limits)
+    return fault, moved, aligned
+
+
+def _misplaced(table: Array, exact: Array, members: Sequence[Array], limits: Array) -> str:
+    """Return which row that all members have is missing, or stands where none has it."""
+    own = np.arange(len(exact))
+    where = [_find(member, exact, own, limits) for member in members]
+    firm = np.all([place >= 0 for place in where], axis=0) if where else np.ones(len(exact), bool)
+    slack = int(np.count_nonzero(~firm)) + max(
+        (abs(len(member) - len(exact)) for member in members), default=0
+    )
+    low = np.min([own, *where], axis=0) - slack
+    high = np.max([own, *where], axis=0) + slack
+    back = _find(table, exact, own, limits)
+    if np.any(firm & (back < 0)):
+        return f"row {int(np.flatnonzero(firm & (back < 0))[0])} is missing"
+    astray = firm & ((back < low) | (back > high))
+    return f"row {int(np.flatnonzero(astray)[0])} is out of order" if np.any(astray) else ""
+
+
+def _are_distinct(rows: Array) -> bool:
+    """Whether a row is told by its values; rows that only fill the table up are not counted."""
+    found, counts = np.unique(rows, axis=0, return_counts=True)
+    most = int(counts.max(initial=0))
+    return len(found) - 1 >= (len(rows) - most) / 2
+
+
+def _at_home(pool: Array, rows: Array, places: Array, limits: Array) -> Array:
+    """Return which rows are near the pool's row at the same place."""
+    if not len(pool):
+        return np.zeros(len(rows), bool)
+    there = np.clip(places, 0, len(pool) - 1)
+    return np.asarray(_near(pool[there], rows, limits) & (places < len(pool)))
+
+
+def _find(pool: Array, rows: Array, places: Array, limits: Array) -> Array:
+    """Return, for each row, the place of the pool's row that is near in every column, or -1.
+
+    The row at the same place counts first, then the nearest one.
+    """
+    at_home = _at_home(pool, rows, places, limits)
+    found = np.where(at_home, places, -1)
+    away = np.flatnonzero(~at_home)
+    if not len(pool) or not len(away):
+        return found
+    column = _telling(pool)
+    order = np.argsort(pool[:, column], kind="stable")
+    keys = pool[order, column]
+    lows = np.searchsorted(keys, rows[away, column] - limits[column], "left")
+    highs = np.searchsorted(keys, rows[away, column] + limits[column], "right")
+    for at, low, high in zip(away, lows, highs, strict=True):
+        candidates = order[low:high]
+        fits = candidates[_near(pool[candidates], rows[at], limits)]
+        if len(fits):
+            found[at] = fits[np.argmin(np.abs(fits - places[at]))]
+    return found
+
+
+def _near(left: Array, right: Array, limits: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(left - right)
+    alike = (left == right) | (np.isnan(left) & np.isnan(right))
+    return np.asarray((alike | (apart <= limits)).all(axis=-1))
+
+
+def _telling(pool: Array) -> int:
+    """Return the column in which most rows differ."""
+    return int(np.argmax([len(np.unique(pool[:, i])) for i in range(pool.shape[1])]))

@@ -1,0 +1,327 @@
+"""The exact result of a model: its Relay in float64, and the same with the rounding of its dtype.
+
+The graph is the source's as its bridge gives it, before any pass, and every float in it is
+64 bits wide: weights (read one at a time, where they are used), inputs, constants, what
+operators yield. The distance of another run of the same graph from it is rounding alone.
+
+Where a model decides by order (sorting, the k largest, suppression), rounding decides between
+candidates that are nearly equal. The graph is therefore run in two parts: up to the first
+decisions, and from there on. The second part is run again from values that are moved by the
+rounding that was found in the first; what then comes out otherwise hangs on rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.checking.distance import deviation, distance, ratio
+from serde.checking.frameworks import flat_values
+from serde.relay import transform
+from serde.relay.arithmetic import Arithmetic, Exact, Rounded
+from serde.relay.bodies import all_nodes, carried
+from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
+from serde.relay.interpreter import run_with
+from serde.relay.leaves import value_types
+from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
+from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.visit import children, post_order, rewrite
+from serde.weights import Array, numpy_dtype
+
+__all__ = ["Measured", "Yardstick"]
+
+_ORDERING = frozenset([
+    "argmax", "argmin", "argsort", "dyn.topk", "serde.box_nms", "serde.multibox_detection",
+    "sort", "topk", "vision.all_class_non_max_suppression", "vision.get_valid_counts",
+    "vision.non_max_suppression", "vision.proposal",
+])  # fmt: skip
+"""Operators that decide by order: where two candidates are nearly equal, by rounding."""
+
+_STEPS = _ORDERING | frozenset([
+    "ceil", "equal", "floor", "floor_divide", "floor_mod", "greater", "greater_equal", "less",
+    "less_equal", "not_equal", "round", "sign", "trunc",
+])  # fmt: skip
+"""These and operators that jump where their input passes a number; a cast to integers, too."""
+
+_MOVES = (1.0, 2.0, 4.0, 8.0)
+"""Multiples of the rounding found by which values are moved in front of decisions.
+
+Engines differ from the exact result by up to four times as much as the interpreter in float32
+does (ICNet, where MXNet does by eight); a pair that another engine exchanges must be exchanged
+by some of the runs.
+"""
+
+_RUNS = 24
+"""Number of runs behind the decisions; each near tie falls either way in some of them."""
+
+
+class Yardstick:
+    """Runs a model's Relay exactly, and with rounding.
+
+    Args:
+        model: The source as Relay, as its bridge gives it.
+        float16: Whether rounding is that of a target that computes in float16.
+    """
+
+    def __init__(self, model: RelayModel, *, float16: bool = False) -> None:
+        self._given = model
+        self._exact = Exact()
+        self._declared = Arithmetic()
+        self._rounding = Rounded(transform.KEEP_FLOAT32) if float16 else self._declared
+        self._parts: dict[bool, _Parts] = {}
+
+    @cached_property
+    def _model(self) -> RelayModel:
+        mod = transform.InferType()(transform.ToGraphNormalForm()(self._given.mod))
+        return self._given.evolve(mod=mod)
+
+    def at(self, inputs: Mapping[str, Array]) -> Measured:
+        """Return what the model yields for inputs by name; run when it is asked for."""
+        return Measured(self, inputs)
+
+    def _split(self, steps: bool) -> _Parts:
+        if steps not in self._parts:
+            self._parts[steps] = _split(self._model, steps)
+        return self._parts[steps]
+
+    def _arguments(self, inputs: Mapping[str, Array]) -> list[AnyValue]:
+        params = self._model.params
+        names = [param.name_hint for param in self._model.main.params]
+        return [inputs[name] if name in inputs else params[name] for name in names]
+
+    def _run(
+        self, arithmetic: Arithmetic, function: Function, arguments: Sequence[AnyValue]
+    ) -> AnyValue:
+        return run_with(arithmetic, function, arguments, mod=self._model.mod)
+
+
+class Measured:
+    """The results of one set of inputs, each run when it is first asked for."""
+
+    def __init__(self, yardstick: Yardstick, inputs: Mapping[str, Array]) -> None:
+        self._yardstick = yardstick
+        self._arguments = yardstick._arguments(inputs)
+        self._parts = yardstick._split(False)
+        self._heads: dict[tuple[Arithmetic, bool], AnyValue] = {}
+
+    @cached_property
+    def exact(self) -> list[Array]:
+        """The outputs in float64."""
+        return self._whole(self._yardstick._exact)
+
+    @cached_property
+    def declared(self) -> list[Array]:
+        """The outputs as the dtypes that are declared round them."""
+        return self._whole(self._yardstick._declared)
+
+    @cached_property
+    def rounded(self) -> list[Array]:
+        """The outputs as the target's dtypes round them: those declared, or float16."""
+        if self._yardstick._rounding is self._yardstick._declared:
+            return self.declared
+        return self._whole(self._yardstick._rounding)
+
+    @property
+    def decided(self) -> tuple[bool, ...]:
+        """Whether each output depends on a decision by order."""
+        return self._parts.decided
+
+    def moved(self, *, steps: bool = False) -> tuple[list[list[Array]], float]:
+        """Return outputs of runs whose decisions rounding has moved, and by how much it did.
+
+        The second part is the rounding in front of the decisions, as a part of the deviation
+        of what they read.
+
+        Args:
+            steps: Whether jumps at a number (a comparison, rounding to integers) count, too.
+        """
+        parts = self._yardstick._split(steps)
+        if not parts.frontier:
+            return [self.rounded], 0.0
+        exact = self._head(self._yardstick._exact, parts)
+        rounded = self._head(self._yardstick._rounding, parts)
+        spreads = [_map2(_spread, a, b) for a, b in zip(exact, rounded, strict=True)]
+        noise = max(
+            (_relative(a, b) for a, b in _leaf_pairs(exact, rounded) if a.dtype.kind == "f"),
+            default=0.0,
+        )
+        generator = np.random.default_rng(0)
+        found = [self.rounded]
+        for run in range(_RUNS):
+            size = _MOVES[run % len(_MOVES)]
+            values = [
+                _moved(value, spread, size, generator, node.type)
+                for value, spread, node in zip(exact, spreads, parts.frontier, strict=True)
+            ]
+            found.append(self._finish(self._yardstick._rounding, values, parts))
+        return found, noise
+
+    def _whole(self, arithmetic: Arithmetic) -> list[Array]:
+        return self._finish(arithmetic, self._head(arithmetic, self._parts), self._parts)
+
+    def _head(self, arithmetic: Arithmetic, parts: _Parts) -> Sequence[AnyValue]:
+        key = (arithmetic, parts is self._parts)
+        if key not in self._heads:
+            values: Sequence[AnyValue] = ()
+            if parts.head is not None:
+                values = self._yardstick._run(arithmetic, parts.head, self._arguments)
+            self._heads[key] = values
+        return self._heads[key]
+
+    def _finish(
+        self, arithmetic: Arithmetic, values: Sequence[AnyValue], parts: _Parts
+    ) -> list[Array]:
+        result = self._yardstick._run(arithmetic, parts.tail, [*self._arguments, *values])
+        return flat_values(result)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A function up to its first decisions, and from there on.
+
+    Attributes:
+        tail: Takes the function's arguments and the values of the frontier.
+        head: Takes the arguments and yields these values; None where nothing decides.
+        frontier: What decisions, and all that depends on them, read of the rest.
+        decided: Whether each output depends on a decision.
+    """
+
+    tail: Function
+    head: Function | None = None
+    frontier: Sequence[Expr] = ()
+    decided: tuple[bool, ...] = field(default=())
+
+
+def _split(model: RelayModel, steps: bool) -> _Parts:
+    """Split ``main``; one with a let, which only recursions have left, stays whole."""
+    main = model.main
+    order = post_order(main.body)
+    inside: set[Expr] = set()
+    for node in reversed(order):  # outer functions first
+        if isinstance(node, Function) and node not in inside:
+            inside.update(each for each in post_order(node) if each is not node)
+    outer = [node for node in order if node not in inside]
+    depending: set[Expr] = set()
+    for node in outer:
+        below = () if isinstance(node, Function) else children(node)
+        if _decides(node, steps) or any(child in depending for child in below):
+            depending.add(node)
+    decided = _decided(main.body, depending)
+    if not depending or any(isinstance(node, Let) for node in outer):
+        return _Parts(main, decided=decided)
+    if main.body not in depending:
+        return _Parts(main, decided=decided)
+    frontier: dict[Expr, None] = {}
+    for node in outer:
+        if node in depending and not isinstance(node, Function):
+            for child in children(node):
+                _read(child, depending, frontier)
+    variables = [Var(f"frontier{i}", node.type) for i, node in enumerate(frontier)]
+    memo: dict[Expr, Expr] = dict(zip(frontier, variables, strict=True))
+    body = rewrite(main.body, lambda _node, new: new, memo)
+    head = Function(main.params, Tuple(tuple(frontier)))
+    return _Parts(Function([*main.params, *variables], body), head, tuple(frontier), decided)
+
+
+def _decides(node: Expr, steps: bool) -> bool:
+    """Whether a call decides, or a function that it carries or that stands here does."""
+    bodies = (node.body,) if isinstance(node, Function) else [f.body for f in carried(node)]
+    return _decides_itself(node, steps) or (
+        bool(bodies) and any(_decides_itself(each, steps) for each in all_nodes(*bodies))
+    )
+
+
+def _decides_itself(node: Expr, steps: bool) -> bool:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return False
+    if node.op.name in (_STEPS if steps else _ORDERING):
+        return True
+    casts = steps and node.op.name == "cast" and _is_float(node.args[0].type)
+    return casts and not _is_float(node.type)
+
+
+def _is_float(type_: Type | None) -> bool:
+    return isinstance(type_, TensorType) and "float" in type_.dtype
+
+
+def _read(node: Expr, depending: set[Expr], frontier: dict[Expr, None]) -> None:
+    """Enter what a node stands for; variables, constants and functions need no entry."""
+    pending = [node]
+    while pending:
+        item = pending.pop()
+        if item in depending or isinstance(item, (Constant, Function, GlobalVar, Op, Var)):
+            continue
+        if isinstance(item, Tuple):
+            pending.extend(reversed(item.fields))
+        else:
+            frontier[item] = None
+
+
+def _decided(body: Expr, depending: set[Expr]) -> tuple[bool, ...]:
+    """Return, for each tensor of a result, whether it depends on a decision."""
+    found: list[bool] = []
+    for each in body.fields if isinstance(body, Tuple) else (body,):
+        found += [each in depending] * len(value_types(each.type))
+    return tuple(found)
+
+
+def _leaf_pairs(left: AnyValue, right: AnyValue) -> list[tuple[Array, Array]]:
+    """Return the arrays of two values of one structure, in order."""
+    found: list[tuple[Array, Array]] = []
+    pending = [(left, right)]
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, (tuple, list)):
+            pending.extend(reversed(list(zip(a, b, strict=True))))
+        else:
+            found.append((a, b))
+    return found
+
+
+def _map2(function: AnyValue, left: AnyValue, right: AnyValue) -> AnyValue:
+    if isinstance(left, (tuple, list)):
+        return tuple(_map2(function, a, b) for a, b in zip(left, right, strict=True))
+    return function(left, right)
+
+
+def _relative(exact: Array, rounded: Array) -> float:
+    if exact.shape != rounded.shape:
+        return 0.0
+    return ratio(distance(rounded, exact).mean, deviation(exact))
+
+
+def _spread(exact: Array, rounded: Array) -> Array | float:
+    """Return the rounding of each element: the least of the slices in which it lies.
+
+    Tensors in front of decisions hold boxes beside scores, along whatever axis: one figure for
+    the whole would drown the scores.
+    """
+    if exact.dtype.kind != "f" or exact.shape != rounded.shape or not exact.size:
+        return 0.0
+    apart = np.where(np.isfinite(exact), exact - rounded.astype(np.float64), 0.0)
+    squares = np.square(np.nan_to_num(apart, posinf=0.0, neginf=0.0))
+    spread = np.full(exact.shape, np.sqrt(squares.mean()))
+    for axis in range(exact.ndim):
+        others = tuple(i for i in range(exact.ndim) if i != axis)
+        if others and exact.shape[axis] < exact.size:
+            spread = np.minimum(spread, np.sqrt(squares.mean(others, keepdims=True)))
+    return spread
+
+
+def _moved(
+    value: AnyValue, spread: AnyValue, size: float, generator: np.random.Generator, type_: AnyValue
+) -> AnyValue:
+    """Return a value moved by random numbers of a deviation, in the dtype that is declared."""
+    if isinstance(value, (tuple, list)):
+        fields = type_.fields if isinstance(type_, TupleType) else (type_,) * len(value)
+        pairs = zip(value, spread, fields, strict=True)
+        return tuple(_moved(v, s, size, generator, t) for v, s, t in pairs)
+    if value.dtype.kind == "f":
+        value = value + size * spread * generator.standard_normal(value.shape)
+    wanted = type_.dtype if isinstance(type_, TensorType) else value.dtype.name
+    return value.astype(numpy_dtype(wanted))

@@ -1,0 +1,263 @@
+"""Hidden directories in which new files are made, and what killed runs left of them.
+
+A run makes its files in a directory ``.serde-XXXXXXXX`` beside their places and holds a lock in
+it. The system gives the lock back however the process ends, so a directory whose lock is free is
+that of a run that was killed. The next run that writes beside it finishes the renames which that
+run had begun, and removes the directory. Where locks do not work it is left alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from serde.errors import OptionError
+
+try:
+    import fcntl
+except ImportError:  # Not on Windows, where nothing is ever swept.
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["ASIDE", "commit", "staging_directory", "sweep"]
+
+ASIDE: Final = ".serde-old-"
+"""Prefix of the name of a directory that stepped aside for a new one."""
+
+_PREFIX: Final = ".serde-"
+_LOCK: Final = "lock"
+_PLAN: Final = "plan.json"
+_NEW: Final = "new"
+_ATTEMPTS: Final = 100
+
+_Identity = list[int]
+
+
+class _Rename(NamedTuple):
+    """A rename that is planned.
+
+    Attributes:
+        name: Of the file, in both directories.
+        new: Identity of what gets the name.
+        old: Identity of what has it before, if there is something.
+    """
+
+    name: str
+    new: _Identity | None
+    old: _Identity | None
+
+
+@contextmanager
+def staging_directory(parent: Path) -> Iterator[Path]:
+    """Yield an empty directory within a hidden one in `parent`, which goes when the body is done.
+
+    Raises:
+        OptionError: Nothing can be made in `parent`.
+    """
+    sweep(parent)
+    try:
+        directory, lock = _make(parent)
+    except OSError as error:
+        raise OptionError(f"{parent}: cannot be written to: {error.strerror}") from None
+    try:
+        new = directory / _NEW
+        new.mkdir()
+        yield new
+    finally:
+        _clear(directory)
+        os.close(lock)
+
+
+def _make(parent: Path) -> tuple[Path, int]:
+    """Return a new directory and the descriptor that holds its lock, if there are locks."""
+    for _ in range(_ATTEMPTS):
+        directory = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        try:
+            lock = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileNotFoundError:
+            continue  # A run that started meanwhile took it for one without an owner.
+        except OSError:
+            directory.rmdir()
+            raise
+        taken = _try_lock(lock)
+        with suppress(FileNotFoundError):
+            if taken is not False and os.path.samestat(os.fstat(lock), os.stat(directory / _LOCK)):
+                return directory, lock
+        os.close(lock)
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+
+def _try_lock(fd: int) -> bool | None:
+    """Return whether the lock was taken; None where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def sweep(parent: Path) -> None:
+    """Finish and remove what killed runs of this user left in `parent`, as far as it can be."""
+    with suppress(OSError), os.scandir(parent) as entries:
+        left = [
+            Path(entry.path)
+            for entry in entries
+            if entry.name.startswith(_PREFIX)
+            and not entry.name.startswith(ASIDE)
+            and entry.is_dir(follow_symlinks=False)
+        ]
+        for directory in left:
+            with suppress(OSError):
+                _sweep_one(parent, directory)
+
+
+def _sweep_one(parent: Path, directory: Path) -> None:
+    # Another user's plan could name files that only this user may remove.
+    if hasattr(os, "geteuid") and directory.stat().st_uid != os.geteuid():
+        return
+    try:
+        lock = os.open(directory / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        directory.rmdir()  # Fails unless the run was killed before it made anything.
+        return
+    try:
+        if _try_lock(lock):
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                _finish(parent, directory)
+            _clear(directory)
+    finally:
+        os.close(lock)
+
+
+def _clear(directory: Path) -> None:
+    """Remove a directory, the lock last, without which nobody else would."""
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            elif entry.name != _LOCK:
+                os.unlink(entry.path)
+    with suppress(OSError):
+        os.unlink(directory / _LOCK)
+    with suppress(OSError):
+        directory.rmdir()
+
+
+def commit(
+    staged: Sequence[Path],
+    finals: Sequence[Path],
+    *,
+    outdated: Sequence[Path] = (),
+    restore: bool = False,
+) -> None:
+    """Rename finished files to their places, and then remove what they make outdated.
+
+    Args:
+        staged: The files, in a directory of :func:`staging_directory`.
+        finals: Their places, in the order of the renames.
+        outdated: Files beside them that nothing refers to any more once all is in place.
+        restore: Whether what was replaced comes back if a later rename fails.
+    """
+    directory = staged[0].parent.parent
+    renames = [
+        _Rename(final.name, _identity(one), _identity(final))
+        for one, final in zip(staged, finals, strict=True)
+    ]
+    removals = [(path.name, _identity(path)) for path in outdated]
+    if len(renames) > 1 or removals:
+        _note(directory, {"renames": renames, "removals": removals})
+    kept = _linked(directory, finals[:-1]) if restore else {}
+    sources, targets = [os.fspath(one) for one in staged], [os.fspath(one) for one in finals]
+    try:
+        # One call that runs no Python between the renames: neither the handler of a signal nor
+        # another thread comes between them, and a kill has but microseconds to do so.
+        deque(map(os.replace, sources, targets), maxlen=0)
+    except OSError:
+        _undo(directory, finals[0].parent, renames, kept)
+        raise
+    _remove(finals[0].parent, removals)
+
+
+def _identity(path: Path) -> _Identity | None:
+    """Return what tells a file from any other that may come to its place; None if it is gone."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return [status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def _note(directory: Path, plan: dict[str, Any]) -> None:
+    """Write down what is about to be done; the note is there whole or not at all."""
+    draft = directory / f"{_PLAN}.draft"
+    draft.write_text(json.dumps(plan), encoding="utf-8")
+    draft.rename(directory / _PLAN)
+
+
+def _linked(directory: Path, finals: Sequence[Path]) -> dict[str, Path]:
+    """Return second links to files that are about to be replaced, where there can be such."""
+    links: dict[str, Path] = {}
+    for number, final in enumerate(finals):
+        link = directory / f"old{number}"
+        with suppress(OSError):
+            os.link(final, link, follow_symlinks=False)
+            links[final.name] = link
+    return links
+
+
+def _undo(
+    directory: Path, parent: Path, renames: Sequence[_Rename], kept: Mapping[str, Path]
+) -> None:
+    """Take renames back: a file that was new goes, one that was replaced comes back if kept."""
+    for each in renames:
+        if os.path.lexists(directory / _NEW / each.name):
+            return
+        with suppress(OSError):
+            if each.old is None:
+                (parent / each.name).unlink()
+            elif each.name in kept:
+                kept[each.name].replace(parent / each.name)
+
+
+def _finish(parent: Path, directory: Path) -> None:
+    """Make the renames that a run left out which had begun with them, and what follows them.
+
+    Nothing is done unless all files are still those that it saw.
+    """
+    plan = json.loads((directory / _PLAN).read_bytes())
+    renames = [_Rename(_bare(name), new, old) for name, new, old in plan["renames"]]
+    left = [each for each in renames if os.path.lexists(directory / _NEW / each.name)]
+    done = [each for each in renames if each not in left]
+    same = all(_identity(parent / each.name) == each.new for each in done)
+    same &= all(_identity(parent / each.name) == each.old for each in left)
+    if not done or not same:
+        return
+    for each in left:
+        os.replace(directory / _NEW / each.name, parent / each.name)
+    _remove(parent, plan["removals"])
+
+
+def _remove(parent: Path, removals: Iterable[tuple[str, _Identity | None]]) -> None:
+    for name, identity in removals:
+        path = parent / _bare(name)
+        if identity is not None and _identity(path) == identity:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _bare(name: str) -> str:
+    """Return a name that leads to no other directory."""
+    if not name or os.path.basename(name) != name or name in (os.curdir, os.pardir):
+        raise ValueError(f"not the name of a file: {name!r}")
+    return name

@@ -1,0 +1,138 @@
+"""Counts of n-grams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+
+import numpy as np
+from onnx import numpy_helper
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.table import OPS
+from serde.relay.expr import Expr
+from serde.weights import Array
+
+
+@OPS.imports("TfIdfVectorizer", since=9)
+def import_tf_idf_vectorizer(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    max_gram_length: int,
+    max_skip_count: int,
+    min_gram_length: int,
+    mode: str,
+    ngram_counts: tuple[int, ...],
+    ngram_indexes: tuple[int, ...],
+    pool_int64s: tuple[int, ...] = (),
+    pool_strings: tuple[str, ...] = (),
+    weights: tuple[float, ...] = (),
+) -> Expr:
+    """``counts * weights`` (TFIDF), ``counts`` (TF) or ``(counts > 0) * weights`` (IDF)."""
+    if pool_strings:
+        raise Unsupported("a tensor of strings has no counterpart in Relay")
+    if mode not in ("TF", "IDF", "TFIDF"):
+        raise Unsupported(f"mode {mode!r} is unknown")
+    grams = _grams(pool_int64s, ngram_counts)
+    total = sum(len(each) for each in grams)
+    if len(ngram_indexes) != total or len(weights) not in (0, total):
+        raise Unsupported(
+            f"{len(ngram_indexes)} indices and {len(weights)} weights for {total} n-grams"
+        )
+    rank = ctx.type(x).rank
+    if rank not in (1, 2):
+        raise Unsupported(f"an input of rank {rank}")
+    rows = relay.cast(x if rank == 2 else relay.expand_dims(x, axis=0), "int64")
+    lengths = range(min_gram_length, max_gram_length + 1)
+    counts = [
+        _count(ctx, rows, each, max_skip_count)
+        if length in lengths and len(each)
+        else _nothing(ctx, rows, len(each))
+        for length, each in enumerate(grams, 1)
+    ]
+    found = relay.cast(relay.concatenate(counts, axis=1), "float32")
+    if weights and mode != "TF":
+        if len(set(ngram_indexes)) < total:
+            raise Unsupported("weights of n-grams that share an entry")
+        found = _weighted(ctx, found, weights, mode)
+    found = _placed(ctx, found, ngram_indexes)
+    if mode == "IDF" and not weights:
+        found = _positive(found)
+    return found if rank == 2 else relay.squeeze(found, axis=[0])
+
+
+def _grams(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
+    """Return the n-grams of each length from 1 on, a row each."""
+    ends = [*starts[1:], len(pool)]
+    found = []
+    for length, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
+        if not 0 <= start <= end <= len(pool) or (end - start) % length:
+            raise Unsupported(f"n-grams of length {length} from {start} to {end} of {len(pool)}")
+        grams = np.array(pool[start:end], np.int64).reshape(-1, length)
+        if len(np.unique(grams, axis=0)) < len(grams):
+            raise Unsupported(f"an n-gram of length {length} is given twice")
+        found.append(grams)
+    return found
+
+
+def _count(ctx: ImportCtx, rows: Expr, grams: Array, skips: int) -> Expr:
+    """Return how often each n-gram stands in each row, its items up to `skips` others apart."""
+    length = grams.shape[1]
+    keys = [_constant(ctx, column) for column in grams.T]
+    parts = []
+    for distance in range(1, skips + 2 if length > 1 else 2):
+        items = _shifted(rows, length, distance)
+        same = [
+            relay.equal(relay.expand_dims(each, axis=-1), key)
+            for each, key in zip(items, keys, strict=True)
+        ]
+        whole = reduce(relay.logical_and, same)
+        parts.append(relay.sum(relay.cast(whole, "int64"), axis=1))
+    return reduce(relay.add, parts)
+
+
+def _shifted(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
+    """Yield the items of all n-grams at each place: the rows without what begins or ends them."""
+    for place in range(length):
+        before, after = place * distance, (length - 1 - place) * distance
+        end = -after if after else np.iinfo(np.int64).max
+        yield relay.strided_slice(rows, begin=[before], end=[end], strides=[1], axes=[1])
+
+
+def _nothing(ctx: ImportCtx, rows: Expr, count: int) -> Expr:
+    """Return zeros for n-grams whose length is not counted."""
+    none = relay.sum(relay.cast(relay.not_equal(rows, rows), "int64"), axis=1, keepdims=True)
+    return relay.add(none, _constant(ctx, np.zeros((1, count), np.int64)))
+
+
+def _weighted(ctx: ImportCtx, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
+    factors = _constant(ctx, np.array(weights, np.float32))
+    return relay.multiply(counts if mode == "TFIDF" else _positive(counts), factors)
+
+
+def _positive(counts: Expr) -> Expr:
+    return relay.cast(relay.greater(counts, relay.const(np.float32(0.0))), "float32")
+
+
+def _placed(ctx: ImportCtx, counts: Expr, indices: Sequence[int]) -> Expr:
+    """Return the entries of the result: sums of the counts that go to each of them."""
+    if min(indices) < 0 or 8 * (max(indices) + 1) > MAX_INLINE_BYTES:
+        raise Unsupported(f"entries {min(indices)} to {max(indices)} of the result")
+    sources: list[Array] = []
+    layers = np.zeros(max(indices) + 1, np.int64)
+    for source, entry in enumerate(indices):
+        if layers[entry] == len(sources):
+            sources.append(np.full(len(layers), len(indices), np.int32))
+        sources[layers[entry]][entry] = source
+        layers[entry] += 1
+    padded = relay.nn.pad(counts, ((0, 0), (0, 1)))
+    taken = [relay.take(padded, _constant(ctx, each), axis=1, mode="fast") for each in sources]
+    return reduce(relay.add, taken)
+
+
+def _constant(ctx: ImportCtx, values: Array) -> Expr:
+    return ctx.tensor(numpy_helper.from_array(np.ascontiguousarray(values)))

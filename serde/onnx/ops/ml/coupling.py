@@ -1,0 +1,103 @@
+"""Probabilities of many classes from those of each pair of them.
+
+The method of Wu, Lin and Weng (Probability estimates for multi-class classification by pairwise
+coupling, 2004, second approach), iterated as LIBSVM does; its stopping rule is part of the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.ml.scores import weight
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.registry import call
+from serde.relay.types import TensorType
+from serde.weights import Array
+
+__all__ = ["coupled_probabilities"]
+
+_LEAST_TURNS = 100
+_TOLERANCE = 0.005
+"""The greatest error with which the iteration stops, divided by the number of classes."""
+
+
+def coupled_probabilities(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
+    """Return probabilities of the classes that fit those of each pair best.
+
+    Args:
+        ctx: The context of the node.
+        chance: For each sample and each pair the probability of the first class of the pair.
+        classes: Number of classes.
+    """
+    gram = _gram(ctx, chance, classes)
+    rows = ctx.type(chance).shape[0]
+    state = TensorType((rows, classes), "float32")
+    number = Var("turn", TensorType((), "int64"))
+    known, fit = Var("probabilities", state), Var("gram", ctx.type(gram))
+    body = Tuple([relay.const(True, "bool"), _improved(known, fit, classes)])
+    function = Function([number, known, fit], body)
+    turns = relay.const(max(_LEAST_TURNS, classes), "int64")
+    start = relay.add(
+        relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
+        weight(ctx, np.full((1, classes), 1.0 / classes, np.float32)),
+    )
+    return TupleGetItem(call("serde.loop", turns, None, (start,), (gram,), body=function), 0)
+
+
+def _gram(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
+    """Return the quadratic form that is minimised, a matrix a sample.
+
+    With r the matrix of pairwise probabilities: entry (t, t) is the sum of r[j, t]**2 over the
+    others, entry (t, j) is -r[j, t] * r[t, j].
+    """
+    upper, lower = _scatter(classes)
+    rest = relay.subtract(relay.const(np.float32(1.0)), chance)
+    pairs = relay.add(
+        relay.nn.dense(chance, weight(ctx, upper)), relay.nn.dense(rest, weight(ctx, lower))
+    )
+    matrix = relay.reshape(pairs, newshape=(-1, classes, classes))
+    turned = relay.transpose(matrix, axes=(0, 2, 1))
+    outside = relay.negative(relay.multiply(matrix, turned))
+    diagonal = relay.sum(relay.multiply(matrix, matrix), axis=1, keepdims=True)
+    eye = weight(ctx, np.eye(classes, dtype=np.float32))
+    return relay.add(outside, relay.multiply(diagonal, eye))
+
+
+def _scatter(classes: int) -> tuple[Array, Array]:
+    """Return where in a matrix of classes the probability of each pair goes, and its rest."""
+    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    upper = np.zeros((classes, classes, len(pairs)), np.float32)
+    lower = np.zeros_like(upper)
+    for column, (i, j) in enumerate(pairs):
+        upper[i, j, column] = lower[j, i, column] = 1.0
+    return upper.reshape(classes**2, -1), lower.reshape(classes**2, -1)
+
+
+def _improved(known: Expr, gram: Expr, classes: int) -> Expr:
+    """Return the probabilities after one turn; those of a sample that fits well enough stay."""
+    p = known
+    product = relay.sum(relay.multiply(gram, relay.expand_dims(p, axis=1)), axis=2)
+    value = relay.sum(relay.multiply(p, product), axis=1, keepdims=True)
+    error = relay.max(relay.abs(relay.subtract(product, value)), axis=1, keepdims=True)
+    one, two = relay.const(np.float32(1.0)), relay.const(np.float32(2.0))
+    for place in range(classes):
+        row = relay.take(gram, relay.const(np.int32(place)), axis=1, mode="fast")
+        own, linear = _column(row, place), _column(product, place)
+        step = relay.divide(relay.subtract(value, linear), own)
+        scale = relay.add(one, step)
+        gain = relay.add(relay.multiply(step, own), relay.multiply(two, linear))
+        value = relay.divide(
+            relay.add(value, relay.multiply(step, gain)), relay.multiply(scale, scale)
+        )
+        unit = np.zeros((1, classes), np.float32)
+        unit[0, place] = 1.0
+        p = relay.divide(relay.add(p, relay.multiply(step, relay.const(unit))), scale)
+        product = relay.divide(relay.add(product, relay.multiply(step, row)), scale)
+    fits = relay.less(error, relay.const(np.float32(_TOLERANCE / classes)))
+    return relay.where(fits, known, p)
+
+
+def _column(x: Expr, place: int) -> Expr:
+    return relay.strided_slice(x, begin=[place], end=[place + 1], strides=[1], axes=[1])

@@ -1,0 +1,156 @@
+"""The ensemble of trees that serves for every purpose, from version 5 on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.ml.leaves import Leaves
+from serde.onnx.ops.ml.scores import feature_rows, refuse_transform, transform
+from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest
+from serde.onnx.ops.table import ML
+from serde.relay.expr import Expr
+from serde.weights import Array
+
+_AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_BRANCHES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "EQ")
+_MEMBER = 6
+"""The mode of a node that asks whether a feature is one of several values."""
+
+
+@ML.imports("TreeEnsemble", since=5, ignored=["nodes_hitrates"])
+def import_tree_ensemble(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    aggregate_function: int = 1,
+    leaf_targetids: tuple[int, ...],
+    leaf_weights: onnx.TensorProto,
+    membership_values: onnx.TensorProto | None = None,
+    n_targets: int,
+    nodes_falseleafs: tuple[int, ...],
+    nodes_falsenodeids: tuple[int, ...],
+    nodes_featureids: tuple[int, ...],
+    nodes_missing_value_tracks_true: tuple[int, ...] = (),
+    nodes_modes: onnx.TensorProto,
+    nodes_splits: onnx.TensorProto,
+    nodes_trueleafs: tuple[int, ...],
+    nodes_truenodeids: tuple[int, ...],
+    post_transform: int = 0,
+    tree_roots: tuple[int, ...],
+) -> Expr:
+    if not (0 <= aggregate_function < len(_AGGREGATES) and 0 <= post_transform < len(_TRANSFORMS)):
+        raise Unsupported(
+            f"aggregate_function {aggregate_function} or post_transform {post_transform}"
+        )
+    branches = _Branches(
+        nodes_featureids,
+        numpy_helper.to_array(nodes_splits),
+        numpy_helper.to_array(nodes_modes).tolist(),
+        (nodes_truenodeids, nodes_falsenodeids),
+        (nodes_trueleafs, nodes_falseleafs),
+        nodes_missing_value_tracks_true or (0,) * len(nodes_featureids),
+        np.zeros(0) if membership_values is None else numpy_helper.to_array(membership_values),
+    )
+    forest = branches.forest(tree_roots, len(leaf_targetids))
+    places = np.flatnonzero(forest.children[0] == np.arange(len(forest.features)))
+    values = numpy_helper.to_array(leaf_weights)
+    used = forest.trees[places] >= 0
+    if len(values) != len(leaf_targetids):
+        raise Unsupported(f"{len(values)} weights for {len(leaf_targetids)} leaves")
+    targets = np.array(leaf_targetids, np.int64)
+    leaves = Leaves(forest, places[used], targets[used], values[used], n_targets)
+    rows = feature_rows(ctx, x, ctx.type(x).dtype)
+    scores = leaves.scores(ctx, rows, _AGGREGATES[aggregate_function])
+    if n_targets == 1:
+        refuse_transform(_TRANSFORMS[post_transform], "a single target")
+    return transform(ctx, scores, _TRANSFORMS[post_transform])
+
+
+@dataclass(frozen=True)
+class _Branches:
+    """The nodes of an ensemble without its leaves; children are branches or leaves by number."""
+
+    features: Sequence[int]
+    splits: Array
+    modes: Sequence[int]
+    children: tuple[Sequence[int], Sequence[int]]
+    are_leaves: tuple[Sequence[int], Sequence[int]]
+    missing: Sequence[int]
+    members: Array
+
+    def forest(self, roots: Sequence[int], leaves: int) -> Forest:
+        """Return a table of the branches, then of what sets need besides, then of the leaves.
+
+        Raises:
+            Unsupported: The lists do not fit together.
+        """
+        count = len(self.features)
+        lists = (self.splits, self.modes, *self.children, *self.are_leaves, self.missing)
+        if any(len(each) != count for each in lists):
+            raise Unsupported(f"the lists of {count} nodes have several lengths")
+        sets = dict(self._sets())
+        total = count + sum(max(len(each), 1) - 1 for each in sets.values())
+        size = total + leaves
+        features = np.zeros(size, np.int64)
+        thresholds = np.zeros(size, self.splits.dtype)
+        outcomes = np.zeros((size, 4), bool)
+        children = np.tile(np.arange(size), (2, 1))
+        free = count
+        for node in range(count):
+            ends = [self._child(side, node, total, leaves) for side in (0, 1)]
+            rows = [node, *range(free, free + max(len(sets.get(node, ())), 1) - 1)]
+            free += len(rows) - 1
+            features[rows] = self.features[node]
+            children[0, rows] = ends[0]
+            children[1, rows] = [*rows[1:], ends[1]]
+            thresholds[rows] = self._thresholds(node, sets)
+            outcomes[rows] = self._outcomes(node, bool(len(sets.get(node, (0,)))))
+        starts = np.array([self._place(root, "root") for root in roots], np.int64)
+        return Forest.of(features.tolist(), thresholds, outcomes, children, starts)
+
+    def _sets(self) -> Iterator[tuple[int, Array]]:
+        """Yield the values of each node that asks for one of several; NaN ends each list."""
+        nodes = [node for node, mode in enumerate(self.modes) if mode == _MEMBER]
+        ends = np.flatnonzero(np.isnan(self.members))
+        if len(ends) != len(nodes):
+            raise Unsupported(f"{len(ends)} sets of values for {len(nodes)} nodes")
+        start = 0
+        for node, end in zip(nodes, ends, strict=True):
+            yield node, self.members[start:end]
+            start = end + 1
+
+    def _thresholds(self, node: int, sets: dict[int, Array]) -> Array:
+        found = sets.get(node, self.splits[node : node + 1])
+        return found if len(found) else np.zeros(1, self.splits.dtype)
+
+    def _outcomes(self, node: int, possible: bool) -> Array:
+        """Return how feature and threshold must compare, which for an empty set they cannot."""
+        mode = self.modes[node]
+        if not 0 <= mode <= _MEMBER:
+            raise Unsupported(f"mode {mode} of node {node} is unknown")
+        found = np.zeros(4, bool)
+        if possible:
+            found[list(MODES[f"BRANCH_{_BRANCHES[mode]}"])] = True
+        found[UNORDERED] |= bool(self.missing[node])
+        return found
+
+    def _child(self, side: int, node: int, total: int, leaves: int) -> int:
+        number = self.children[side][node]
+        if not self.are_leaves[side][node]:
+            return self._place(number, f"node {node}")
+        if not 0 <= number < leaves:
+            raise Unsupported(f"node {node} names leaf {number} of {leaves}")
+        return total + number
+
+    def _place(self, number: int, what: str) -> int:
+        if not 0 <= number < len(self.features):
+            raise Unsupported(f"{what} names node {number} of {len(self.features)}")
+        return number

@@ -1,0 +1,109 @@
+"""What the leaves of an ensemble of trees add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.limits import MAX_INLINE_BYTES
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.ml.scores import weight
+from serde.onnx.ops.ml.trees import Forest, leaf_places
+from serde.relay.expr import Expr
+from serde.weights import Array
+
+__all__ = ["Leaves"]
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """What the leaves of a forest add to the scores: a number each for some of the targets."""
+
+    forest: Forest
+    nodes: Array
+    targets: Array
+    values: Array
+    count: int
+
+    def __post_init__(self) -> None:
+        if not len(self.nodes) == len(self.targets) == len(self.values):
+            raise Unsupported(f"{len(self.values)} weights for {len(self.targets)} targets")
+        if len(self.targets) and not 0 <= self.targets.min() <= self.targets.max() < self.count:
+            raise Unsupported(f"target {self.targets.max()} of {self.count}")
+
+    @property
+    def single(self) -> bool:
+        """Whether each tree adds one number to one target, whatever leaf is reached."""
+        leaves = np.flatnonzero(self.forest.leaves)
+        if not np.array_equal(np.sort(self.nodes), leaves) or not np.isfinite(self.values).all():
+            return False
+        trees = self.forest.trees[self.nodes]
+        first = np.full(len(self.forest.roots), -1, np.int64)
+        first[trees] = self.targets
+        return bool((first[trees] == self.targets).all())
+
+    @property
+    def covered(self) -> bool:
+        """Whether every target gets something from some tree, whatever leaf is reached."""
+        given = np.unique(np.stack([self.nodes, self.targets]), axis=1)
+        shape = (len(self.forest.roots), self.count)
+        found = np.zeros(shape, np.int64)
+        np.add.at(found, (self.forest.trees[given[0]], given[1]), 1)
+        leaves = np.bincount(self.forest.trees[self.forest.leaves], minlength=shape[0])
+        return bool((found == leaves[:, None]).any(axis=0).all())
+
+    def table(self, filler: float) -> Array:
+        """Return a row of targets for each node, `filler` where a leaf says nothing.
+
+        Raises:
+            Unsupported: It would be very large.
+        """
+        rows = len(self.forest.features)
+        if rows * self.count * self.values.itemsize > MAX_INLINE_BYTES:
+            raise Unsupported(f"{rows} nodes of {self.count} targets each")
+        found = np.full((rows, self.count), filler, self.values.dtype)
+        if filler == 0:
+            np.add.at(found, (self.nodes, self.targets), self.values)
+        elif len(np.unique(np.stack([self.nodes, self.targets]), axis=1).T) < len(self.nodes):
+            raise Unsupported("a leaf gives one target two weights")
+        else:
+            found[self.nodes, self.targets] = self.values
+        return found
+
+    def scores(self, ctx: ImportCtx, x: Expr, aggregate: str) -> Expr:
+        """Return what the reached leaves give each target, put together.
+
+        Raises:
+            Unsupported: There is no such function, or a target may get nothing of which it
+                would be the least or the greatest.
+        """
+        if aggregate not in ("SUM", "AVERAGE", "MIN", "MAX"):
+            raise Unsupported(f"aggregate_function {aggregate!r} is unknown")
+        places = leaf_places(ctx, x, self.forest)
+        if aggregate in ("MIN", "MAX"):
+            if not self.covered:
+                raise Unsupported(f"aggregate_function {aggregate!r} of targets without weights")
+            reduce, filler = (relay.min, np.inf) if aggregate == "MIN" else (relay.max, -np.inf)
+            rows = relay.take(weight(ctx, self.table(filler)), places, axis=0, mode="fast")
+            return reduce(rows, axis=1)
+        found = self._sums(ctx, places)
+        if aggregate == "SUM":
+            return found
+        return relay.divide(found, scalar_like(ctx, found, len(self.forest.roots)))
+
+    def _sums(self, ctx: ImportCtx, places: Expr) -> Expr:
+        if not self.single:
+            rows = relay.take(weight(ctx, self.table(0.0)), places, axis=0, mode="fast")
+            return relay.sum(rows, axis=1)
+        values = np.zeros(len(self.forest.features), self.values.dtype)
+        values[self.nodes] = self.values
+        found = relay.take(weight(ctx, values), places, axis=0, mode="fast")
+        if self.count == 1:
+            return relay.sum(found, axis=1, keepdims=True)
+        owners = np.zeros((self.count, len(self.forest.roots)), values.dtype)
+        owners[self.targets, self.forest.trees[self.nodes]] = 1
+        return relay.nn.dense(found, weight(ctx, owners))

@@ -1,0 +1,207 @@
+"""Support vector machines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.ml.coupling import coupled_probabilities
+from serde.onnx.ops.ml.scores import (
+    feature_rows,
+    labels_of,
+    pick_labels,
+    refuse_transform,
+    transform,
+    weight,
+)
+from serde.onnx.ops.table import ML
+from serde.relay.expr import Expr
+from serde.weights import Array
+
+
+@ML.imports("SVMRegressor", ignored=["n_targets"])
+def import_svm_regressor(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    coefficients: tuple[float, ...],
+    kernel_params: tuple[float, ...] = (),
+    kernel_type: str = "LINEAR",
+    n_supports: int = 0,
+    one_class: bool = False,
+    post_transform: str = "NONE",
+    rho: tuple[float, ...],
+    support_vectors: tuple[float, ...] = (),
+) -> Expr:
+    """Without support vectors it is linear; of one class, 1 is inside and -1 is outside."""
+    refuse_transform(post_transform, "a single target")
+    rows = feature_rows(ctx, x)
+    if n_supports > 0:
+        kernel = _Kernel(kernel_type, kernel_params)
+        products = kernel.products(ctx, rows, _matrix(support_vectors, n_supports))
+        found = relay.nn.dense(products, weight(ctx, _matrix(coefficients, 1)))
+    else:
+        found = relay.nn.dense(rows, weight(ctx, _matrix(coefficients, 1)))
+    found = relay.add(found, scalar_like(ctx, found, _only(rho)))
+    if not one_class:
+        return found
+    zero, one = scalar_like(ctx, found, 0.0), scalar_like(ctx, found, 1.0)
+    return relay.where(relay.greater(found, zero), one, relay.negative(one))
+
+
+@ML.imports("SVMClassifier")
+def import_svm_classifier(
+    ctx: ImportCtx,
+    x: Expr,
+    *,
+    classlabels_ints: tuple[int, ...] = (),
+    classlabels_strings: tuple[str, ...] = (),
+    coefficients: tuple[float, ...],
+    kernel_params: tuple[float, ...] = (),
+    kernel_type: str = "LINEAR",
+    post_transform: str = "NONE",
+    prob_a: tuple[float, ...] = (),
+    prob_b: tuple[float, ...] = (),
+    rho: tuple[float, ...],
+    support_vectors: tuple[float, ...] = (),
+    vectors_per_class: tuple[int, ...] = (),
+) -> list[Expr]:
+    """Each pair of classes has a decision; the label has most votes of these."""
+    labels = labels_of(ctx, classlabels_ints, classlabels_strings)
+    rows = feature_rows(ctx, x)
+    if not vectors_per_class:
+        factors = weight(ctx, _matrix(coefficients, len(labels)))
+        scores = relay.nn.dense(rows, factors)
+        scores = relay.add(scores, scalar_like(ctx, scores, rho[0]))
+        return _linear_results(ctx, scores, labels, len(rho), post_transform)
+    if len(vectors_per_class) != len(labels) or len(labels) < 2:
+        raise Unsupported(f"{len(vectors_per_class)} groups of vectors for {len(labels)} labels")
+    pairs = _Pairs(vectors_per_class)
+    if len(rho) != len(pairs.classes):
+        raise Unsupported(f"{len(rho)} offsets for {len(pairs.classes)} pairs of classes")
+    kernel = _Kernel(kernel_type, kernel_params)
+    products = kernel.products(ctx, rows, _matrix(support_vectors, sum(vectors_per_class)))
+    decisions = relay.nn.dense(products, weight(ctx, pairs.factors(coefficients)))
+    decisions = relay.add(decisions, weight(ctx, np.array(rho, np.float32)))
+    best = relay.argmax(_votes(ctx, decisions, pairs), axis=1)
+    if len(labels) == 2 and not prob_a and min(coefficients) >= 0:
+        # Runtimes then give every sample the second label.
+        best = relay.add(relay.multiply(best, relay.const(np.int32(0))), relay.const(np.int32(1)))
+    label = pick_labels(ctx, best, labels)
+    if prob_a:
+        if not len(prob_a) == len(prob_b) == len(rho):
+            raise Unsupported(f"{len(prob_a)} and {len(prob_b)} factors for {len(rho)} pairs")
+        slope, shift = (weight(ctx, np.array(each, np.float32)) for each in (prob_a, prob_b))
+        linear = relay.add(relay.multiply(decisions, slope), shift)
+        chance = relay.clip(relay.sigmoid(relay.negative(linear)), 1e-7, 1 - 1e-7)
+        scores = coupled_probabilities(ctx, chance, len(labels))
+        return [label, transform(ctx, scores, post_transform)]
+    if len(labels) == 2:
+        decisions = relay.concatenate([relay.negative(decisions), decisions], axis=1)
+        if post_transform != "LOGISTIC":
+            refuse_transform(post_transform, "two classes of one score")
+    return [label, transform(ctx, decisions, post_transform)]
+
+
+def _linear_results(
+    ctx: ImportCtx, scores: Expr, labels: Sequence[int], offsets: int, post_transform: str
+) -> list[Expr]:
+    """Return label and scores of a machine without support vectors, one score a class."""
+    if len(labels) < 2 or offsets != len(labels):
+        # With one offset ONNX Runtime reads two classes as one decision.
+        raise Unsupported(f"a linear machine of {len(labels)} classes and {offsets} offsets")
+    best = relay.argmax(scores, axis=1)
+    return [pick_labels(ctx, best, labels), transform(ctx, scores, post_transform)]
+
+
+def _votes(ctx: ImportCtx, decisions: Expr, pairs: _Pairs) -> Expr:
+    """Return how often each class wins: the first of a pair where the decision is positive."""
+    positive = relay.greater(decisions, scalar_like(ctx, decisions, 0.0))
+    won = relay.cast(positive, "float32")
+    lost = relay.subtract(scalar_like(ctx, decisions, 1.0), won)
+    first, second = (weight(ctx, each) for each in pairs.members())
+    return relay.add(relay.nn.dense(won, first), relay.nn.dense(lost, second))
+
+
+class _Pairs:
+    """The pairs of classes in the order of their decisions.
+
+    Attributes:
+        classes: Places of the first and of the second class of each.
+    """
+
+    def __init__(self, counts: Sequence[int]) -> None:
+        self._counts = counts
+        self._starts = np.cumsum([0, *counts])
+        n = len(counts)
+        self.classes = [(i, j) for i in range(n) for j in range(i + 1, n)]
+
+    def factors(self, coefficients: Sequence[float]) -> Array:
+        """Return the factor of every support vector in every decision.
+
+        The file has, for each vector, one factor against each of the other classes.
+        """
+        given = _matrix(coefficients, len(self._counts) - 1)
+        if given.shape[1] != self._starts[-1]:
+            raise Unsupported(f"{given.size} coefficients for {self._starts[-1]} support vectors")
+        found = np.zeros((len(self.classes), given.shape[1]), np.float32)
+        for row, (i, j) in enumerate(self.classes):
+            one, other = (slice(self._starts[k], self._starts[k + 1]) for k in (i, j))
+            found[row, one] = given[j - 1, one]
+            found[row, other] = given[i, other]
+        return found
+
+    def members(self) -> tuple[Array, Array]:
+        """Return for each class which pairs it is the first of, and which the second."""
+        found = np.zeros((2, len(self._counts), len(self.classes)), np.float32)
+        for column, pair in enumerate(self.classes):
+            for side, each in enumerate(pair):
+                found[side, each, column] = 1.0
+        return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel with its parameters: gamma, the constant, and the degree."""
+
+    name: str
+    params: tuple[float, ...]
+
+    def products(self, ctx: ImportCtx, x: Expr, vectors: Array) -> Expr:
+        """Return the kernel of every row of `x` with every support vector."""
+        if self.name not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+            raise Unsupported(f"kernel {self.name!r} is unknown")
+        if len(self.params) not in (0, 3):
+            raise Unsupported(f"expected 3 parameters of the kernel, found {len(self.params)}")
+        gamma, constant, degree = self.params or (0.0, 0.0, 0.0)
+        others = weight(ctx, vectors)
+        if self.name == "RBF":
+            apart = relay.subtract(relay.expand_dims(x, axis=1), others)
+            distance = relay.sum(relay.multiply(apart, apart), axis=-1)
+            return relay.exp(relay.multiply(distance, scalar_like(ctx, x, -gamma)))
+        found = relay.nn.dense(x, others)
+        if self.name == "LINEAR":
+            return found
+        found = relay.multiply(found, scalar_like(ctx, x, gamma))
+        found = relay.add(found, scalar_like(ctx, x, constant))
+        if self.name == "SIGMOID":
+            return relay.tanh(found)
+        return relay.power(found, scalar_like(ctx, x, degree))
+
+
+def _matrix(values: Sequence[float], rows: int) -> Array:
+    if not values or rows < 1 or len(values) % rows:
+        raise Unsupported(f"{len(values)} numbers do not make {rows} rows")
+    return np.array(values, np.float32).reshape(rows, -1)
+
+
+def _only(values: Sequence[float]) -> float:
+    if len(values) != 1:
+        raise Unsupported(f"expected one offset, found {len(values)}")
+    return values[0]

@@ -1,0 +1,267 @@
+"""Ensembles of decision trees as arrays, and the walk down all of them at once.
+
+All nodes of all trees lie in one table. Each sample has a place in every tree; a step looks the
+feature and the threshold of each place up and goes on to one of the two children. A leaf is its
+own child, so that as many steps as the deepest tree has bring every place to a leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.ops.ml.scores import weight
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.registry import call
+from serde.relay.types import TensorType
+from serde.weights import Array, numpy_dtype
+
+__all__ = ["MODES", "Forest", "leaf_places", "node_places"]
+
+LESS, EQUAL, GREATER, UNORDERED = range(4)
+
+MOST_UNROLLED = 32
+"""Depth up to which every step has nodes of its own; deeper trees are walked by a loop."""
+
+MODES = {
+    "BRANCH_LEQ": (LESS, EQUAL),
+    "BRANCH_LT": (LESS,),
+    "BRANCH_GTE": (GREATER, EQUAL),
+    "BRANCH_GT": (GREATER,),
+    "BRANCH_EQ": (EQUAL,),
+    "BRANCH_NEQ": (LESS, GREATER, UNORDERED),
+    "LEAF": (),
+}
+"""How feature and threshold must compare for the first child to follow."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The nodes of an ensemble.
+
+    Attributes:
+        features: The feature that each node compares.
+        thresholds: What it is compared with.
+        outcomes: For each node and each of LESS, EQUAL, GREATER and UNORDERED, whether the
+            first child follows.
+        children: The first and the second child of each node; a leaf is its own.
+        roots: The first node of each tree.
+        depth: Steps from a root to the deepest leaf.
+        trees: The tree of each node.
+    """
+
+    features: Array
+    thresholds: Array
+    outcomes: Array
+    children: Array
+    roots: Array
+    depth: int
+    trees: Array
+
+    @classmethod
+    def of(
+        cls,
+        features: Sequence[int],
+        thresholds: Array,
+        outcomes: Array,
+        children: Array,
+        roots: Array,
+    ) -> Forest:
+        """Return a forest, its depth and trees found by walking down.
+
+        Raises:
+            Unsupported: The lengths do not fit, trees share nodes, or a node is below itself.
+        """
+        count = len(features)
+        if not count or not len(roots):
+            raise Unsupported("the ensemble has no nodes")
+        if not count == len(thresholds) == len(outcomes) == children.shape[1]:
+            raise Unsupported(f"{count} features for {len(thresholds)} thresholds")
+        trees, depth = _walked(children.tolist(), roots.tolist())
+        inner = children[0] != np.arange(count)
+        compared = np.where(inner, np.array(features, np.int64), 0)
+        if compared.min() < 0:
+            raise Unsupported(f"feature {compared.min()} is compared")
+        return cls(compared.astype(np.int32), thresholds, outcomes, children, roots, depth, trees)
+
+    @property
+    def leaves(self) -> Array:
+        """Which nodes are leaves of a tree."""
+        own = self.children[0] == np.arange(len(self.features))
+        return own & (self.trees >= 0)
+
+
+def _walked(children: Sequence[Sequence[int]], roots: Sequence[int]) -> tuple[Array, int]:
+    """Return the tree of each node, -1 where it is in none, and the depth of the deepest."""
+    count = len(children[0])
+    trees = [-1] * count
+    height = [-1] * count
+    for tree, root in enumerate(roots):
+        pending = [(root, False)]
+        while pending:
+            node, done = pending.pop()
+            below = [side[node] for side in children if side[node] != node]
+            if done:
+                height[node] = max((height[each] + 1 for each in below), default=0)
+                continue
+            if trees[node] == tree and height[node] >= 0:
+                continue
+            if trees[node] >= 0:
+                raise Unsupported("a node is below itself, or in two trees")
+            trees[node] = tree
+            pending.append((node, True))
+            pending += [(each, False) for each in below]
+    return np.array(trees, np.int64), max(height[root] for root in roots)
+
+
+def node_places(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array, Array]) -> Array:
+    """Return the places of nodes that are named by tree and number.
+
+    Args:
+        trees: Tree of each node of the table.
+        nodes: Its number there.
+        wanted: Trees and numbers of those that are sought.
+
+    Raises:
+        Unsupported: A node is there twice, or one that is sought is not there.
+    """
+    known = {pair: place for place, pair in enumerate(zip(trees, nodes, strict=True))}
+    if len(known) < len(trees):
+        raise Unsupported("a node is given twice")
+    pairs = list(zip(*(each.tolist() for each in wanted), strict=True))
+    absent = next((pair for pair in pairs if pair not in known), None)
+    if absent is not None:
+        raise Unsupported(f"tree {absent[0]} has no node {absent[1]}")
+    return np.array([known[pair] for pair in pairs], np.int64)
+
+
+def leaf_places(ctx: ImportCtx, x: Expr, forest: Forest) -> Expr:
+    """Return the leaf that each sample reaches in each tree, as places in the table.
+
+    Args:
+        ctx: The context of the node.
+        x: One row of features a sample.
+        forest: The trees.
+
+    Raises:
+        Unsupported: A node compares a feature that is not there.
+    """
+    columns = ctx.type(x).shape[1]
+    if isinstance(columns, int) and forest.features.max() >= columns:
+        raise Unsupported(f"feature {forest.features.max()} of {columns} is compared")
+    table = _Table(ctx, forest, numpy_dtype(ctx.type(x).dtype))
+    roots = relay.const(forest.roots[None].astype(np.int32))
+    values = relay.take(x, relay.const(forest.features[forest.roots]), axis=1, mode="fast")
+    places = table.follow(values, roots)
+    if forest.depth <= MOST_UNROLLED:
+        for _ in range(forest.depth - 1):
+            places = table.step(x, places)
+        return places
+    return _looped(ctx, x, places, table, forest.depth - 1)
+
+
+def _looped(ctx: ImportCtx, x: Expr, places: Expr, table: _Table, count: int) -> Expr:
+    """Return the places after `count` further steps, as a loop."""
+    columns = list(table.columns)
+    given = [x, *(table.column(name) for name in columns)]
+    number = Var("step", TensorType((), "int64"))
+    at, rows = Var("places", ctx.type(places)), Var("features", ctx.type(x))
+    inner = [Var(name, ctx.type(column)) for name, column in zip(columns, given[1:], strict=True)]
+    within = table.over(dict(zip(columns, inner, strict=True)))
+    body = Tuple([relay.const(True, "bool"), within.step(rows, at)])
+    function = Function([number, at, rows, *inner], body)
+    limit = relay.Constant(np.array(count, np.int64))
+    return TupleGetItem(call("serde.loop", limit, None, (places,), tuple(given), body=function), 0)
+
+
+class _Table:
+    """The columns of a forest's table as expressions.
+
+    Attributes:
+        columns: The names of those that a step looks up.
+    """
+
+    def __init__(self, ctx: ImportCtx, forest: Forest, dtype: np.dtype[np.generic]) -> None:
+        inner = forest.children[0] != np.arange(len(forest.features))
+        outcomes = forest.outcomes[inner]
+        uniform = len(np.unique(outcomes, axis=0)) <= 1
+        arrays = {
+            "features": forest.features,
+            "thresholds": forest.thresholds.astype(dtype),
+            "first": forest.children[0].astype(np.int32),
+            "second": forest.children[1].astype(np.int32),
+        }
+        if not uniform:
+            used = [each for each in range(len(_HOLDS)) if outcomes[:, each].any()]
+            arrays |= {f"outcome{each}": forest.outcomes[:, each] for each in used}
+        self._outcomes = outcomes[0] if uniform and len(outcomes) else None
+        self._expressions = {name: weight(ctx, array) for name, array in arrays.items()}
+        self.columns = tuple(arrays)
+
+    def over(self, expressions: dict[str, Expr]) -> _Table:
+        """Return the table with other expressions for its columns."""
+        found = copy(self)
+        found._expressions = expressions
+        return found
+
+    def column(self, name: str) -> Expr:
+        """Return a column."""
+        return self._expressions[name]
+
+    def of(self, name: str, places: Expr) -> Expr:
+        """Return a column at each place."""
+        return relay.take(self._expressions[name], places, axis=0, mode="fast")
+
+    def step(self, x: Expr, places: Expr) -> Expr:
+        """Return the child that follows at each place."""
+        values = relay.gather(x, 1, self.of("features", places))
+        return self.follow(values, places)
+
+    def follow(self, values: Expr, places: Expr) -> Expr:
+        """Return the child that follows, for the values of the features at places."""
+        goes = self._compared(values, self.of("thresholds", places), places)
+        return relay.where(goes, self.of("first", places), self.of("second", places))
+
+    def _compared(self, values: Expr, threshold: Expr, places: Expr) -> Expr:
+        """Return whether the first child follows."""
+        if self._outcomes is not None:
+            return _uniform(values, threshold, self._outcomes)
+        found = relay.less(values, values)
+        for name in self.columns:
+            if name.startswith("outcome"):
+                holds = _HOLDS[int(name.removeprefix("outcome"))](values, threshold)
+                found = relay.logical_or(found, relay.logical_and(holds, self.of(name, places)))
+        return found
+
+
+_HOLDS = (
+    relay.less,
+    relay.equal,
+    relay.greater,
+    lambda x, y: relay.isnan(x),
+)
+"""For LESS, EQUAL, GREATER and UNORDERED, whether a value and a threshold compare so."""
+
+_COMPARISONS = {
+    (LESS, EQUAL): relay.less_equal,
+    (LESS,): relay.less,
+    (EQUAL, GREATER): relay.greater_equal,
+    (GREATER,): relay.greater,
+    (EQUAL,): relay.equal,
+    (LESS, GREATER, UNORDERED): relay.not_equal,
+}
+
+
+def _uniform(values: Expr, threshold: Expr, outcomes: Array) -> Expr:
+    """Return the comparison that all nodes make."""
+    wanted = tuple(int(each) for each in np.flatnonzero(outcomes))
+    if wanted in _COMPARISONS:
+        return _COMPARISONS[wanted](values, threshold)
+    ordered = tuple(each for each in wanted if each != UNORDERED)
+    return relay.logical_or(_COMPARISONS[ordered](values, threshold), relay.isnan(values))

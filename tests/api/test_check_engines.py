@@ -1,0 +1,226 @@
+"""Engines of a check: what runs which model, and how it ends where one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import serde.relay as relay
+from serde._optional import require
+from serde.checking.engines import engine_for_path, engine_for_source, run_engine
+from serde.checking.fitting import cast_exactly
+from serde.errors import CheckError, MissingDependency
+from serde.relay.expr import Expr, Var
+from serde.weights import ArrayWeight
+
+
+def model_of(body: Expr, *params: Var, weights: Mapping[str, Any] | None = None) -> Any:
+    mod = relay.transform.InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
+    held = {name: ArrayWeight(value) for name, value in (weights or {}).items()}
+    return relay.RelayModel(mod, held, relay.ModelMeta(outputs=("out",)))
+
+
+def identity_model(*shape: int | str, dtype: str = "float32") -> Any:
+    x = relay.var("x", shape=shape, dtype=dtype)
+    return model_of(relay.copy(x), x)
+
+
+def test_the_interpreter_tells_outputs_of_one_name_apart() -> None:
+    x = relay.var("x", shape=(1, 3))
+    model = model_of(relay.Tuple([relay.tanh(x), relay.negative(x)]), x)
+    model = model.evolve(meta=relay.ModelMeta(outputs=("act", "act")))
+    engine = engine_for_source("other", None, model)
+    assert list(engine.outputs) == ["act", "act"]
+    first, second = engine.run({"x": X})
+    np.testing.assert_array_equal(first, np.tanh(X))
+    np.testing.assert_array_equal(second, -X)
+
+
+def write_onnx(path: Path, op: str = "Tanh") -> Path:
+    import onnx
+    from onnx import TensorProto, helper
+
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 3])
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"])], "g", [x], [y])
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def absent(_name: str) -> bool:
+    return False
+
+
+X = np.array([[0.5, -1.0, 2.0]], "float32")
+
+
+def test_onnx_runtime_runs_an_onnx_file(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
+    assert engine.name.startswith("onnxruntime ")
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
+
+
+def test_without_onnx_runtime_the_reference_runs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serde.checking.engines._is_installed", absent)
+    engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
+    assert engine.name.startswith("onnx.reference ")
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("runtime", [True, False])
+def test_a_file_that_the_engine_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: bool
+) -> None:
+    if runtime:
+        pytest.importorskip("onnxruntime")
+    else:
+        monkeypatch.setattr("serde.checking.engines._is_installed", absent)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"\xff" * 100)
+    with pytest.raises(CheckError, match=r"^onnx\S+ \S+ refuses .*m\.onnx"):
+        engine_for_path("onnx", path)
+
+
+def test_an_input_that_only_the_target_has() -> None:
+    x, y = relay.var("x", shape=(1, 3)), relay.var("y", shape=(1, 3))
+    engine = engine_for_source("other", None, model_of(relay.add(x, y), x, y))
+    with pytest.raises(CheckError, match=r"the source has no input x \(there are: data\)"):
+        run_engine(engine, {"data": X})
+
+
+def test_inputs_of_other_names_go_by_their_place() -> None:
+    x, y = relay.var("x", shape=(1, 3)), relay.var("y", shape=(1, 3))
+    engine = engine_for_source("other", None, model_of(relay.subtract(x, y), x, y))
+    (found,) = run_engine(engine, {"a": X, "b": 2 * X})
+    np.testing.assert_array_equal(found, -X)
+
+
+def test_equal_names_belong_together_whatever_their_place() -> None:
+    x, y = relay.var("x", shape=(1, 3)), relay.var("y", shape=(1, 3))
+    engine = engine_for_source("other", None, model_of(relay.subtract(x, y), x, y))
+    (found,) = run_engine(engine, {"y": 2 * X, "data": X})
+    np.testing.assert_array_equal(found, -X)
+
+
+def test_the_interpreter_runs_what_no_framework_can() -> None:
+    x, w = relay.var("x", shape=("N", 3)), relay.var("w", shape=(3,))
+    weight = np.array([1.0, 2.0, 3.0], "float32")
+    model = model_of(relay.add(relay.tanh(x), w), x, w, weights={"w": weight})
+    engine = engine_for_source("other", None, model)
+    assert engine.name == "relay interpreter"
+    np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X) + weight, rtol=1e-6)
+
+
+def mxnet_net() -> tuple[Any, dict[str, np.ndarray]]:
+    """A dense layer with a loss head, its graph as a reader holds it."""
+
+    def node(op: str, name: str, inputs: list[int] | None = None, **attrs: str) -> Any:
+        entries = [SimpleNamespace(node=i, index=0) for i in inputs or []]
+        return SimpleNamespace(
+            op=op,
+            name=name,
+            inputs=entries,
+            attrs=attrs,
+            hidden={},
+            subgraphs=(),
+            control_deps=(),
+        )
+
+    nodes = [
+        node("null", "data"),
+        node("null", "fc_weight"),
+        node("null", "fc_bias"),
+        node("FullyConnected", "fc", [0, 1, 2], num_hidden="2"),
+        node("null", "softmax_label"),
+        node("SoftmaxOutput", "softmax", [3, 4]),
+    ]
+    graph = SimpleNamespace(nodes=nodes, attrs={}, heads=[SimpleNamespace(node=5, index=0)])
+    arrays = {
+        "fc_weight": np.array([[1.0, 0.0, -1.0], [0.5, 2.0, 0.0]], "float32"),
+        "fc_bias": np.array([0.25, -0.25], "float32"),
+    }
+    weights = {name: ArrayWeight(value) for name, value in arrays.items()}
+    return SimpleNamespace(graph=graph, arg=weights, aux={}), arrays
+
+
+def test_mxnet_runs_its_own_models_and_fills_labels() -> None:
+    try:
+        require("mxnet")
+    except MissingDependency:
+        pytest.skip("mxnet is not installed")
+    native, arrays = mxnet_net()
+    x = relay.var("data", shape=(1, 3))
+    engine = engine_for_source("mxnet", native, model_of(relay.tanh(x), x))
+    assert engine.name.startswith("mxnet 1.")
+    logits = X @ arrays["fc_weight"].T + arrays["fc_bias"]
+    expected = np.exp(logits) / np.exp(logits).sum()
+    np.testing.assert_allclose(engine.run({"data": X})[0], expected, rtol=1e-5)
+
+
+def test_without_mxnet_the_interpreter_runs_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("serde.checking.engines._is_installed", absent)
+    assert engine_for_source("mxnet", None, identity_model(3)).name == "relay interpreter"
+
+
+def test_the_interpreter_runs_float16_models_of_mxnet() -> None:
+    x, w = (relay.var(name, shape=(3,), dtype="float16") for name in "xw")
+    weights = {"w": np.ones(3, "float16")}
+    model = model_of(relay.add(x, w), x, w, weights=weights)
+    assert engine_for_source("mxnet", None, model).name == "relay interpreter"
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (np.array([1, -7], "int64"), "int32"),
+        (np.array([2**24], "int64"), "float32"),
+        (np.array([0.5, np.nan, -np.inf], "float16"), "float32"),
+        (np.array([0.5, np.nan, -np.inf], "float32"), "float16"),
+        (np.array([3.0, 0.0], "float32"), "uint8"),
+        (np.array([0, 1], "int32"), "bool"),
+        (np.array([True]), "float32"),
+        (np.zeros((0, 3), "int64"), "int8"),
+    ],
+)
+def test_values_that_another_dtype_holds(value: np.ndarray, dtype: str) -> None:
+    found = cast_exactly(value, dtype)
+    assert found is not None
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found.astype("float64"), value.astype("float64"))
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (np.array([2**31], "int64"), "int32"),
+        (np.array([-1], "int64"), "uint64"),
+        (np.array([2**24 + 1], "int64"), "float32"),
+        (np.array([2**63 - 1], "int64"), "float64"),
+        (np.array([0.1], "float32"), "float16"),
+        (np.array([1e6], "float32"), "float16"),
+        (np.array([1.5], "float32"), "int32"),
+        (np.array([np.nan], "float32"), "int32"),
+        (np.array([2.0**63], "float64"), "int64"),
+        (np.array([2], "int32"), "bool"),
+    ],
+)
+def test_values_that_another_dtype_does_not_hold(value: np.ndarray, dtype: str) -> None:
+    assert cast_exactly(value, dtype) is None
+
+
+def test_tokens_take_the_dtype_that_the_model_declares() -> None:
+    x = relay.var("tokens", shape=(3,), dtype="int32")
+    engine = engine_for_source("other", None, model_of(relay.copy(x), x))
+    (found,) = run_engine(engine, {"tokens": np.array([1, 2, 3], "int64")})
+    assert found.dtype == np.int32
+    with pytest.raises(CheckError, match="input tokens: expected int32, found values of int64"):
+        run_engine(engine, {"tokens": np.array([1, 2, 2**40], "int64")})

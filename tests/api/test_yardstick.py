@@ -1,0 +1,356 @@
+"""The exact result as a yardstick, against values spelled out in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from support.samples import all_samples, as_arrays, build
+
+import serde.relay as relay
+from serde.checking.verdict import compare
+from serde.checking.yardstick import Yardstick
+from serde.errors import CheckError
+from serde.relay.arithmetic import Exact, Rounded
+from serde.relay.expr import Expr, Var
+from serde.relay.interpreter import run, run_with
+from serde.relay.registry import OpDef, Sample
+from serde.report import OutputVerdict, Report
+from serde.weights import ArrayWeight
+
+Array = np.ndarray
+Run = Callable[[Mapping[str, Array]], list[Array]]
+
+SHIFT = np.float32(1e4)
+"""Added and subtracted again, it leaves roundings of 5e-4."""
+
+
+class Numbers:
+    """An engine that is a function."""
+
+    inputs: Mapping[str, str] = {}
+
+    def __init__(self, run: Run, outputs: tuple[str, ...] = ("out",)) -> None:
+        self.name = "numbers"
+        self.outputs = outputs
+        self.run = run
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def model_of(body: Expr, *params: Var, outputs: tuple[str, ...] = ("out",), **weights: Any) -> Any:
+    mod = relay.transform.InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
+    held = {name: ArrayWeight(value) for name, value in weights.items()}
+    return relay.RelayModel(mod, held, relay.ModelMeta(outputs=outputs))
+
+
+def judged(model: Any, source: Run, target: Run, **options: Any) -> Report:
+    report = Report()
+    outputs = model.meta.outputs
+    compare(Numbers(source, outputs), Numbers(target, outputs), model, report=report, **options)
+    return report
+
+
+def verdict_of(model: Any, source: Run, target: Run, **options: Any) -> OutputVerdict:
+    (verdict,) = judged(model, source, target, **options).verdicts
+    return verdict
+
+
+def shifted_model(length: int = 200) -> Any:
+    x = relay.var("x", shape=(length,))
+    shift = relay.const(SHIFT)
+    return model_of(relay.subtract(relay.add(x, shift), shift), x)
+
+
+def shifted(inputs: Mapping[str, Array]) -> list[Array]:
+    return [(inputs["x"] + SHIFT) - SHIFT]
+
+
+# The arithmetic.
+
+
+@pytest.mark.parametrize(("definition", "given"), all_samples())
+def test_every_operator_runs_exactly(definition: OpDef, given: Sample) -> None:
+    built = build(definition, given)
+    wanted = as_arrays(run(built.function, built.arrays))
+    found = as_arrays(run_with(Exact(), built.function, built.arrays))
+    for left, right in zip(wanted, found, strict=True):
+        for a, b in zip(*[x if isinstance(x, list) else [x] for x in (left, right)], strict=True):
+            narrow = a.dtype.name in ("bfloat16", "float16", "float32")
+            assert b.dtype == (np.float64 if narrow else a.dtype)
+            assert b.shape == a.shape
+
+
+def test_weights_and_constants_are_widened_and_nothing_is_rounded_between() -> None:
+    x, w = relay.var("x", shape=(3, 5)), relay.var("w", shape=(4, 5))
+    body = relay.multiply(relay.nn.dense(x, w), relay.const(np.float32(0.1)))
+    weight = np.linspace(-1, 1, 20, dtype="float32").reshape(4, 5)
+    values = np.linspace(-3, 2, 15, dtype="float32").reshape(3, 5)
+    (exact,) = Yardstick(model_of(body, x, w, w=weight)).at({"x": values}).exact
+    wanted = values.astype(float) @ weight.T.astype(float) * float(np.float32(0.1))
+    np.testing.assert_allclose(exact, wanted, rtol=1e-15)
+
+
+def test_casts_between_floats_do_nothing() -> None:
+    x = relay.var("x", shape=(3,))
+    body = relay.cast(relay.cast(x, dtype="float16"), dtype="float32")
+    values = np.float32([0.1, 0.2, 0.3])
+    (exact,) = Yardstick(model_of(body, x)).at({"x": values}).exact
+    np.testing.assert_array_equal(exact, values.astype(float))
+
+
+def test_rounding_to_float16_after_every_operator() -> None:
+    x = relay.var("x", shape=(3,))
+    body = relay.multiply(relay.add(x, relay.const(np.float32(0.1))), x)
+    values = np.float32([0.123, 4.56, 7.89])
+    half = values.astype("float16")
+    wanted = (half + np.float16(0.1)) * half
+    found = run_with(Rounded(), relay.Function([x], body), [values])
+    np.testing.assert_array_equal(found, wanted.astype("float32"))
+
+
+# The rule.
+
+
+def test_another_rounding_is_right() -> None:
+    # The exact result itself, which is farther from the source than the quick rule allows.
+    verdict = verdict_of(shifted_model(), shifted, lambda inputs: [inputs["x"].copy()])
+    assert verdict.passed
+    assert verdict.distance == 0.0
+    assert verdict.own == pytest.approx(2.8e-4, rel=0.2)
+
+
+@pytest.mark.parametrize(("times", "passed"), [(3.0, True), (30.0, False)])
+def test_a_target_may_be_some_times_as_far_off_as_the_source(times: float, passed: bool) -> None:
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        x = inputs["x"]
+        return [x + np.float32(times) * (shifted(inputs)[0] - x)]
+
+    verdict = verdict_of(shifted_model(), shifted, target)
+    assert verdict.passed is passed
+    assert verdict.factor == pytest.approx(times, rel=1e-2)
+
+
+def test_one_element_that_is_off_fails() -> None:
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        found = shifted(inputs)[0].copy()
+        found[17] += 0.01
+        return [found]
+
+    assert verdict_of(shifted_model(), shifted, target).failed
+
+
+def test_without_the_yardstick_the_tolerance_decides() -> None:
+    verdict = verdict_of(
+        shifted_model(), shifted, lambda inputs: [inputs["x"].copy()], yardstick=False
+    )
+    assert verdict.failed
+    assert verdict.distance is None
+
+
+def test_a_source_that_is_off_by_more_than_rounding_fails() -> None:
+    # What the model was read as says x; its engine says otherwise, and the target follows x.
+    x = relay.var("x", shape=(50,))
+    report = judged(
+        model_of(relay.copy(x), x),
+        lambda inputs: [inputs["x"] * np.float32(1.01)],
+        lambda inputs: [inputs["x"]],
+    )
+    assert not report.passed
+    assert "which rounding does not explain" in report.verdicts[0].remark
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e-5, 1.0, 1e5])
+@pytest.mark.parametrize(("error", "passed"), [(0.0, True), (1e-3, False)])
+def test_the_scale_of_an_output_does_not_matter(scale: float, error: float, passed: bool) -> None:
+    x = relay.var("x", shape=(50,))
+    factor = np.float32(scale)
+    model = model_of(relay.multiply(x, relay.const(factor)), x)
+
+    def source(inputs: Mapping[str, Array]) -> list[Array]:
+        return [inputs["x"] * factor]
+
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        return [np.nextafter(source(inputs)[0] + np.roll(source(inputs)[0], 1) * error, np.inf)]
+
+    assert verdict_of(model, source, target).passed is passed
+
+
+# float16.
+
+
+def dense_model(scale: float = 1.0) -> tuple[Any, Array]:
+    generator = np.random.default_rng(3)
+    weight = (generator.standard_normal((40, 64)) / 8 * scale).astype("float32")
+    x, w = relay.var("x", shape=(2, 64)), relay.var("w", shape=(40, 64))
+    return model_of(relay.nn.dense(x, w), x, w, w=weight), weight
+
+
+@pytest.mark.parametrize(
+    ("scale", "error", "passed"),
+    [
+        (1.0, 0.0, True),
+        (1e-3, 0.0, True),
+        (1.0, 0.03, False),
+        (1e-3, 0.2, False),
+        (1e-10, 0, False),
+    ],
+)
+def test_float16_is_judged_by_its_own_rounding(scale: float, error: float, passed: bool) -> None:
+    model, weight = dense_model(scale)
+
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        half = inputs["x"].astype("float16").astype("float32")
+        product = half @ weight.astype("float16").astype("float32").T
+        product += error * np.roll(product, 1)
+        return [product.astype("float16").astype("float32")]
+
+    verdict = verdict_of(model, lambda i: [i["x"] @ weight.T], target, float16=True)
+    assert verdict.passed is passed
+    assert verdict.failed is not passed
+
+
+# What says nothing.
+
+
+@pytest.mark.parametrize("value", [0.0, 3.5, np.nan])
+def test_a_constant_output_says_nothing(value: float) -> None:
+    x = relay.var("x", shape=(4,))
+    model = model_of(relay.add(relay.multiply(x, relay.const(0.0)), relay.const(value)), x)
+    report = judged(model, *[lambda inputs: [np.full(4, value, "float32")]] * 2)
+    assert (report.passed, report.says_nothing) == (False, True)
+    assert not report.verdicts[0].failed
+
+
+def test_another_constant_differs() -> None:
+    x = relay.var("x", shape=(4,))
+    model = model_of(relay.multiply(x, relay.const(0.0)), x)
+    verdict = verdict_of(
+        model, lambda inputs: [np.zeros(4, "float32")], lambda inputs: [np.ones(4, "float32")]
+    )
+    assert verdict.failed
+
+
+def test_what_depends_on_no_input_need_only_be_equal() -> None:
+    x = relay.var("x", shape=(4, 4))
+    model = model_of(relay.shape_of(x), x)
+    shape = np.array([4, 4], "int32")
+    assert verdict_of(model, lambda _: [shape], lambda _: [shape]).passed
+
+
+def test_an_output_below_its_own_rounding_says_nothing() -> None:
+    # 1e7 takes all but a few bits of x away: 1 is a step of the numbers there.
+    x = relay.var("x", shape=(100,))
+    big = np.float32(1e8)
+    model = model_of(relay.subtract(relay.add(x, relay.const(big)), relay.const(big)), x)
+    verdict = verdict_of(
+        model,
+        lambda inputs: [(inputs["x"] + big) - big],
+        lambda inputs: [inputs["x"] + np.float32(1.0)],
+    )
+    assert not verdict.passed
+    assert not verdict.failed
+
+
+def test_one_silent_output_among_others_is_told() -> None:
+    x = relay.var("x", shape=(4,))
+    zero = relay.multiply(x, relay.const(0.0))
+    model = model_of(relay.Tuple([relay.copy(x), zero]), x, outputs=("loud", "still"))
+
+    def engine(inputs: Mapping[str, Array]) -> list[Array]:
+        return [inputs["x"], np.zeros(4, "float32")]
+
+    report = judged(model, engine, engine)
+    assert report.passed
+    assert [verdict.informative for verdict in report.verdicts] == [True, False]
+
+
+# Order.
+
+
+def ranked_model(count: int) -> Any:
+    """Scores become sums of three numbers, and what has the largest comes first."""
+    x, boxes = relay.var("x", shape=(count, 3)), relay.var("boxes", shape=(count, 4))
+    scores = relay.sum(x, axis=[1])
+    order = relay.argsort(scores, axis=0, is_ascend=False, dtype="int32")
+    rows = relay.concatenate([relay.expand_dims(scores, axis=1), boxes], axis=1)
+    return model_of(relay.take(rows, order, axis=0), x, boxes)
+
+
+def ranked(inputs: Mapping[str, Array], *, near: bool = False) -> Array:
+    scores = inputs["x"].sum(axis=1)
+    rows = np.concatenate([scores[:, None], inputs["boxes"]], axis=1)
+    order = np.argsort(-scores, kind="stable")
+    if near:
+        gaps = -np.diff(scores[order])
+        at = int(np.argmin(gaps))
+        order[[at, at + 1]] = order[[at + 1, at]]
+    return rows[order]
+
+
+def tied(monkeypatch: pytest.MonkeyPatch, gap: float) -> None:
+    """Make inputs of which two scores are that near to one another."""
+    from serde.checking import inputs
+
+    draw = inputs.random_inputs
+
+    def drawn(*args: Any, **options: Any) -> dict[str, Array]:
+        values = draw(*args, **options)
+        values["x"][5] = values["x"][9]
+        values["x"][5, 0] += np.float32(gap)
+        return values
+
+    monkeypatch.setattr(inputs, "random_inputs", drawn)
+
+
+@pytest.mark.parametrize(("gap", "passed"), [(1e-7, True), (1e-2, False)])
+def test_rows_may_be_exchanged_where_rounding_decides(
+    monkeypatch: pytest.MonkeyPatch, gap: float, passed: bool
+) -> None:
+    tied(monkeypatch, gap)
+    report = judged(ranked_model(40), lambda i: [ranked(i)], lambda i: [ranked(i, near=True)])
+    assert report.passed is passed
+    if passed:
+        assert report.verdicts[0].remark.startswith("2 of 40 rows swapped within")
+
+
+@pytest.mark.parametrize("fault", ["box", "missing", "swap"])
+def test_a_wrong_row_fails_beside_a_near_tie(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    tied(monkeypatch, 1e-7)
+
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        rows = ranked(inputs, near=True)
+        if fault == "box":
+            rows[20, 2] += 0.1
+        elif fault == "missing":
+            rows[20] = rows[21]
+        else:
+            rows[[3, 30]] = rows[[30, 3]]
+        return [rows]
+
+    assert verdict_of(ranked_model(40), lambda i: [ranked(i)], target).failed
+
+
+def test_the_largest_of_equal_ones_may_be_either() -> None:
+    x = relay.var("x", shape=(2, 8, 50))
+    model = model_of(relay.argmax(relay.tanh(relay.multiply(x, relay.const(100.0))), axis=1), x)
+
+    def source(inputs: Mapping[str, Array]) -> list[Array]:
+        return [np.tanh(inputs["x"] * 100).argmax(1).astype("int32")]
+
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        return [np.where(source(inputs)[0] >= 0, 9, 0).astype("int32")]
+
+    assert verdict_of(model, source, source).passed
+    assert verdict_of(model, source, target).failed
+
+
+def test_an_error_of_the_engine_is_told() -> None:
+    def fail(_: Mapping[str, Array]) -> list[Array]:
+        raise ValueError("no")
+
+    with pytest.raises(CheckError, match="numbers failed: ValueError: no"):
+        judged(shifted_model(), fail, shifted)
