@@ -46,6 +46,7 @@ __all__ = [
     "RememberingEngine",
     "engine_for_path",
     "engine_for_source",
+    "plain_engine",
     "read_target",
     "renamed_engine",
     "run_engine",
@@ -93,6 +94,16 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
     return results
 
 
+def plain_engine(engine: Engine) -> Engine | None:
+    """Return an engine without its optimisations, None where it has none to leave off.
+
+    Raises:
+        CheckError: It refuses the model then.
+    """
+    find = getattr(engine, "plain", None)
+    return None if find is None else find()
+
+
 class RememberingEngine:
     """An engine that, given the same inputs again, returns the results that it had.
 
@@ -117,6 +128,10 @@ class RememberingEngine:
             self._known = None
             self._known = inputs, self._engine.run(inputs)
         return self._known[1]
+
+    def plain(self) -> Engine | None:
+        """Return the engine without its optimisations, None where it has none to leave off."""
+        return plain_engine(self._engine)
 
     def close(self) -> None:
         """Close the engine."""

@@ -57,6 +57,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
+    if options.float32_ops and not (target.opset and options.computes_float16):
+        raise OptionError("float32_ops: all of the model is computed in float32")
     if target.opset is None:
         return network_from_relay(model, target, options, report)
 
@@ -77,9 +79,9 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    model = with_layers(model, supported)
     half = options.compute_precision != "float32"
     report.notes.extend(lost_compression(model, supported, target.number, half))
-    model = with_layers(model, supported)
     if options.compute_precision != "float32":
         model = narrowed(model, options.float32_ops, report)
     model = lowered(model, TABLE, supported, report)

@@ -35,7 +35,11 @@ _SHARED_BYTES: Final = 2**16
 
 
 def fold_weights(
-    model: RelayModel, *, report: Report | None = None, share: bool = True
+    model: RelayModel,
+    *,
+    report: Report | None = None,
+    share: bool = True,
+    packing: Collection[str] = (),
 ) -> RelayModel:
     """Make every largest expression over weights and constants one weight.
 
@@ -49,11 +53,13 @@ def fold_weights(
         report: Notes are added for large weights that must be evaluated as one tensor.
         share: Whether a large weight that is used in several forms, the same elements in another
             order or shape, is stored once and rearranged in the graph.
+        packing: Operators that take weights one behind the other in one vector. These stay
+            weights of their own, under their own names, and are put together in the graph.
     """
     mod = FoldConstant()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
-    folds = _folds(main, weights, share=share)
+    folds = _folds(main, weights, share=share, packing=packing)
     stay = _used_outside(main.body, {expr for fold in folds for expr in fold.exprs})
     _choose_names(folds, main, stay, weights)
     for fold in folds:
@@ -120,11 +126,14 @@ def _choose_names(
         taken.add(fold.variable.name_hint)
 
 
-def _folds(main: Function, weights: Mapping[Var, Weight], *, share: bool) -> list[_Fold]:
+def _folds(
+    main: Function, weights: Mapping[Var, Weight], *, share: bool, packing: Collection[str]
+) -> list[_Fold]:
     closed = _in_proportion(
         main.body, closed_nodes(main, {variable.name_hint for variable in weights}), weights
     )
     order = post_order(main.body)
+    closed -= _packed(order, packing)
     numbers = _numbers(node for node in order if node in closed)
     wanted = _wanted(main.body, order, closed)
     if share:
@@ -153,6 +162,23 @@ def _wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[
             continue
         wanted.update(child for child in children(node) if child in closed)
     return {node for node in wanted if _folds_away(node)}
+
+
+def _packed(order: Sequence[Expr], packing: Collection[str]) -> set[Expr]:
+    """Return what puts weights one behind the other for an operator among `packing`."""
+    found: set[Expr] = set()
+    for node in order:
+        if not _calls(node, packing):
+            continue
+        for vector in (each for each in children(node) if _calls(each, ("concatenate",))):
+            (parts,) = children(vector)
+            reshaped = (each for each in children(parts) if _calls(each, ("reshape",)))
+            found |= {vector, parts, *reshaped}
+    return found
+
+
+def _calls(node: Expr, names: Collection[str]) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 def _unshared(
