@@ -110,7 +110,7 @@ def _sorted_rows(
         marks = call("where", same, marks, const(-np.inf, "float32"))
     corners = _ordered_corners(rows, form)
     found = call("serde.non_max_suppression", corners, marks, most, overlap, least)
-    place = call("take", found, const(np.array([0, 2])), axis=1, mode="fast")
+    place = call("take", found, const(np.array([0, 2]), "int64"), axis=1, mode="fast")
     scores = call("serde.gather_nd", score, place)
     kept = _scattered(nothing, place, scores)
     order = _best(kept, form.taken)
