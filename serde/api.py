@@ -11,13 +11,13 @@ from typing import Any as AnyValue
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.data import as_check_data
-from serde.checking.engines import engine_for_path, engine_for_source
+from serde.checking.engines import engine_for_path, engine_for_source, renamed_engine
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.comparing import bisect, check, locate_difference
 from serde.errors import OptionError
 from serde.io.atomic import check_files, write_text
 from serde.mapping import tensor_mapping as mapped_names
-from serde.prepare import CutOptions, cut_out
+from serde.prepare import CutOptions, cut_out, rename_ends
 from serde.relay.model import RelayModel
 from serde.report import Report
 from serde.steps import (
@@ -29,6 +29,7 @@ from serde.steps import (
     read_model,
     source_paths,
     target_check,
+    wanted_part,
     write_model,
 )
 
@@ -71,7 +72,7 @@ def to_relay(
     bridge = source_bridge(source, format)
     part, rest = bind_options(CutOptions, canonical_options(options))
     bound = bridge.bind_import(rest)
-    return cut_out(read_model(bridge, source, params, bound, report)[1], part)
+    return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
 
 def from_relay(
@@ -107,7 +108,7 @@ def from_relay(
     bound = bridge.bind_export(rest)
     if path is not None:
         bridge.check_target(path, bound, overwrite=overwrite)
-    part = cut_out(_whole_model(model, report), passes)
+    part = wanted_part(_whole_model(model, report), passes)
     native = write_model(bridge, part, passes, bound, report)
     if path is None:
         return bridge.complete(native)
@@ -163,7 +164,7 @@ def export_model(
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     loaded, relay_model = read_model(reader, model, params, own, report, check)
-    native = write_model(writer, cut_out(relay_model, passes), passes, target, report)
+    native = write_model(writer, wanted_part(relay_model, passes), passes, target, report)
     if path is None:
         return writer.complete(native)
     with report.stage("save"):
@@ -202,7 +203,7 @@ def import_model(
     reader, writer = source_bridge(source, format), get_bridge("mxnet")
     own, passes, target = bind_all(reader, writer, options)
     _, relay_model = read_model(reader, source, params, own, report)
-    part = cut_out(relay_model, passes)
+    part = wanted_part(relay_model, passes)
     return writer.complete(write_model(writer, part, passes, target, report))
 
 
@@ -300,19 +301,25 @@ def convert(
     if tensor_mapping is not None:
         check_files([tensor_mapping], sources=known)
     loaded, model = read_model(reader, source, params, own, report, check_target)
-    part = cut_out(model, passes)
+    chosen = cut_out(model, passes)
+    part = rename_ends(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
-    mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
-    recorded = _recorded_outputs(writer, native) if check else None
+    mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
+    checks = bool(check) or data is not None
+    recorded = _recorded_outputs(writer, native) if checks else None
     saving = ExitStack()
 
     def verify(path: Path) -> None:
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
-            format_name = reader.name if wanted.mod is model.mod else "relay"
+            if wanted.mod is part.mod and chosen is model:
+                own_names = engine_for_source(reader.name, loaded, model)
+                engine = renamed_engine(own_names, passes.rename_inputs, passes.rename_outputs)
+            else:
+                engine = engine_for_source("relay", loaded, wanted)
             compare(
-                running.enter_context(closing(engine_for_source(format_name, loaded, wanted))),
+                running.enter_context(closing(engine)),
                 running.enter_context(closing(engine_for_path(writer.name, path))),
                 wanted,
                 runs=int(check),
@@ -336,7 +343,7 @@ def convert(
             path,
             bound,
             sources=[*known, *reader.files(loaded)],
-            before_commit=verify if check or data is not None else None,
+            before_commit=verify if checks else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:

@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, target_bridge
 from serde.errors import OptionError
-from serde.prepare import PrepareOptions, prepare
+from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -26,6 +26,7 @@ __all__ = [
     "read_model",
     "source_paths",
     "target_check",
+    "wanted_part",
     "write_model",
 ]
 
@@ -88,6 +89,11 @@ def write_model(
     return native
 
 
+def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return the part of a model that is wanted, under the names that are."""
+    return rename_ends(cut_out(model, options), options)
+
+
 def find_target(format: str | None, path: PathLike | None) -> Bridge:
     if format is None and path is None:
         raise OptionError("name a format, or a path whose suffix tells it")
@@ -133,6 +139,7 @@ def _same(value: AnyValue) -> AnyValue:
 
 _FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
     "allow": frozenset,
+    "float32_ops": frozenset,
     "inputs": _names,
     "op_block_list": frozenset,
     "outputs": _names,

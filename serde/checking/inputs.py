@@ -151,12 +151,10 @@ class InputSets:
         """Yield sets at the usual size, or the first other one at which the source runs."""
         lengths: Mapping[str, int] = self._usual
         inputs: Mapping[str, Array] = self._draw(0, lengths)
-        remark = ""
-        if set(lengths) - set(self._dims):
-            failed = self._failure(inputs)
-            if failed is not None:
-                lengths, inputs = self._search(failed)
-                remark = f" (the source does not run at {size_text(self._usual)})"
+        remark, failed = "", self._failure(inputs)
+        if failed is not None:
+            lengths, inputs = self._search(failed)
+            remark = f" (the source does not run at {size_text(self._usual)})"
         if lengths:
             checked = f"dynamic dimensions were checked at {size_text(lengths)}"
             self._report.notes.append(checked + remark)
@@ -165,6 +163,12 @@ class InputSets:
             yield self._draw(run, lengths)
 
     def _search(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+        """Return another size at which the source runs, and inputs of it."""
+        if not set(self._usual) - set(self._dims):
+            types = [input_type(variable) for variable in self._model.inputs()]
+            if all("float" in type_.dtype for type_ in types):
+                raise failed
+            raise CheckError(f"{failed} (check_data gives other inputs)") from failed
         tried = [size_text(self._usual)]
         for lengths in further_sizes(self._model, self._usual, self._dims):
             inputs = self._draw(0, lengths)
@@ -273,6 +277,8 @@ class _Drawn:
         regions = demands.regions.get(name)
         if regions is not None and len(self._shape) == 2 and self._shape[1] in (4, 5, 6):
             return self._regions(regions).astype(numpy_dtype(self._dtype))
+        if name in demands.fractions and self._dtype.startswith("float"):
+            return self._generator.random(self._shape).astype(numpy_dtype(self._dtype))
         if name in demands.masks:
             return self._mask().astype(numpy_dtype(self._dtype))
         return self._free(demands.ranges.get(name))

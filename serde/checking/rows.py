@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class Explanation:
         moved: How many rows of the table stand elsewhere in the exact one, or not at all.
         apart: Distance of each column from the exact rows, or those of members, that it matches.
         columns: The exact columns.
+        axis: Along which the rows lie.
     """
 
     fault: str
@@ -38,32 +39,37 @@ class Explanation:
     moved: int
     apart: tuple[Distance, ...] = ()
     columns: tuple[Array, ...] = ()
+    axis: int = 0
 
 
 def explain_rows(
-    table: Sequence[Array], exact: Sequence[Array], members: Sequence[Sequence[Array]], near: float
+    table: Sequence[Array],
+    exact: Sequence[Array],
+    members: Sequence[Sequence[Array]],
+    near: float,
+    axis: int | None = None,
 ) -> Explanation:
-    """Return whether members explain the outputs of a table, by the axis that explains most.
+    """Return whether members explain the outputs of a table, by the first axis that does.
+
+    The further in an axis lies, the less a row has to hold: rows as long as they can be go first,
+    and an axis with a single row last.
 
     Args:
         table: Outputs of the target that have rows in common.
         exact: The same of the exact run.
         members: The same of each run that rounding has moved.
         near: Part of a column's deviation within which two rows are one.
+        axis: Where rows lie; any that explains them if left out.
     """
-    found: Explanation | None = None
-    for axis in range(_common_axes(exact)):
-        if any(_extents(a, axis) != _extents(b, axis) for a, b in zip(table, exact, strict=True)):
+    found = Explanation("rows of another shape", 0, 0)
+    axes = sorted(range(_common_axes(exact)), key=lambda each: exact[0].shape[each] == 1)
+    for each in axes if axis is None else (axis,):
+        if any(_extents(a, each) != _extents(b, each) for a, b in zip(table, exact, strict=True)):
             continue
-        tables = [_as_rows(each, axis) for each in (table, exact, *members)]
-        explained = _explain(tables[0], tables[1], tables[2:], near)
-        if found is None or (len(explained.fault) > 0, explained.moved) < (
-            len(found.fault) > 0,
-            found.moved,
-        ):
-            found = explained
-    if found is None:
-        return Explanation("rows of another shape", 0, 0)
+        tables = [_as_rows(values, each) for values in (table, exact, *members)]
+        found = replace(_explain(tables[0], tables[1], tables[2:], near), axis=each)
+        if not found.fault:
+            break
     return found
 
 

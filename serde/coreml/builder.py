@@ -12,9 +12,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.coreml.blobs import BlobLayout
-from serde.coreml.elements import BY_DTYPE
+from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.coreml.protos import message_class
 from serde.errors import Unsupported
+from serde.io.packed import PackedBytes
 from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call
 from serde.relay.types import TensorType
@@ -25,6 +26,7 @@ __all__ = [
     "MAX_RANK",
     "Argument",
     "Builder",
+    "Held",
     "ProgramBuilder",
     "Value",
     "set_text",
@@ -87,6 +89,36 @@ class Value:
     def is_known(self) -> bool:
         """Whether it is a constant or a weight, whose values are at hand."""
         return self.data is not None or self.weight is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an operation that unpacks a weight is given.
+
+    Attributes:
+        value: A constant, a weight, or what another such operation gives.
+        bits: Bits of an element, if it is narrower than its dtype.
+        in_bytes: Whether it is written as the bytes that its elements are packed into.
+    """
+
+    value: Value
+    bits: int | None = None
+    in_bytes: bool = False
+
+    def stored(self) -> tuple[Weight, Element]:
+        """Return what is written, and its element type.
+
+        Raises:
+            Unsupported: The value is computed when the model runs.
+        """
+        weight = self.value.weight
+        if weight is None and self.value.data is not None:
+            weight = ArrayWeight(self.value.data)
+        if weight is None:
+            raise Unsupported("a compressed weight of values that are computed")
+        if self.in_bytes:
+            return PackedBytes(weight, self.bits or 8), BY_DTYPE["uint8"]
+        return weight, BY_DTYPE[weight.dtype] if self.bits is None else UNSIGNED[self.bits]
 
 
 Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | None
@@ -200,16 +232,36 @@ class Builder(ABC):
 
     @abstractmethod
     def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:
         """Append an operation that makes a weight of constants, which lie in it, and return that.
 
         Args:
             op: The operator of MIL.
-            given: Its inputs by name, constants or weights.
+            given: Its inputs by name, constants, weights or texts.
             type_: Type of the weight.
             source: What it comes from, which names it.
         """
+
+    def constexpr(
+        self,
+        op: str,
+        given: Mapping[str, Held],
+        types: Sequence[tuple[TensorType, int | None]],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append an operation that unpacks a weight, and return what it gives.
+
+        Args:
+            op: The operator of MIL.
+            given: Its inputs by name.
+            types: Types of its outputs, with the bits of an element that is narrower.
+            source: What it comes from, which names it.
+
+        Raises:
+            Unsupported: The model has no such operations.
+        """
+        raise Unsupported(f"{op} is of ML Programs alone")
 
     @abstractmethod
     def new_block(self, inputs: Sequence[Value]) -> AnyValue:
@@ -265,9 +317,9 @@ class Builder(ABC):
                 return value, axis
         return None
 
-    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
-        """Return what holds a length; `make` computes it where that has not been done."""
-        known = self._lengths.setdefault(str(dim), [])
+    def lengths_of(self, dims: Sequence[Dim], make: Callable[[], Value]) -> Value:
+        """Return a vector that holds lengths; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(" ".join(map(str, dims)), [])
         for block, value in known:
             if any(block is each for each in self._around):
                 return value
@@ -289,6 +341,7 @@ class ProgramBuilder(Builder):
         super().__init__(version, message_class("MIL.Block")())
         self.layout = BlobLayout()
         self._known: dict[object, str] = {}
+        self._placed: dict[tuple[int, str], tuple[Weight, int]] = {}
         self._main = self.block
         blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
         self._in_blobs = blobs[-1]
@@ -342,13 +395,13 @@ class ProgramBuilder(Builder):
         return tuple(values)
 
     def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:
         """Append an operation that makes a weight of constants, which lie in it, and return that.
 
         Args:
             op: The operator.
-            given: Its inputs by name, constants or weights.
+            given: Its inputs by name, constants, weights or texts.
             type_: Type of the weight.
             source: What it comes from, which names it.
         """
@@ -358,11 +411,64 @@ class ProgramBuilder(Builder):
                 target = operation.inputs[name].arguments.add().value
             else:
                 target = operation.attributes[name]
-            self._write(target, value, f"{source}_{name}")
+            if isinstance(value, str):
+                set_text(target, value)
+            else:
+                self._write(target, value, f"{source}_{name}")
         output = operation.outputs.add(name=self.reserve(source))
         set_type(output.type, type_, self.version)
         set_text(operation.attributes["name"], output.name)
         return Value(output.name, type_, compressed=True)
+
+    def constexpr(
+        self,
+        op: str,
+        given: Mapping[str, Held],
+        types: Sequence[tuple[TensorType, int | None]],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append an operation that unpacks a weight, and return what it gives.
+
+        Args:
+            op: The operator.
+            given: Its inputs by name.
+            types: Types of its outputs, with the bits of an element that is narrower.
+            source: What it comes from, which names it.
+        """
+        operation = self._main.operations.add(type=op)
+        for name, held in given.items():
+            if held.value.compressed:
+                operation.inputs[name].arguments.add(name=held.value.name)
+            elif self.version >= 18:
+                target = operation.inputs[name].arguments.add().value
+                self._place(target, *held.stored(), f"{source}_{name}")
+            else:
+                self._place(operation.attributes[name], *held.stored(), f"{source}_{name}")
+        values = []
+        for type_, bits in types:
+            output = operation.outputs.add(name=self.reserve(source))
+            set_type(output.type, type_, self.version)
+            if bits is not None:
+                output.type.tensorType.dataType = UNSIGNED[bits].mil
+            values.append(Value(output.name, type_, compressed=True))
+        set_text(operation.attributes["name"], values[0].name)
+        return tuple(values)
+
+    def _place(self, target: AnyValue, weight: Weight, element: Element, name: str) -> None:
+        """Write a weight into a message of a value, or into ``weight.bin``, once."""
+        # Such operations hold what other ones of their system cannot.
+        tensor = target.type.tensorType
+        tensor.dataType, tensor.rank = element.mil, len(weight.shape)
+        for length in weight.shape:
+            tensor.dimensions.add().constant.size = length
+        if weight.size < INLINE_ELEMENTS and element.bits >= 8:
+            fill(target.immediateValue.tensor, weight.array())
+            return
+        key = id(weight), element.name
+        if key not in self._placed:
+            self._placed[key] = weight, self.layout.add(weight, element, name)
+        target.blobFileValue.fileName = WEIGHTS
+        target.blobFileValue.offset = self._placed[key][1]
 
     def _write(self, target: AnyValue, value: Value, name: str) -> None:
         """Write a constant or a weight into a message of a value, or into ``weight.bin``."""

@@ -16,7 +16,7 @@ from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
-__all__ = ["as_floats", "ask", "features", "lowered"]
+__all__ = ["as_floats", "ask", "features", "lowered", "with_layers"]
 
 AS_FLOATS = "quantised-as-floats"
 """Name of the step that computes quantised operators on floats."""
@@ -95,6 +95,13 @@ def ask(
                 issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")
                 (report.allowed if consent in allow else report.issues).append(issue)
     report.raise_if_refused()
+
+
+def with_layers(model: RelayModel, supported: Callable[[Call], bool]) -> RelayModel:
+    """Return the model with layers where it spells them out, if the target has them."""
+    raised = transform.RaiseLayers(supported, frozenset(model.params))
+    mod, changed = raised.run(model.mod)
+    return model.evolve(mod=mod) if changed else model
 
 
 def lowered(

@@ -62,7 +62,7 @@ def atomic_group(
     targets: Sequence[PathLike],
     *,
     sources: Iterable[PathLike] = (),
-    outdated: Sequence[Path] = (),
+    outdated: Callable[[], Sequence[Path]] = tuple,
     restore: bool = False,
     before_commit: Callable[[tuple[Path, ...]], None] | None = None,
     sync: bool = False,
@@ -72,7 +72,8 @@ def atomic_group(
     Args:
         targets: The files, in the order of the renames: one that refers to others comes last.
         sources: Files that no target may be, under any name.
-        outdated: Files beside them that nothing refers to once all are in place; removed then.
+        outdated: Returns files beside them that nothing refers to once all are in place, and
+            which are removed then; called when all are finished.
         restore: Whether a target that was replaced comes back if a later one cannot be.
         before_commit: Called with the finished temporary files, which have their final names
             in a directory of their own; if it raises, nothing stays.
@@ -96,7 +97,7 @@ def atomic_group(
             raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
         if sync:
             _sync(staged)
-        commit(staged, finals, outdated=outdated, restore=restore)
+        commit(staged, finals, outdated=outdated(), restore=restore)
         if sync:
             _sync([parent])
 
@@ -200,9 +201,18 @@ def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> 
         raise OptionError(f"{text}: expected a file, found a directory")
     if not stat.S_ISREG(status.st_mode):
         raise OptionError(f"{text}: expected a regular file, found a FIFO, socket or device")
+    if not _may_replace(status, os.stat(final.parent)):
+        raise OptionError(f"{text}: belongs to another user, in a directory where that counts")
     for source in sources:
         if _is_same(status, source):
             raise OptionError(f"{text}: is the same file as the source {os.fspath(source)}")
+
+
+def _may_replace(file: os.stat_result, directory: os.stat_result) -> bool:
+    """Whether the sticky bit of a directory lets this user rename over a file in it."""
+    if not directory.st_mode & stat.S_ISVTX or not hasattr(os, "geteuid"):
+        return True
+    return os.geteuid() in (0, file.st_uid, directory.st_uid)
 
 
 def _is_same(status: os.stat_result, source: PathLike) -> bool:

@@ -463,5 +463,5 @@ def _is_original(symbol: Path) -> bool:
         marked = symbol_mark(_read_symbol(os.fspath(symbol))) != UNMARKED
     except FormatError:
         return False
-    beside = _params_beside(os.fspath(symbol), None)
+    beside, _ = _params_beside(os.fspath(symbol), None)
     return not marked and beside is not None and not has_mark(beside, _LIST_HEAD)

@@ -11,6 +11,7 @@ from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
 from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
 from serde.report import Report
@@ -57,6 +58,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.DynamicToStatic(),
             transform.Compose(transform.box_nms_patterns(model.params)),
             transform.RaiseSliceLike(),
+            transform.RaiseLayers(_is_whole, frozenset(model.params)),
             transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),
             transform.SimplifyExpr(),
@@ -67,6 +69,12 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
     )
     model = model.evolve(mod=passes(model.mod))
     return transform.fold_weights(model, report=report, packing=(STACK,))
+
+
+def _is_whole(node: Call) -> bool:
+    """Whether MXNet has one operator for a layer that others spell out."""
+    name = node.op.name if isinstance(node.op, OpDef) else ""
+    return name in ("nn.dense", "nn.layer_norm", "serde.gelu") and TABLE.can_export(node, 1)
 
 
 def _needs_np_shape(main: Function) -> bool:

@@ -135,8 +135,7 @@ def _load_pair(pair: Sequence[object], allow: Collection[str]) -> RelayProgram:
         first, second = second, first
     if isinstance(first, RelayModel):
         raise OptionError("a RelayModel has its own parameters; give its module instead")
-    live = isinstance(first, (IRModule, Function))
-    if not live and not isinstance(second, Mapping):
+    if not isinstance(first, (IRModule, Function)) and not isinstance(second, Mapping):
         return _load_files(_content(first), _content(second), allow)
     weights, path = _weights_of(second)
     if isinstance(first, (IRModule, Function)):

@@ -169,8 +169,8 @@ class _Reader:
         if str(error).startswith("node "):
             return ""
         node = getattr(error, "node", None)
-        index = self._places.get(node) if isinstance(node, Expr) else None
-        return f"node {self._root if index is None else index}: "
+        place = self._places.get(node, self._root) if isinstance(node, Expr) else self._root
+        return f"node {place}: "
 
     def build(self, root: int) -> AnyValue:
         """Return what node `root` stands for, those below it first and each of them once.

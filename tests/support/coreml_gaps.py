@@ -10,7 +10,7 @@ _AXES = "Core ML has tensors of five axes at most"
 _FLOAT8 = "MIL has no floats of 8 bits"
 _INT4 = "MIL has integers of 4 bits as constants alone"
 _NO_ELEMENTS = "ML Programs have no tensors without elements"
-_OPEN_STACK = "a stack in a loop of MIL has its length from the first"
+_OPEN_STACK = "a stack in a loop of MIL has a most length from the first"
 
 _ALWAYS = {
     "dyn.image.resize2d-1": "MIL has no resizing to computed lengths by these places",
@@ -41,7 +41,6 @@ _ALWAYS = {
     "serde.dequantize_linear-5": _FLOAT8,
     "serde.dequantize_linear-6": _INT4,
     "serde.loop-1": _OPEN_STACK,
-    "serde.loop-2": _OPEN_STACK,
     "serde.loop-3": _NO_ELEMENTS,
     "serde.loop-5": "ML Programs have no sequences of tensors",
     "serde.non_max_suppression-3": _NO_ELEMENTS,

@@ -170,10 +170,14 @@ def export_softsign(ctx: Out, data: Value) -> Value:
     return ctx.emit("softsign", x=data)
 
 
+QUICK = 1.702
+"""With this factor a swish is known as the quick form of gelu."""
+
+
 @OPS.imports("gelu")
 def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
     if mode == "SIGMOID_APPROXIMATION":
-        return relay.serde.swish(x, alpha=1.702)
+        return relay.serde.swish(x, alpha=QUICK)
     return relay.serde.gelu(x, approximate="tanh" if mode == "TANH_APPROXIMATION" else "none")
 
 
@@ -181,6 +185,11 @@ def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
 def export_gelu(ctx: Out, data: Value, *, approximate: str) -> Value:
     mode: Gelu = "TANH_APPROXIMATION" if approximate == "tanh" else "EXACT"
     return ctx.emit("gelu", x=data, mode=mode)
+
+
+@OPS.exports("serde.swish", when=lambda node: node.attrs["alpha"] == QUICK)
+def export_swish(ctx: Out, data: Value, *, alpha: float) -> Value:
+    return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 
 @OPS.imports("softmax")

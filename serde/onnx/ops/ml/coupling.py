@@ -38,7 +38,7 @@ def coupled_probabilities(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
     known, fit = Var("probabilities", state), Var("gram", ctx.type(gram))
     body = Tuple([relay.const(True, "bool"), _improved(known, fit, classes)])
     function = Function([number, known, fit], body)
-    turns = relay.Constant(np.int64(max(_LEAST_TURNS, classes)))
+    turns = relay.const(max(_LEAST_TURNS, classes), "int64")
     start = relay.add(
         relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
         weight(ctx, np.full((1, classes), 1.0 / classes, np.float32)),

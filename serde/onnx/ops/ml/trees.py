@@ -176,7 +176,7 @@ def _looped(ctx: ImportCtx, x: Expr, places: Expr, table: _Table, count: int) ->
     within = table.over(dict(zip(columns, inner, strict=True)))
     body = Tuple([relay.const(True, "bool"), within.step(rows, at)])
     function = Function([number, at, rows, *inner], body)
-    limit = relay.Constant(np.int64(count))
+    limit = relay.Constant(np.array(count, np.int64))
     return TupleGetItem(call("serde.loop", limit, None, (places,), tuple(given), body=function), 0)
 
 

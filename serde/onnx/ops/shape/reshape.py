@@ -171,14 +171,14 @@ def _squeezed_wherever(ctx: ImportCtx, x: Expr) -> Expr:
         )
     lengths = relay.shape_of(x, "int64")
     conditions = {
-        axis: ctx.fold(relay.equal(_entry(lengths, axis), relay.Constant(np.int64(1))))
+        axis: ctx.fold(relay.equal(_entry(lengths, axis), relay.Constant(np.array(1, np.int64))))
         for axis in open_
     }
     return _squeezed_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
 
 
 def _entry(vector: Expr, place: int) -> Expr:
-    return relay.take(vector, relay.Constant(np.int64(place)), axis=0, mode="fast")
+    return relay.take(vector, relay.Constant(np.array(place, np.int64)), axis=0, mode="fast")
 
 
 def _squeezed_where(
