@@ -232,6 +232,7 @@ class _Measuring:
         self._found = list(found)
         self._inputs = inputs
         self._faulty = False
+        self._faults: dict[int, str] = {}
 
     def judge(self, verdicts: Sequence[OutputVerdict], open_: Sequence[int]) -> list[OutputVerdict]:
         """Return the verdicts, those of `open_` by the exact result.
@@ -347,22 +348,24 @@ class _Measuring:
         if not pending:
             return verdicts
         steps = any(not decided[at] for at in pending)
-        members, noise = self._measured.moved(steps=steps)
-        tables = {tuple(self._table_of(at)) for at in pending}
-        for table in sorted(tables):
-            explained = self._as_rows(table, members, noise, verdicts)
-            if explained is None and noise > USELESS:
-                what = f"rounding, {noise:.1g} of the deviation of what decides, decides the order"
-                explained = {
-                    at: replace(verdicts[at], informative=False, remark=what)
-                    for at in table
-                    if at in pending
-                }
-            elif explained is None:
-                each = [self._as_rows((at,), members, noise, verdicts) or {} for at in table]
-                explained = {at: verdict for found in each for at, verdict in found.items()}
-            verdicts = [explained.get(at, verdict) for at, verdict in enumerate(verdicts)]
-        return verdicts
+        tables = sorted({tuple(self._table_of(at)) for at in pending})
+        explained: dict[int, OutputVerdict] = {}
+        noise = 0.0
+        for members, noise in self._measured.moved(steps=steps):
+            for table in tables:
+                if not all(at in explained for at in table):
+                    explained |= self._as_rows(table, members, noise, verdicts)
+            if all(at in explained for at in pending):
+                break
+        if noise > USELESS:
+            what = f"rounding, {noise:.1g} of the deviation of what decides, decides the order"
+            for at in pending:
+                silent = replace(verdicts[at], informative=False, remark=what)
+                explained.setdefault(at, silent)
+        for at in pending:
+            told = replace(verdicts[at], remark=verdicts[at].remark or self._faults.get(at, ""))
+            explained.setdefault(at, told)
+        return [explained.get(at, verdict) for at, verdict in enumerate(verdicts)]
 
     def _table_of(self, at: int) -> list[int]:
         """Return the outputs whose rows belong together: those that decisions made as long."""
@@ -380,30 +383,47 @@ class _Measuring:
         members: Sequence[Sequence[Array]],
         noise: float,
         verdicts: Sequence[OutputVerdict],
-    ) -> dict[int, OutputVerdict] | None:
-        """Return verdicts for outputs that rows explain, None where they do not."""
+    ) -> dict[int, OutputVerdict]:
+        """Return verdicts for outputs that rows explain: together, or each by itself.
+
+        Outputs of one length need not belong together: two heads have an order each.
+        """
+        explained = self._as_table(table, members, noise, verdicts)
+        if explained or len(table) == 1 or noise > USELESS:
+            return explained
+        each = [self._as_table((at,), members, noise, verdicts) for at in table]
+        return {at: verdict for found in each for at, verdict in found.items()}
+
+    def _as_table(
+        self,
+        table: Sequence[int],
+        members: Sequence[Sequence[Array]],
+        noise: float,
+        verdicts: Sequence[OutputVerdict],
+    ) -> dict[int, OutputVerdict]:
         found = [value for at in table if (value := self._found[at]) is not None]
         if len(found) < len(table):
-            return None
+            return {}
         dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
         dtype = next((each for each in dtypes if each in ("float16", "bfloat16")), "float32")
-        near = _near(dtype)
+        near = max(_near(dtype), min(2 * noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
         target = explain_rows(found, exact, pools, near)
         if target.fault:
-            return None
+            self._faults |= dict.fromkeys(table, target.fault)
+            return {}
         sides = [
             [values[at] for at in table] for values in (self._expected, self._measured.rounded)
         ]
         source, rounded = (explain_rows(each, exact, pools, near, target.axis) for each in sides)
         if source.fault or rounded.fault:
-            return None
+            return {}
         columns = zip(target.columns, target.apart, source.apart, rounded.apart, strict=True)
         for values, apart, own, other in columns:
             floor = floor_of(values, dtype)
             if not within(apart, own.or_more(other), floor, dtype, values.size):
-                return None
+                return {}
         what = f"{target.moved} of {target.rows} rows swapped within {noise:.1e}"
         return {
             at: replace(verdicts[at], passed=True, remark=what if target.moved else "")

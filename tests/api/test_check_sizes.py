@@ -185,7 +185,7 @@ def test_sizes_whose_types_agree_are_tried_first() -> None:
     x, w = relay.var("x", shape=("N", 2, "H", "W")), relay.var("w", shape=(5, 2 * 28 * 28))
     flat = relay.nn.batch_flatten(relay.nn.max_pool2d(x, pool_size=(8, 8), strides=(8, 8)))
     model = model_of(relay.nn.dense(flat, w), x, w)
-    model = model.evolve(params={"w": relay.const(np.zeros((5, 2 * 28 * 28), "f")).data})
+    model = model.evolve(params={"w": relay.Constant(np.zeros((5, 2 * 28 * 28), "f")).data})
     engine = Picky(lambda shape: shape[2] == 224)
     list(InputSets(model, engine, engine, report=Report()))
     assert engine.asked == [(2, 2, 64, 64), (2, 2, 224, 224)]
