@@ -75,7 +75,7 @@ def test_integers_of_64_bits_become_those_that_the_model_takes() -> None:
 
 
 def test_floats_of_64_bits_are_rounded_unless_they_become_infinite() -> None:
-    wide = X.astype("float64") + 1e-12
+    wide = X.astype("float64") * (1 + 1e-12)
     assert_read(read({"x": wide, "ids": IDS}, two_inputs()), {"x": X, "ids": IDS})
     with pytest.raises(OptionError, match="input x: expected float32, found float64 with"):
         read({"x": wide * 1e300, "ids": IDS}, two_inputs())
