@@ -15,7 +15,7 @@ from serde.checking.engines import engine_for_path, engine_for_source, renamed_e
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.comparing import bisect, check, locate_difference
 from serde.errors import OptionError
-from serde.io.atomic import check_files, write_text
+from serde.io.atomic import write_text
 from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, cut_out, rename_ends
 from serde.relay.model import RelayModel
@@ -25,6 +25,7 @@ from serde.steps import (
     bind_all,
     bind_passes,
     canonical_options,
+    check_mapping,
     find_target,
     read_model,
     source_paths,
@@ -299,13 +300,14 @@ def convert(
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
-        check_files([tensor_mapping], sources=known)
+        check_mapping(tensor_mapping, target, known)
     loaded, model = read_model(reader, source, params, own, report, check_target)
     chosen = cut_out(model, passes)
     part = rename_ends(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
     mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
-    recorded = _recorded_outputs(writer, native) if check else None
+    checks = bool(check) or data is not None
+    recorded = _recorded_outputs(writer, native) if checks else None
     saving = ExitStack()
 
     def verify(path: Path) -> None:
@@ -342,7 +344,7 @@ def convert(
             path,
             bound,
             sources=[*known, *reader.files(loaded)],
-            before_commit=verify if check or data is not None else None,
+            before_commit=verify if checks else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:
