@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.builder import INLINE_ELEMENTS, Value
+from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.lists import is_shapeless, operand_of, shaped
@@ -263,6 +263,9 @@ def export_scan(
 _MOST = np.iinfo(np.int32).max
 """No axis is longer; a larger limit stands for none."""
 
+_SMALL = 10
+"""A stack of fewer elements is a constant."""
+
 _ONE = relay.const(np.ones(1, np.int32))
 
 
@@ -291,7 +294,7 @@ def _moved(ctx: Out, stack: Value, axis: int) -> Value:
 def _zeros(ctx: Out, type_: TensorType, total: Value) -> Value:
     """Return a stack of zeros with a row for each slice; a large one is no part of the file."""
     lengths = type_.shape
-    if isinstance(type_.size, int) and type_.size < INLINE_ELEMENTS:
+    if isinstance(type_.size, int) and type_.size < _SMALL:
         return ctx.const(np.zeros(type_.concrete_shape or (), numpy_dtype(type_.dtype)))
     work = work_dtype(ctx, type_.dtype, NUMBERS)
     parts = [total, *([ctx.shape(lengths[1:])] if lengths[1:] else [])]
