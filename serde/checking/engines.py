@@ -13,6 +13,7 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
@@ -105,11 +106,7 @@ def plain_engine(engine: Engine) -> Engine | None:
 
 
 class RememberingEngine:
-    """An engine that, given the same inputs again, returns the results that it had.
-
-    Attributes:
-        has_ended: Whether the engine has gone for good.
-    """
+    """An engine that, given the same inputs again, returns the results that it had."""
 
     def __init__(self, engine: Engine) -> None:
         self.name = engine.name
@@ -117,10 +114,6 @@ class RememberingEngine:
         self.outputs = engine.outputs
         self._engine = engine
         self._known: tuple[Mapping[str, Array], list[Array]] | None = None
-
-    @property
-    def has_ended(self) -> bool:
-        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs in the model's order."""
@@ -240,7 +233,7 @@ def read_target(
     native = bridge.load(path, None, options)
     title = f"{format_name} -> relay"
     failure: Exception | None = None
-    for bound in (options, *_declaring(bridge, native, declared or {})):
+    for bound in chain([options], _declaring(bridge, native, declared or {})):
         try:
             return native, bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
@@ -302,5 +295,7 @@ def _onnx_engine(native: AnyValue) -> Engine:
         path = codec.save(native, Path(directory) / "source.onnx")
         try:
             return engine_for_path("onnx", path)
+        except process.EngineEnded:
+            raise
         except CheckError:
             return OnnxReferenceEngine(path)

@@ -117,11 +117,15 @@ class _Fold:
 def _choose_names(
     folds: Sequence[_Fold], main: Function, stay: Collection[Expr], weights: Mapping[Var, Weight]
 ) -> None:
-    """Name new weights, large ones first; a suffix is never put behind another."""
+    """Name new weights; a suffix is never put behind another.
+
+    Those that have a source of their own come first, since its name is theirs; then large ones.
+    """
     taken = {param.name_hint for param in main.params if param in stay or param not in weights}
     users = Counter(variable for fold in folds for variable in fold.sources)
-    for fold in sorted(folds, key=lambda each: -each.weight.nbytes):
-        own = [v for v in fold.sources if users[v] == 1 and v not in stay]
+    owned = [[v for v in fold.sources if users[v] == 1 and v not in stay] for fold in folds]
+    pairs = list(zip(folds, owned, strict=True))
+    for fold, own in sorted(pairs, key=lambda pair: (not pair[1], -pair[0].weight.nbytes)):
         fold.take_name(own, taken)
         taken.add(fold.variable.name_hint)
 
@@ -129,11 +133,9 @@ def _choose_names(
 def _folds(
     main: Function, weights: Mapping[Var, Weight], *, share: bool, packing: Collection[str]
 ) -> list[_Fold]:
-    closed = _in_proportion(
-        main.body, closed_nodes(main, {variable.name_hint for variable in weights}), weights
-    )
     order = post_order(main.body)
-    closed -= _packed(order, packing)
+    before = closed_nodes(main, {variable.name_hint for variable in weights})
+    closed = _in_proportion(order, before - _packed(order, packing), weights)
     numbers = _numbers(node for node in order if node in closed)
     wanted = _wanted(main.body, order, closed)
     if share:
@@ -220,7 +222,7 @@ def _numbers(nodes: Iterable[Expr]) -> dict[Expr, int]:
 
 
 def _in_proportion(
-    body: Expr, closed: Collection[Expr], weights: Mapping[Var, Weight]
+    order: Sequence[Expr], closed: Collection[Expr], weights: Mapping[Var, Weight]
 ) -> set[Expr]:
     """Return the closed nodes that need no value much larger than all weights are.
 
@@ -228,7 +230,7 @@ def _in_proportion(
     """
     most = MAX_INLINE_BYTES + MAX_WEIGHT_GROWTH * sum(each.nbytes for each in weights.values())
     kept: set[Expr] = set()
-    for node in post_order(body):
+    for node in order:
         if node in closed and _bytes_of(node) <= most and all(c in kept for c in children(node)):
             kept.add(node)
     return kept
