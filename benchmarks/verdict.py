@@ -137,7 +137,13 @@ def fresh_net(mx: Any, name: str) -> Any:
     recipe = gluoncv_nets.RECIPES[name]
     mx.random.seed(1)
     block = gluoncv_nets.build(name)
-    block.initialize(mx.init.Xavier(), force_reinit=True)
+    for key, each in block.collect_params().items():
+        ones, zeros = (
+            key.endswith(("scale", "gamma", "var")),
+            key.endswith(("beta", "bias", "mean")),
+        )
+        drawn = mx.init.One() if ones else mx.init.Zero() if zeros else mx.init.Xavier()
+        each.initialize(default_init=drawn, force_reinit=True)
     feed = _images_of(recipe.shapes)
     block(*[mx.nd.array(value) for value in feed(0).values()])
     outputs = block(*[mx.sym.var(key) for key in recipe.shapes])

@@ -306,7 +306,8 @@ def convert(
     part = rename_ends(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
     mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
-    recorded = _recorded_outputs(writer, native) if check else None
+    checks = bool(check) or data is not None
+    recorded = _recorded_outputs(writer, native) if checks else None
     saving = ExitStack()
 
     def verify(path: Path) -> None:
@@ -343,7 +344,7 @@ def convert(
             path,
             bound,
             sources=[*known, *reader.files(loaded)],
-            before_commit=verify if check or data is not None else None,
+            before_commit=verify if checks else None,
         )
     report.facts |= {"path": str(path), "bytes": _size(path)}
     if tensor_mapping is not None:

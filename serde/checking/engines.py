@@ -13,6 +13,7 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
@@ -46,6 +47,7 @@ __all__ = [
     "RememberingEngine",
     "engine_for_path",
     "engine_for_source",
+    "plain_engine",
     "read_target",
     "renamed_engine",
     "run_engine",
@@ -93,12 +95,18 @@ def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
     return results
 
 
-class RememberingEngine:
-    """An engine that, given the same inputs again, returns the results that it had.
+def plain_engine(engine: Engine) -> Engine | None:
+    """Return an engine without its optimisations, None where it has none to leave off.
 
-    Attributes:
-        has_ended: Whether the engine has gone for good.
+    Raises:
+        CheckError: It refuses the model then.
     """
+    find = getattr(engine, "plain", None)
+    return None if find is None else find()
+
+
+class RememberingEngine:
+    """An engine that, given the same inputs again, returns the results that it had."""
 
     def __init__(self, engine: Engine) -> None:
         self.name = engine.name
@@ -107,16 +115,16 @@ class RememberingEngine:
         self._engine = engine
         self._known: tuple[Mapping[str, Array], list[Array]] | None = None
 
-    @property
-    def has_ended(self) -> bool:
-        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
-
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs in the model's order."""
         if self._known is None or self._known[0] is not inputs:
             self._known = None
             self._known = inputs, self._engine.run(inputs)
         return self._known[1]
+
+    def plain(self) -> Engine | None:
+        """Return the engine without its optimisations, None where it has none to leave off."""
+        return plain_engine(self._engine)
 
     def close(self) -> None:
         """Close the engine."""
@@ -225,7 +233,7 @@ def read_target(
     native = bridge.load(path, None, options)
     title = f"{format_name} -> relay"
     failure: Exception | None = None
-    for bound in (options, *_declaring(bridge, native, declared or {})):
+    for bound in chain([options], _declaring(bridge, native, declared or {})):
         try:
             return native, bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
@@ -287,5 +295,7 @@ def _onnx_engine(native: AnyValue) -> Engine:
         path = codec.save(native, Path(directory) / "source.onnx")
         try:
             return engine_for_path("onnx", path)
+        except process.EngineEnded:
+            raise
         except CheckError:
             return OnnxReferenceEngine(path)

@@ -9,7 +9,6 @@ through there as well, so that no file is left behind however either ends.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -28,12 +27,13 @@ from serde.checking.frameworks import MxnetProgram
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
+__all__ = ["EngineEnded", "ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
 
 _MAIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
     "from serde.checking.worker import main; main()"
 )
+"""What the interpreter runs. Nothing is imported before it looks where this process does."""
 
 _PLAIN_MXNET = {"MXNET_SUBGRAPH_BACKEND": "NONE", "MXNET_MKLDNN_ENABLED": "0"}
 """Environment in which MXNet computes without oneDNN: some of its fused layers are wrong."""
@@ -79,6 +79,10 @@ def open_mxnet(program: MxnetProgram) -> ProcessEngine:
     return ProcessEngine("mxnet", header, weights, plain=_PLAIN_MXNET)
 
 
+class EngineEnded(CheckError):
+    """The process of an engine is gone, and with it the engine."""
+
+
 class ProcessEngine:
     """An engine that runs in a process of its own until it is closed.
 
@@ -103,7 +107,7 @@ class ProcessEngine:
         self._opened = (engine, request, weights, plain)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, json.dumps(sys.path)],
+            [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -114,11 +118,6 @@ class ProcessEngine:
         self.name = header["name"]
         self.inputs: Mapping[str, str] = header["inputs"]
         self.outputs: Sequence[str] = header["outputs"]
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return not self._end.alive
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Have the engine run.
@@ -148,7 +147,7 @@ class ProcessEngine:
         self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
     ) -> tuple[dict[str, AnyValue], list[Array]]:
         if not self._end.alive:
-            raise CheckError(f"{self.name}: the engine has ended")
+            raise EngineEnded(f"{self.name}: the engine has ended")
         process = self._process
         if process.stdin is None or process.stdout is None:
             raise CheckError(f"{self.name}: the engine has no streams")
@@ -156,7 +155,7 @@ class ProcessEngine:
             send(process.stdin, header, weights)
             answer, arrays = receive(process.stdout)
         except (EOFError, BrokenPipeError):
-            raise CheckError(f"{self.name}: {self._how_it_ended()}") from None
+            raise EngineEnded(f"{self.name}: {self._how_it_ended()}") from None
         except BaseException:
             self.close()
             raise

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from serde.checking.distance import Distance, deviation, distance
 from serde.weights import Array
 
 __all__ = ["Explanation", "explain_rows"]
+
+
+_BEYOND = 0.05
+"""Share of a table that rows may be that stood behind its end elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class Explanation:
         moved: How many rows of the table stand elsewhere in the exact one, or not at all.
         apart: Distance of each column from the exact rows, or those of members, that it matches.
         columns: The exact columns.
+        axis: Along which the rows lie.
     """
 
     fault: str
@@ -38,32 +43,38 @@ class Explanation:
     moved: int
     apart: tuple[Distance, ...] = ()
     columns: tuple[Array, ...] = ()
+    axis: int = 0
 
 
 def explain_rows(
-    table: Sequence[Array], exact: Sequence[Array], members: Sequence[Sequence[Array]], near: float
+    table: Sequence[Array],
+    exact: Sequence[Array],
+    members: Sequence[Sequence[Array]],
+    near: float,
+    axis: int | None = None,
 ) -> Explanation:
-    """Return whether members explain the outputs of a table, by the axis that explains most.
+    """Return whether members explain the outputs of a table, by the first axis that does.
+
+    The further in an axis lies, the less a row has to hold: rows as long as they can be go first,
+    and an axis with a single row last.
 
     Args:
         table: Outputs of the target that have rows in common.
         exact: The same of the exact run.
         members: The same of each run that rounding has moved.
         near: Part of a column's deviation within which two rows are one.
+        axis: Where rows lie; any that explains them if left out.
     """
-    found: Explanation | None = None
-    for axis in range(_common_axes(exact)):
-        if any(_extents(a, axis) != _extents(b, axis) for a, b in zip(table, exact, strict=True)):
+    found = Explanation("rows of another shape", 0, 0)
+    axes = sorted(range(_common_axes(exact)), key=lambda each: exact[0].shape[each] == 1)
+    for each in axes if axis is None else (axis,):
+        if any(_extents(a, each) != _extents(b, each) for a, b in zip(table, exact, strict=True)):
             continue
-        tables = [_as_rows(each, axis) for each in (table, exact, *members)]
-        explained = _explain(tables[0], tables[1], tables[2:], near)
-        if found is None or (len(explained.fault) > 0, explained.moved) < (
-            len(found.fault) > 0,
-            found.moved,
-        ):
-            found = explained
-    if found is None:
-        return Explanation("rows of another shape", 0, 0)
+        tables = [_as_rows(values, each) for values in (table, exact, *members)]
+        explained = replace(_explain(tables[0], tables[1], tables[2:], near), axis=each)
+        if not explained.fault:
+            return explained
+        found = found if found.rows else explained
     return found
 
 
@@ -133,22 +144,28 @@ def _explain_one(
         found = _find(pool, table[left], left, limits)
         aligned[left[found >= 0]] = pool[found[found >= 0]]
         left = left[found < 0]
-    if len(left):
-        return f"row {int(left[0])} is none that rounding makes", moved, aligned
     if not distinct:
-        return "", moved, aligned
-    fault = _misplaced(table, exact, members, limits)
-    return fault, moved, aligned
+        fault = f"row {int(left[0])} is none that rounding makes" if len(left) else ""
+        return fault, moved, aligned
+    return _misplaced(table, exact, members, limits, left), moved, aligned
 
 
-def _misplaced(table: Array, exact: Array, members: Sequence[Array], limits: Array) -> str:
-    """Return which row that all members have is missing, or stands where none has it."""
+def _misplaced(
+    table: Array, exact: Array, members: Sequence[Array], limits: Array, left: Array
+) -> str:
+    """Return which row no member has, which that all have is missing, or stands where none has it.
+
+    Where rows come and go, tables that are cut at a length get rows at their end that no member
+    had room for.
+    """
     own = np.arange(len(exact))
     where = [_find(member, exact, own, limits) for member in members]
     firm = np.all([place >= 0 for place in where], axis=0) if where else np.ones(len(exact), bool)
     slack = int(np.count_nonzero(~firm)) + max(
         (abs(len(member) - len(exact)) for member in members), default=0
     )
+    if len(left) > max(1, len(table) * _BEYOND) * bool(slack) or np.any(left < len(table) - slack):
+        return f"row {int(left[0])} is none that rounding makes"
     low = np.min([own, *where], axis=0) - slack
     high = np.max([own, *where], axis=0) + slack
     back = _find(table, exact, own, limits)

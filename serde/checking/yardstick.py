@@ -12,14 +12,15 @@ rounding that was found in the first; what then comes out otherwise hangs on rou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.checking.distance import deviation, distance, ratio
+from serde.checking.distance import deviation, ratio
 from serde.checking.frameworks import flat_values
 from serde.relay import transform
 from serde.relay.arithmetic import Arithmetic, Exact, Rounded
@@ -58,6 +59,16 @@ by some of the runs.
 
 _RUNS = 24
 """Number of runs behind the decisions; each near tie falls either way in some of them."""
+
+
+_SECONDS = 60.0
+"""Time after which no further run begins: behind the proposals of a detector may be a whole net."""
+
+_FEW = 16
+"""Elements below which a slice is no sample of its rounding."""
+
+_CONSTANT = 1e-12
+"""Deviation, as a part of the magnitude, of what is constant but for the rounding of float64."""
 
 
 class Yardstick:
@@ -131,18 +142,20 @@ class Measured:
         """Whether each output depends on a decision by order."""
         return self._parts.decided
 
-    def moved(self, *, steps: bool = False) -> tuple[list[list[Array]], float]:
-        """Return outputs of runs whose decisions rounding has moved, and by how much it did.
+    def moved(self, *, steps: bool = False) -> Iterator[tuple[list[list[Array]], float]]:
+        """Yield outputs of runs whose decisions rounding has moved, and by how much it did.
 
-        The second part is the rounding in front of the decisions, as a part of the deviation
-        of what they read.
+        Each yields all runs so far; whoever has found enough need not wait for more. The second
+        part is the rounding in front of the decisions, as a part of the deviation of what they
+        read.
 
         Args:
             steps: Whether jumps at a number (a comparison, rounding to integers) count, too.
         """
         parts = self._yardstick._split(steps)
         if not parts.frontier:
-            return [self.rounded], 0.0
+            yield [self.rounded], 0.0
+            return
         exact = self._head(self._yardstick._exact, parts)
         rounded = self._head(self._yardstick._rounding, parts)
         spreads = [_map2(_spread, a, b) for a, b in zip(exact, rounded, strict=True)]
@@ -152,14 +165,19 @@ class Measured:
         )
         generator = np.random.default_rng(0)
         found = [self.rounded]
-        for run in range(_RUNS):
+        start = time.monotonic()
+        for run in range(1, _RUNS + 1):
             size = _MOVES[run % len(_MOVES)]
             values = [
                 _moved(value, spread, size, generator, node.type)
                 for value, spread, node in zip(exact, spreads, parts.frontier, strict=True)
             ]
             found.append(self._finish(self._yardstick._rounding, values, parts))
-        return found, noise
+            late = time.monotonic() - start > _SECONDS
+            if run % len(_MOVES) == 0 or late:
+                yield found, noise
+            if late:
+                return
 
     def _whole(self, arithmetic: Arithmetic) -> list[Array]:
         return self._finish(arithmetic, self._head(arithmetic, self._parts), self._parts)
@@ -290,9 +308,23 @@ def _map2(function: AnyValue, left: AnyValue, right: AnyValue) -> AnyValue:
 
 
 def _relative(exact: Array, rounded: Array) -> float:
-    if exact.shape != rounded.shape:
+    """Return rounding as a part of the deviation, in the slice in which it is the largest part.
+
+    Slices of a few elements, and those that are constant, do not count.
+    """
+    if exact.shape != rounded.shape or not exact.size:
         return 0.0
-    return ratio(distance(rounded, exact).mean, deviation(exact))
+    wide = np.nan_to_num(exact, posinf=0.0, neginf=0.0)
+    apart = np.nan_to_num(wide - rounded, posinf=0.0, neginf=0.0)
+    found = [ratio(float(np.sqrt(np.square(apart).mean())), deviation(wide))]
+    for axis in range(exact.ndim):
+        others = tuple(i for i in range(exact.ndim) if i != axis)
+        if exact.size // exact.shape[axis] < _FEW:
+            continue
+        spread, noise = wide.std(others), np.sqrt(np.square(apart).mean(others))
+        varies = spread > _CONSTANT * np.abs(wide).max(others)
+        found.append(float(np.max(noise[varies] / spread[varies], initial=0.0)))
+    return max(found)
 
 
 def _spread(exact: Array, rounded: Array) -> Array | float:

@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.converters import ConverterTable
-from serde.coreml.builder import Argument, Builder, Value
+from serde.coreml.builder import Argument, Builder, Held, Value
 from serde.emission import EmittingContext, structural, with_types
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.computed import ComputedWeight
@@ -89,6 +89,19 @@ class ExportContext(EmittingContext[Value]):
         type_ = self.result_type() if type_ is None else type_
         given = {name: each for name, each in inputs.items() if each is not None}
         return self._builder.compress(op, given, type_, self._source)
+
+    def constexpr(
+        self, op: str, types: Sequence[tuple[TensorType, int | None]], /, **inputs: Held | None
+    ) -> tuple[Value, ...]:
+        """Append an operation that unpacks a weight; None is left out.
+
+        Args:
+            op: The operator.
+            types: Types of what comes out, with the bits of an element that is narrower.
+            inputs: Its inputs: constants, weights, and what such operations give.
+        """
+        given = {name: each for name, each in inputs.items() if each is not None}
+        return self._builder.constexpr(op, given, types, self._source)
 
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant, written where an operation reads it."""

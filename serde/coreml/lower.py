@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
+from serde.coreml.builder import Value, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.losses import lost_compression
 from serde.coreml.lower_network import network_from_relay
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
@@ -19,6 +20,7 @@ from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
 from serde.coreml.precision import narrowed
+from serde.coreml.program_builder import ProgramBuilder, set_text
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.states import declare_states, plan_states, with_states_last, write_states
@@ -56,6 +58,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
+    if options.float32_ops and not (target.opset and options.computes_float16):
+        raise OptionError("float32_ops: all of the model is computed in float32")
     if target.opset is None:
         return network_from_relay(model, target, options, report)
 
@@ -77,6 +81,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
     model = with_layers(model, supported)
+    half = options.compute_precision != "float32"
+    report.notes.extend(lost_compression(model, supported, target.number, half))
     if options.compute_precision != "float32":
         model = narrowed(model, options.float32_ops, report)
     model = lowered(model, TABLE, supported, report)

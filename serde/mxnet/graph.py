@@ -14,6 +14,7 @@ from serde.mxnet.bodies import Completions, NodeContext, needed_outputs, used_in
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.mxnet.precision import precision_note
 from serde.mxnet.unknown import Completion
 from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
@@ -101,7 +102,7 @@ def to_relay(
     """
     if model.lacks is not None:
         raise FormatError(model.lacks, path=model.source)
-    _report_epoch(model, report)
+    _report_weights(model, report)
     walk = _Walk(model, options, report)
     report.nodes = sum(node.op != "null" for node in model.graph.nodes)
     walk.declare()
@@ -114,8 +115,10 @@ def to_relay(
     return walk.finish()
 
 
-def _report_epoch(model: MxnetModel, report: Report) -> None:
-    """Say which parameter file was taken, and that there was a choice."""
+def _report_weights(model: MxnetModel, report: Report) -> None:
+    """Say which parameter file was taken, that there was a choice, and how it is computed."""
+    if model.precision is not None:
+        report.notes.append(precision_note(model))
     if model.epoch is None:
         return
     report.facts["epoch"] = model.epoch

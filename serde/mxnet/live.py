@@ -1,4 +1,4 @@
-"""Objects of a running MXNet as the native model, and back: Symbol, Gluon blocks, Module.
+"""Objects of a running MXNet as the native model, and back: Symbol, Gluon blocks, modules.
 
 MXNet is not imported to read them: whoever holds such an object has done so.
 Values are copied in pieces, to NumPy when they are written.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,21 @@ import numpy as np
 from serde._optional import require
 from serde.errors import OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
-from serde.mxnet.model import MxnetModel
+from serde.mxnet.model import DTYPES, MxnetModel
+from serde.mxnet.precision import NARROW
 from serde.mxnet.symbol_json import parse_symbol, symbol_text
-from serde.weights import Weight
+from serde.weights import Weight, dtype_name
 
 __all__ = ["Params", "from_live", "is_live", "to_block", "to_live"]
 
-_KINDS = ("Symbol", "Block", "BaseModule")
+_KINDS = ("Symbol", "Block", "BaseModule", "FeedForward")
 
 _TRAINED = (np.float16, np.float32, np.float64)
 """dtypes of what is trained; an NDArray has NumPy's classes for dtypes."""
 
 
 def is_live(source: object) -> bool:
-    """Whether `source` is a Symbol, a Gluon block or a Module, subclasses included."""
+    """Whether `source` is a Symbol, Gluon block, Module or FeedForward, subclasses included."""
     return "mxnet" in sys.modules and _kind(source) is not None
 
 
@@ -51,7 +53,8 @@ def from_live(
     first forward pass would do; nothing else of the block changes.
 
     Args:
-        source: A ``Symbol``, ``HybridBlock``, ``SymbolBlock`` or ``Module``.
+        source: A ``Symbol``, ``HybridBlock``, ``SymbolBlock``, ``Module`` or ``FeedForward``. A
+            module that is bound knows the shapes of its inputs.
         params: Arrays by name, prefixed or not, or an ``(arg, aux)`` pair;
             for a block or module in place of its own values.
         input_shapes: Shapes of the inputs, needed where parameters wait for them.
@@ -64,17 +67,45 @@ def from_live(
     if kind == "Symbol":
         return _model(source, weights_of(params), repr(source))
     if kind == "BaseModule":
-        symbol = _module_symbol(source)
-        if params is None and not source.params_initialized:
-            name = type(source).__name__
-            raise OptionError(f"{name} has no parameters yet: set or initialise them, or pass them")
-        own = weights_of(source.get_params()) if source.params_initialized else []
-        return _model(symbol, _replaced(own, params), "Module")
+        own = weights_of(source.get_params()) if source.params_initialized else None
+        model = _of_module(source, _module_symbol(source), own, params)
+        return _with_shapes(model, source) if source.binded else model
+    if kind == "FeedForward":
+        given = source.arg_params, source.aux_params or {}
+        own = None if source.arg_params is None else weights_of(given)
+        return _of_module(source, source.symbol, own, params)
     if kind == "Block":
         symbol = _trace(source, shapes)
         own = [] if params is not None else _block_weights(source, symbol, shapes)
         return _model(symbol, _replaced(own, params), type(source).__name__)
     raise OptionError(f"expected a Symbol, HybridBlock or Module, found {type(source).__name__}")
+
+
+def _of_module(
+    source: Any, symbol: Any, own: list[tuple[str, Weight]] | None, params: object
+) -> MxnetModel:
+    """Return the model of what holds a symbol beside parameters, which it may not have yet."""
+    name = type(source).__name__
+    if params is None and own is None:
+        raise OptionError(f"{name} has no parameters yet: set or initialise them, or pass them")
+    return _model(symbol, _replaced(own or [], params), name)
+
+
+def _with_shapes(model: MxnetModel, module: Any) -> MxnetModel:
+    """Return the model with the shapes and dtypes that a module is bound to noted on its inputs."""
+    bound = {each.name: each for each in (*module.data_shapes, *(module.label_shapes or ()))}
+    nodes = tuple(
+        replace(node, hidden={**node.hidden, **_note(bound[node.name])})
+        if node.is_variable and node.name in bound
+        else node
+        for node in model.graph.nodes
+    )
+    return replace(model, graph=replace(model.graph, nodes=nodes))
+
+
+def _note(bound: Any) -> dict[str, str]:
+    dtype = dtype_name(getattr(bound, "dtype", np.float32))
+    return {"__shape__": str(tuple(bound.shape)), "__dtype__": str(DTYPES.index(dtype))}
 
 
 class Params(dict[str, Any]):
@@ -156,9 +187,15 @@ def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, 
 
 
 def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> MxnetModel:
-    mx = sys.modules["mxnet"]
+    """Return the model of a symbol.
+
+    Casts of automatic mixed precision are left out, as MXNet does when it saves a symbol, unless
+    the weights have been cast, too.
+    """
+    mx, named = sys.modules["mxnet"], list(named)
+    narrow = any(weight.dtype in NARROW for _, weight in named)
     with mx.util.np_shape(mx.util.is_np_shape() or isinstance(symbol, mx.sym.np._Symbol)):
-        text = symbol.tojson()
+        text = symbol.tojson(remove_amp_cast=not narrow)
     graph = parse_symbol(text.encode(), path=source)
     arg, aux = assign(graph, named)
     return MxnetModel(graph, arg, aux, source=source)

@@ -6,6 +6,7 @@ from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent import MergeStacks
+from serde.mxnet.ops.recurrent.stack import STACK
 from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
@@ -66,7 +67,8 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.FoldConstant(),
         ]
     )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    model = model.evolve(mod=passes(model.mod))
+    return transform.fold_weights(model, report=report, packing=(STACK,))
 
 
 def _is_whole(node: Call) -> bool:

@@ -163,6 +163,25 @@ def test_a_source_that_is_off_by_more_than_rounding_fails() -> None:
     assert "which rounding does not explain" in report.verdicts[0].remark
 
 
+class Fused(Numbers):
+    """An engine that errs unless it is asked to run without its optimisations."""
+
+    def plain(self) -> Numbers:
+        return Numbers(lambda inputs: [inputs["x"]])
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_an_engine_that_errs_is_asked_again_without_optimisations(side: str) -> None:
+    x = relay.var("x", shape=(50,))
+    right = Numbers(lambda inputs: [inputs["x"]])
+    wrong = Fused(lambda inputs: [inputs["x"] * np.float32(1.5)])
+    report = Report()
+    pair = (wrong, right) if side == "source" else (right, wrong)
+    compare(*pair, model_of(relay.copy(x), x), report=report)
+    assert report.passed
+    assert "numbers was asked again" in report.notes[0]
+
+
 @pytest.mark.parametrize("scale", [1e-10, 1e-5, 1.0, 1e5])
 @pytest.mark.parametrize(("error", "passed"), [(0.0, True), (1e-3, False)])
 def test_the_scale_of_an_output_does_not_matter(scale: float, error: float, passed: bool) -> None:

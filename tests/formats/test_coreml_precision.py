@@ -142,6 +142,14 @@ def test_a_node_stays_and_an_unknown_name_is_refused() -> None:
         written(source, float32_ops=frozenset({"nothing"}))
 
 
+@pytest.mark.parametrize(
+    "options", [{"compute_precision": "float32"}, {"minimum_deployment_target": "iOS14"}]
+)
+def test_what_is_float32_anyway_is_told(options: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match="all of the model is computed in float32"):
+        written(batch_norm(), float32_ops=frozenset({"norms"}), **options)
+
+
 @pytest.mark.parametrize("target", ["iOS16", "iOS17", "iOS18"])
 def test_weights_of_recurrent_layers_are_float16(target: str, tmp_path: Path) -> None:
     """Before iOS17 MIL's layers take float32, which a weight of float16 becomes on loading."""

@@ -127,7 +127,7 @@ def test_updates_that_meet(mode: str) -> None:
 def test_constants_of_other_integers_are_wider(dtype: str) -> None:
     """As indices they mean the same; MXNet has no operator on such dtypes."""
     data = relay.var("x", shape=(4, 3))
-    body = relay.take(data, relay.const(np.array([2, 0, 3], dtype)), axis=0)
+    body = relay.take(data, relay.Constant(np.array([2, 0, 3], dtype)), axis=0)
     mod = IRModule({"main": relay.Function([data], body)})
     symbol, params = serde.import_model(mod)
     assert {value.dtype for value in params.values()} <= {np.int32, np.int64}

@@ -162,3 +162,16 @@ def test_the_command_names_line_and_column(
     assert f"{path}:4:3: add: dtypes differ: float32, int32" in shown.replace("\n", "")
     assert "defect" not in shown
     assert not (tmp_path / target).exists()
+
+
+def test_a_shape_that_operators_do_not_take_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "net.relay"
+    body = '  nn.dense(%x, ones(shape=[5, 4], dtype="float32"), units=5)\n'
+    path.write_text(f"{HEADER}def @main(%x: Tensor[(N, K), float32]) {{\n{body}}}\n")
+    target = str(tmp_path / "net.onnx")
+    assert main(["convert", str(path), target, "--input-shape", "x:2,7"]) == 2
+    shown = capsys.readouterr().err.replace("\n", " ")
+    assert "the model does not take x Tensor[(2, 7), float32]: nn.dense: " in shown
+    assert main(["convert", str(path), target, "--input-shape", "x:2,4"]) == 0

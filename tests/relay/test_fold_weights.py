@@ -264,3 +264,29 @@ def test_a_weight_in_two_forms_is_stored_once() -> None:
     assert list(result.params) == ["table"]
     data = RNG.normal(size=20000).astype("float32")
     np.testing.assert_array_equal(_run(result, data), data * TABLE.T.ravel() + TABLE.ravel())
+
+
+def test_what_has_a_suffix_keeps_it_from_what_gets_one() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    v = relay.var("w_folded", shape=(3,))
+    least = relay.add(relay.add(x, relay.max(w, axis=0)), relay.min(w, axis=0))
+    body = relay.multiply(least, relay.negative(v))
+    result = fold_weights(_model(relay.Function([x, w, v], body), w=W, w_folded=W[0]))
+    assert sorted(result.params) == ["w", "w_folded", "w_folded2"]
+    np.testing.assert_array_equal(result.params["w_folded"].array(), -W[0])
+
+
+def test_weights_of_a_packing_operator_stay_apart() -> None:
+    x, w, s = _vars()
+    parts = [relay.reshape(relay.negative(w), newshape=(-1,)), relay.reshape(s, newshape=(-1,))]
+    packed = relay.concatenate(parts, axis=0)
+    some = relay.strided_slice(packed, [0], [3], [1])
+    body = relay.Tuple([relay.cumsum(packed), relay.add(x, some)])
+    result = fold_weights(_model(relay.Function([x, w, s], body), w=W, s=S), packing=("cumsum",))
+    assert {name: weight.shape for name, weight in result.params.items()} == {
+        "w": (4, 3),
+        "s": (4,),
+    }
+    first, second = _run(result, X)
+    np.testing.assert_allclose(first, np.cumsum(np.concatenate([-W.ravel(), S])), rtol=1e-5)
+    np.testing.assert_array_equal(second, X - W[0])

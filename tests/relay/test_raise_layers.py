@@ -93,6 +93,38 @@ def product(bias: Expr | None = BIAS) -> Expr:
     return found if bias is None else relay.add(bias, found)
 
 
+Q, V = (Var(name, TensorType((2, 3, 5, 4), "float32")) for name in "qv")
+KT = Var("kt", TensorType((2, 3, 4, 5), "float32"))
+
+
+def attention(scale: float, form: str) -> Expr:
+    q, k = Q, KT
+    if form == "both":
+        q, k = relay.multiply(Q, number(scale)), relay.multiply(KT, number(scale))
+    elif form == "query":
+        q = relay.multiply(Q, number(scale))
+    scores = call("serde.matmul", q, k)
+    if form == "divide":
+        scores = relay.divide(scores, number(scale))
+    return call("serde.matmul", relay.nn.softmax(scores), V)
+
+
+@pytest.mark.parametrize(
+    ("form", "scale", "total"),
+    [("query", 0.5, 0.5), ("divide", 2.0, 0.5), ("both", 0.75, 0.5625), ("none", 1.0, 1.0)],
+)
+def test_attention_without_a_mask(form: str, scale: float, total: float) -> None:
+    function = infer_function(Function([Q, KT, V], attention(scale, form)))
+    found = transform.RaiseLayers(lambda _node: True).transform(function)
+    assert operators(found) == ["transpose", "serde.attention"]
+    rng = np.random.default_rng(8)
+    shapes = [(2, 3, 5, 4), (2, 3, 4, 5), (2, 3, 5, 4)]
+    q, k, v = (rng.normal(size=shape).astype(np.float32) for shape in shapes)
+    scores = np.exp(q @ k * total)
+    wanted = scores / scores.sum(-1, keepdims=True) @ v
+    np.testing.assert_allclose(run(found, [q, k, v]), wanted, rtol=1e-5, atol=1e-6)
+
+
 def arrays() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(7)
     shapes = {"x": (2, 5, 8), "g": (8,), "b": (8,), "w": (8, 4), "bias": (4,)}

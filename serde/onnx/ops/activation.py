@@ -307,7 +307,9 @@ def import_log_softmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
 def import_hardmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
     """The first of equal maxima is 1."""
     type_ = ctx.type(x)
-    (length,) = ctx.static_lengths(x, [axis])
+    length = type_.shape[axis]
+    if not isinstance(length, int):
+        return call("serde.hardmax", x, axis=axis)
     on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
     first = relay.argmax(x, axis=(axis,), keepdims=False)
     return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)

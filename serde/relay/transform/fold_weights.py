@@ -35,7 +35,11 @@ _SHARED_BYTES: Final = 2**16
 
 
 def fold_weights(
-    model: RelayModel, *, report: Report | None = None, share: bool = True
+    model: RelayModel,
+    *,
+    report: Report | None = None,
+    share: bool = True,
+    packing: Collection[str] = (),
 ) -> RelayModel:
     """Make every largest expression over weights and constants one weight.
 
@@ -49,11 +53,13 @@ def fold_weights(
         report: Notes are added for large weights that must be evaluated as one tensor.
         share: Whether a large weight that is used in several forms, the same elements in another
             order or shape, is stored once and rearranged in the graph.
+        packing: Operators that take weights one behind the other in one vector. These stay
+            weights of their own, under their own names, and are put together in the graph.
     """
     mod = FoldConstant()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
-    folds = _folds(main, weights, share=share)
+    folds = _folds(main, weights, share=share, packing=packing)
     stay = _used_outside(main.body, {expr for fold in folds for expr in fold.exprs})
     _choose_names(folds, main, stay, weights)
     for fold in folds:
@@ -111,20 +117,25 @@ class _Fold:
 def _choose_names(
     folds: Sequence[_Fold], main: Function, stay: Collection[Expr], weights: Mapping[Var, Weight]
 ) -> None:
-    """Name new weights, large ones first; a suffix is never put behind another."""
+    """Name new weights; a suffix is never put behind another.
+
+    Those that have a source of their own come first, since its name is theirs; then large ones.
+    """
     taken = {param.name_hint for param in main.params if param in stay or param not in weights}
     users = Counter(variable for fold in folds for variable in fold.sources)
-    for fold in sorted(folds, key=lambda each: -each.weight.nbytes):
-        own = [v for v in fold.sources if users[v] == 1 and v not in stay]
+    owned = [[v for v in fold.sources if users[v] == 1 and v not in stay] for fold in folds]
+    pairs = list(zip(folds, owned, strict=True))
+    for fold, own in sorted(pairs, key=lambda pair: (not pair[1], -pair[0].weight.nbytes)):
         fold.take_name(own, taken)
         taken.add(fold.variable.name_hint)
 
 
-def _folds(main: Function, weights: Mapping[Var, Weight], *, share: bool) -> list[_Fold]:
-    closed = _in_proportion(
-        main.body, closed_nodes(main, {variable.name_hint for variable in weights}), weights
-    )
+def _folds(
+    main: Function, weights: Mapping[Var, Weight], *, share: bool, packing: Collection[str]
+) -> list[_Fold]:
     order = post_order(main.body)
+    before = closed_nodes(main, {variable.name_hint for variable in weights})
+    closed = _in_proportion(order, before - _packed(order, packing), weights)
     numbers = _numbers(node for node in order if node in closed)
     wanted = _wanted(main.body, order, closed)
     if share:
@@ -153,6 +164,23 @@ def _wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[
             continue
         wanted.update(child for child in children(node) if child in closed)
     return {node for node in wanted if _folds_away(node)}
+
+
+def _packed(order: Sequence[Expr], packing: Collection[str]) -> set[Expr]:
+    """Return what puts weights one behind the other for an operator among `packing`."""
+    found: set[Expr] = set()
+    for node in order:
+        if not _calls(node, packing):
+            continue
+        for vector in (each for each in children(node) if _calls(each, ("concatenate",))):
+            (parts,) = children(vector)
+            reshaped = (each for each in children(parts) if _calls(each, ("reshape",)))
+            found |= {vector, parts, *reshaped}
+    return found
+
+
+def _calls(node: Expr, names: Collection[str]) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
 
 
 def _unshared(
@@ -194,7 +222,7 @@ def _numbers(nodes: Iterable[Expr]) -> dict[Expr, int]:
 
 
 def _in_proportion(
-    body: Expr, closed: Collection[Expr], weights: Mapping[Var, Weight]
+    order: Sequence[Expr], closed: Collection[Expr], weights: Mapping[Var, Weight]
 ) -> set[Expr]:
     """Return the closed nodes that need no value much larger than all weights are.
 
@@ -202,7 +230,7 @@ def _in_proportion(
     """
     most = MAX_INLINE_BYTES + MAX_WEIGHT_GROWTH * sum(each.nbytes for each in weights.values())
     kept: set[Expr] = set()
-    for node in post_order(body):
+    for node in order:
         if node in closed and _bytes_of(node) <= most and all(c in kept for c in children(node)):
             kept.add(node)
     return kept

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
 from serde.relay.expr import Call, Constant, Expr, Function, TupleGetItem, Var, const
-from serde.relay.registry import all_ops, call
+from serde.relay.registry import OpDef, all_ops, call
 from serde.relay.shapes import is_float
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import Compose, Match, Pattern
@@ -24,18 +25,20 @@ __all__ = ["RaiseLayers"]
 
 Supported = Callable[[Call], bool]
 
-_EPSILON = const(1e-5, "float32")
-"""Stands for any number in a template."""
+_EPSILON, _SCALE, _OTHER = (const(value, "float32") for value in (1e-5, 0.125, 0.25))
+_ANY = (_EPSILON, _SCALE, _OTHER)
+"""Stand for any number in a template."""
 
 
 @dataclass(frozen=True)
 class RaiseLayers(FunctionPass):
     """Replace what a layer is made of by the layer, where the target has it.
 
-    ``nn.layer_norm``, ``serde.gelu``, ``serde.swish``, ``serde.silu`` and ``nn.dense`` with its
-    bias are looked for in the forms in which PyTorch, Keras and transformers spell them out. The
-    layer is the same function of real numbers, with the same constants to the last bit of
-    their dtype, and nothing inside is used from outside.
+    ``nn.layer_norm``, ``serde.gelu``, ``serde.swish``, ``serde.silu``, ``nn.dense`` with its bias
+    and ``serde.attention`` are looked for in the forms in which PyTorch, Keras and transformers
+    spell them out. The layer is the same function of real numbers, with the same constants to
+    the last bit of their dtype, and nothing inside is used from outside. Attention has no mask:
+    with one, a query that attends to nothing gives zeros, and no numbers where it is spelled out.
 
     Args:
         supported: Whether the target has a call in one operator.
@@ -58,7 +61,11 @@ class RaiseLayers(FunctionPass):
 
     def _bound(self, template: Call, build: _Build) -> Pattern:
         def checked(match: Match) -> Expr | None:
-            found = build(match, template, self.weights)
+            try:
+                found = build(match, template, self.weights)
+            except TypeInferenceError:
+                # What is spelled out broadcasts, or has dtypes, as the layer does not.
+                return None
             if found is None:
                 return None
             layer, result = found
@@ -86,6 +93,7 @@ def _templates() -> tuple[tuple[Call, _Build], ...]:
         *((each, _swish) for each in _sigmoid_forms()),
         *((each, _layer_norm) for each in _norm_forms()),
         *((each, _dense) for each in _dense_forms()),
+        *((each, _attention) for each in _attention_forms()),
     )
 
 
@@ -174,12 +182,28 @@ def _dense_forms() -> Iterator[Call]:
             yield product
 
 
+def _attention_forms() -> Iterator[Call]:
+    query, key, value = _var("query"), _var("key"), _var("value")
+    plain = _op("serde.matmul", query, key)
+    by_query = [_op(name, query, _SCALE) for name in ("multiply", "divide")]
+    # PyTorch gives each side the root of the scale.
+    both = _op("serde.matmul", by_query[0], _op("multiply", key, _OTHER))
+    scores = [
+        both,
+        plain,
+        *(_op(name, plain, _SCALE) for name in ("multiply", "divide")),
+        *(_op("serde.matmul", each, key) for each in by_query),
+    ]
+    for each in scores:
+        yield _op("serde.matmul", _op("nn.softmax", each), value)
+
+
 def _holds(match: Match, template: Call) -> bool:
     """Whether the constants found are those of the template, rounded to their dtype."""
     return all(
         _is_number(match.nodes[each], float(each.data))
         for each in _constants(template)
-        if each is not _EPSILON
+        if each not in _ANY
     )
 
 
@@ -195,7 +219,7 @@ def _is_number(node: Expr, value: float) -> bool:
 def _gelu(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
     if not _holds(match, template):
         return None
-    tanh = any(isinstance(each, Call) and each.op is _op("tanh").op for each in match.nodes)
+    tanh = any(isinstance(each, Call) and _named(each, "tanh") for each in match.nodes)
     kind = "tanh" if tanh else "none"
     found = call("serde.gelu", match.bound["x"], approximate=kind, span=match.root.span)
     return found, found
@@ -223,7 +247,7 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
     means = [
         node
         for key, node in match.nodes.items()
-        if isinstance(key, Call) and key.op is _op("mean").op and isinstance(node, Call)
+        if isinstance(key, Call) and _named(key, "mean") and isinstance(node, Call)
     ]
     axes = _common_axes(means, type_)
     if axes is None or not isinstance(type_, TensorType):
@@ -292,7 +316,7 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
         return None
     if not isinstance(x.type, TensorType) or not is_float(x.type.dtype) or x.type.rank < 2:
         return None
-    if product.op is _op("nn.dense").op:
+    if _named(product, "nn.dense"):
         layer = product
     else:
         attrs = product.attrs
@@ -309,6 +333,41 @@ def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | N
     if vector is None:
         return None
     return layer, call("nn.bias_add", layer, vector, axis=-1, span=match.root.span)
+
+
+def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """The products are those of every query with the columns of the second operand."""
+    query, turned, value = (match.bound[name] for name in ("query", "key", "value"))
+    types = [each.type for each in (query, turned, value)]
+    if not all(isinstance(type_, TensorType) and type_.rank == 4 for type_ in types):
+        return None
+    softmax = next(
+        n for k, n in match.nodes.items() if isinstance(k, Call) and _named(k, "nn.softmax")
+    )
+    if not isinstance(softmax, Call) or softmax.attrs["axis"] not in (-1, 3):
+        return None
+    width = types[0].shape[3] if isinstance(types[0], TensorType) else None
+    scale = 1.0
+    for each in (_SCALE, _OTHER):
+        number = match.nodes.get(each)
+        scale *= float(number.data.reshape(-1)[0]) if isinstance(number, Constant) else 1.0
+    if any(isinstance(each, Call) and _named(each, "divide") for each in match.nodes):
+        scale = 1 / scale if scale else math.inf
+    if not math.isfinite(scale):
+        return None
+    if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
+        scale = 1 / math.sqrt(width)
+    key = call("transpose", turned, axes=(0, 1, 3, 2), span=match.root.span)
+    found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
+    return found, found
+
+
+_NEAR = 4 * float(np.finfo(np.float32).eps)
+"""How far a scale rounded to float32 may be from the root of a width."""
+
+
+def _named(node: Call, name: str) -> bool:
+    return isinstance(node.op, OpDef) and node.op.name == name
 
 
 def _is_weight(x: Expr, weights: Collection[str]) -> bool:

@@ -93,7 +93,7 @@ def _improved(known: Expr, gram: Expr, classes: int) -> Expr:
         )
         unit = np.zeros((1, classes), np.float32)
         unit[0, place] = 1.0
-        p = relay.divide(relay.add(p, relay.multiply(step, relay.const(unit))), scale)
+        p = relay.divide(relay.add(p, relay.multiply(step, relay.Constant(unit))), scale)
         product = relay.divide(relay.add(product, relay.multiply(step, row)), scale)
     fits = relay.less(error, relay.const(np.float32(_TOLERANCE / classes)))
     return relay.where(fits, known, p)

@@ -124,7 +124,7 @@ def import_pad(
     lengths = relay.shape_of(x, dtype="int64")
     for axis in range(rank):
         low, high, length = (
-            relay.reshape(relay.take(each, relay.const(place), mode="fast"), newshape=())
+            relay.reshape(relay.take(each, relay.const(place, "int32"), mode="fast"), newshape=())
             for each, place in ((sides, axis), (sides, rank + axis), (lengths, axis))
         )
         one = relay.Constant(np.int64(1))

@@ -251,4 +251,4 @@ def slice_like(data: Array, shape_like: Array, *, axes: tuple[int, ...] | None) 
 @builder("slice_like")
 def build_slice_like(data: Expr, shape_like: Expr, axes: Sequence[int] | None = ()) -> Expr:
     """Return the leading part of `data`, as long as `shape_like` along `axes`."""
-    return call("slice_like", data, shape_like, axes=axes or ())
+    return call("slice_like", data, shape_like, axes=() if axes is None else axes)

@@ -254,7 +254,7 @@ def random_poisson(
         random_uniform(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, part))
         for part in (1, 2)
     )
-    places = np.arange(_terms(const(TABLE_END)))
+    places = np.arange(_terms(const(TABLE_END, "float32")))
     scale = np.array([1 / math.factorial(place) for place in places])
     low, high = np.minimum(rate, TABLE_END)[..., None], np.maximum(rate, TABLE_END)
     with np.errstate(all="ignore"):
