@@ -15,7 +15,7 @@ from serde.checking.engines import engine_for_path, engine_for_source, renamed_e
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.comparing import bisect, check, locate_difference
 from serde.errors import OptionError
-from serde.io.atomic import check_files, write_text
+from serde.io.atomic import write_text
 from serde.mapping import tensor_mapping as mapped_names
 from serde.prepare import CutOptions, cut_out, rename_ends
 from serde.relay.model import RelayModel
@@ -25,6 +25,7 @@ from serde.steps import (
     bind_all,
     bind_passes,
     canonical_options,
+    check_mapping,
     find_target,
     read_model,
     source_paths,
@@ -299,7 +300,7 @@ def convert(
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
-        check_files([tensor_mapping], sources=known)
+        check_mapping(tensor_mapping, target, known)
     loaded, model = read_model(reader, source, params, own, report, check_target)
     chosen = cut_out(model, passes)
     part = rename_ends(chosen, passes)

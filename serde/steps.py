@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, target_bridge
 from serde.errors import OptionError
+from serde.io.atomic import check_files
 from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
@@ -22,6 +23,7 @@ __all__ = [
     "bind_all",
     "bind_passes",
     "canonical_options",
+    "check_mapping",
     "find_target",
     "read_model",
     "source_paths",
@@ -31,6 +33,13 @@ __all__ = [
 ]
 
 PathLike = str | os.PathLike[str]
+
+
+def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> None:
+    """Refuse a place of the tensor mapping that cannot be written, or that is a model's."""
+    check_files([path], sources=known)
+    if os.path.abspath(path) == os.path.abspath(target):
+        raise OptionError(f"{os.fspath(path)}: is also the target")
 
 
 def target_check(

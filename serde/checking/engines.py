@@ -105,11 +105,7 @@ def plain_engine(engine: Engine) -> Engine | None:
 
 
 class RememberingEngine:
-    """An engine that, given the same inputs again, returns the results that it had.
-
-    Attributes:
-        has_ended: Whether the engine has gone for good.
-    """
+    """An engine that, given the same inputs again, returns the results that it had."""
 
     def __init__(self, engine: Engine) -> None:
         self.name = engine.name
@@ -117,10 +113,6 @@ class RememberingEngine:
         self.outputs = engine.outputs
         self._engine = engine
         self._known: tuple[Mapping[str, Array], list[Array]] | None = None
-
-    @property
-    def has_ended(self) -> bool:
-        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs in the model's order."""

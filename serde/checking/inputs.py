@@ -17,6 +17,7 @@ from serde.checking.data import CheckData
 from serde.checking.demands import Demands, Regions, find_demands
 from serde.checking.engines import Engine, RememberingEngine, run_engine
 from serde.checking.fitting import match_names
+from serde.checking.process import EngineEnded
 from serde.checking.sizes import (
     declared_sizes,
     further_sizes,
@@ -53,7 +54,8 @@ _EXACT = {
 }
 """Greatest whole number up to which a narrow dtype holds all."""
 
-_NARROW_FLOATS = ("float16", "bfloat16")
+_FLOATS = ("float32", "float16", "bfloat16")
+"""Floats that hold less than others, those that hold more first."""
 
 _COUNTED = 0.75
 """Part of a mask that is one."""
@@ -183,9 +185,9 @@ class InputSets:
         """Run the source and return why it does not, if so; a crash is raised."""
         try:
             run_engine(self.reference, inputs)
+        except EngineEnded:
+            raise
         except CheckError as error:
-            if self.reference.has_ended:
-                raise
             return error
         return None
 
@@ -333,8 +335,7 @@ _OPEN = 2**53
 def _rounded_to(value: Array, dtypes: Sequence[str]) -> Array:
     """Return floats as they are in dtypes that are narrower, if there are any."""
     if value.dtype.kind == "f":
-        for narrow in _NARROW_FLOATS:
-            if narrow in dtypes:
-                with np.errstate(over="ignore"):
-                    value = value.astype(numpy_dtype(narrow)).astype(value.dtype)
+        for narrow in filter(dtypes.__contains__, _FLOATS):
+            with np.errstate(over="ignore"):
+                value = value.astype(numpy_dtype(narrow)).astype(value.dtype)
     return value

@@ -21,6 +21,10 @@ from serde.weights import Array
 __all__ = ["Explanation", "explain_rows"]
 
 
+_BEYOND = 0.05
+"""Share of a table that rows may be that stood behind its end elsewhere."""
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """How a table comes about.
@@ -67,9 +71,10 @@ def explain_rows(
         if any(_extents(a, each) != _extents(b, each) for a, b in zip(table, exact, strict=True)):
             continue
         tables = [_as_rows(values, each) for values in (table, exact, *members)]
-        found = replace(_explain(tables[0], tables[1], tables[2:], near), axis=each)
-        if not found.fault:
-            break
+        explained = replace(_explain(tables[0], tables[1], tables[2:], near), axis=each)
+        if not explained.fault:
+            return explained
+        found = found if found.rows else explained
     return found
 
 
@@ -139,22 +144,28 @@ def _explain_one(
         found = _find(pool, table[left], left, limits)
         aligned[left[found >= 0]] = pool[found[found >= 0]]
         left = left[found < 0]
-    if len(left):
-        return f"row {int(left[0])} is none that rounding makes", moved, aligned
     if not distinct:
-        return "", moved, aligned
-    fault = _misplaced(table, exact, members, limits)
-    return fault, moved, aligned
+        fault = f"row {int(left[0])} is none that rounding makes" if len(left) else ""
+        return fault, moved, aligned
+    return _misplaced(table, exact, members, limits, left), moved, aligned
 
 
-def _misplaced(table: Array, exact: Array, members: Sequence[Array], limits: Array) -> str:
-    """Return which row that all members have is missing, or stands where none has it."""
+def _misplaced(
+    table: Array, exact: Array, members: Sequence[Array], limits: Array, left: Array
+) -> str:
+    """Return which row no member has, which that all have is missing, or stands where none has it.
+
+    Where rows come and go, tables that are cut at a length get rows at their end that no member
+    had room for.
+    """
     own = np.arange(len(exact))
     where = [_find(member, exact, own, limits) for member in members]
     firm = np.all([place >= 0 for place in where], axis=0) if where else np.ones(len(exact), bool)
     slack = int(np.count_nonzero(~firm)) + max(
         (abs(len(member) - len(exact)) for member in members), default=0
     )
+    if len(left) > max(1, len(table) * _BEYOND) * bool(slack) or np.any(left < len(table) - slack):
+        return f"row {int(left[0])} is none that rounding makes"
     low = np.min([own, *where], axis=0) - slack
     high = np.max([own, *where], axis=0) + slack
     back = _find(table, exact, own, limits)

@@ -232,6 +232,7 @@ class _Measuring:
         self._found = list(found)
         self._inputs = inputs
         self._faulty = False
+        self._faults: dict[int, str] = {}
 
     def judge(self, verdicts: Sequence[OutputVerdict], open_: Sequence[int]) -> list[OutputVerdict]:
         """Return the verdicts, those of `open_` by the exact result.
@@ -361,6 +362,9 @@ class _Measuring:
             for at in pending:
                 silent = replace(verdicts[at], informative=False, remark=what)
                 explained.setdefault(at, silent)
+        for at in pending:
+            told = replace(verdicts[at], remark=verdicts[at].remark or self._faults.get(at, ""))
+            explained.setdefault(at, told)
         return [explained.get(at, verdict) for at, verdict in enumerate(verdicts)]
 
     def _table_of(self, at: int) -> list[int]:
@@ -402,11 +406,12 @@ class _Measuring:
             return {}
         dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
         dtype = next((each for each in dtypes if each in ("float16", "bfloat16")), "float32")
-        near = _near(dtype)
+        near = max(_near(dtype), min(2 * noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
         target = explain_rows(found, exact, pools, near)
         if target.fault:
+            self._faults |= dict.fromkeys(table, target.fault)
             return {}
         sides = [
             [values[at] for at in table] for values in (self._expected, self._measured.rounded)

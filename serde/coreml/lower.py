@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
+from serde.coreml.builder import Value, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
@@ -20,6 +20,7 @@ from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
 from serde.coreml.precision import narrowed
+from serde.coreml.program_builder import ProgramBuilder, set_text
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.states import declare_states, plan_states, with_states_last, write_states

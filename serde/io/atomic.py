@@ -53,7 +53,7 @@ _CANNOT_COPY = frozenset(
         errno.EXDEV,
     }
 )
-# Of the disk, or of how much of it may be used.
+# Of the disk, or of how much of it may be used; the call that met it need not name a file.
 _DISK_FAULTS = frozenset({errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EROFS})
 
 
@@ -104,13 +104,16 @@ def atomic_group(
 
 @contextmanager
 def naming(path: PathLike, staging: Path) -> Iterator[None]:
-    """Let errors of the disk name `path` where they name no file, or one within `staging`."""
+    """Let errors name `path` instead of what is in `staging`; so do those of a disk without one."""
     try:
         yield
     except OSError as error:
         found = error.filename
-        hidden = found is None or staging in Path(os.fsdecode(found)).parents
-        if error.errno not in _DISK_FAULTS or not hidden:
+        if found is None:
+            hidden = error.errno in _DISK_FAULTS
+        else:
+            hidden = staging in Path(os.fsdecode(found)).parents
+        if not hidden:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 

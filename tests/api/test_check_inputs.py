@@ -358,11 +358,13 @@ def test_thresholds_are_between_0_and_1() -> None:
     assert 1 <= drawn["limit"] <= 8
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "narrow"), [("int32", "int8"), ("float32", "float16"), ("float64", "float32")]
+)
+def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str, narrow: str) -> None:
     """Values are such as the narrowest of the dtypes that the models declare holds exactly."""
-    narrow = {"int32": "int8", "float32": "float16"}[dtype]
     model = identity_model(500, dtype=dtype)
     drawn = random_inputs(model, seed=0, lengths={}, dtypes={"x": [narrow]})["x"]
     assert drawn.dtype == dtype
+    assert len(np.unique(drawn)) > 50
     np.testing.assert_array_equal(drawn, drawn.astype(narrow).astype(dtype))

@@ -109,6 +109,24 @@ def test_a_loop_is_read_back(name: str, target: str, length: int | str, tmp_path
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("length", [UNROLLED + 5, "T"], ids=["fixed", "open"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_an_open_batch(name: str, length: int | str) -> None:
+    """Written to Core ML and to MXNet, which has a loop for what its own layer does not do."""
+    mx = import_mxnet()
+    model = recurrent(length=length, batch="N", **LAYERS[name])
+    given = inputs(UNROLLED + 5, bool(LAYERS[name].get("lengths")))
+    expected = open_session(model.SerializeToString()).run(None, given)
+    native = serde.export_model(model, format="coreml", compute_precision="float32")
+    symbol, params = serde.import_model(model)
+    args = {key: mx.nd.array(value, dtype=value.dtype) for key, value in given.items()}
+    bound = symbol.bind(mx.cpu(), args={**params.arg, **args}, grad_req="null")
+    of_mxnet = [each.asnumpy() for each in bound.forward()]
+    for found in (execute(native, given), of_mxnet):
+        for left, right in zip(found, expected, strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["gru-of-pytorch", "gru-both", "lstm-clip", "rnn-elu"])
 def test_a_loop_of_core_ml_goes_to_mxnet(name: str, tmp_path: Path) -> None:
     """Its count is constant, though a condition ends it: that of its counter."""

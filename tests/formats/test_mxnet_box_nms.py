@@ -66,6 +66,18 @@ def test_of_serde(top_k: int, classes: dict[str, Any], form: str, batch: Any) ->
     check(proto, rows(2, 1, 0, form), ["_contrib_box_nms"])
 
 
+@pytest.mark.parametrize("opset", [11, 12, 13, 18, 21, 23])
+@pytest.mark.parametrize("top_k", [-1, 4])
+def test_at_every_version(top_k: int, opset: int) -> None:
+    mx = import_mxnet()
+    symbol = mx.sym.contrib.box_nms(
+        mx.sym.var("data"), overlap_thresh=0.45, valid_thresh=0.1, topk=top_k, id_index=0
+    )
+    shapes = {"data": SHAPE}
+    proto = serde.export_model(symbol, {}, format="onnx", input_shapes=shapes, opset=opset)
+    check(proto, rows(2, 1, 0, "corner"), ["_contrib_box_nms"])
+
+
 @pytest.mark.parametrize("negative", [True, False])
 def test_other_places_and_numbers(negative: bool) -> None:
     mx = import_mxnet()

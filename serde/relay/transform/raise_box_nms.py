@@ -30,9 +30,9 @@ _MOST_READ = 64
 def box_nms_patterns(params: Mapping[str, Weight]) -> tuple[Pattern, ...]:
     """Return the patterns; `params` are the weights, of which thresholds may be some."""
     found = []
-    for best, center in itertools.product(("", "best", "filled"), (False, True)):
-        for classes in ("", "named", "apart"):
-            found.append(_sorted_pattern(_Form(best, center, classes), params))
+    kinds = ("", "best", "filled"), (False, True), ("", "named", "apart"), (False, True)
+    for best, center, classes, spread in itertools.product(*kinds):
+        found.append(_sorted_pattern(_Form(best, center, classes, spread), params))
     return (*found, *(_padded_pattern(center, params) for center in (False, True)))
 
 
@@ -46,6 +46,7 @@ class _Form:
         center: Whether boxes are centres with width and height.
         classes: Whether rows name a class, of which one is the background ("named"), and boxes
             of others do not suppress each other ("apart").
+        spread: Whether rows are looked up element by element, as ONNX 11 does.
         start: Where a row has its box.
         score: Where it has its score.
         class_: Where it has its class.
@@ -58,6 +59,7 @@ class _Form:
     best: str = ""
     center: bool = False
     classes: str = ""
+    spread: bool = False
     start: int = 1
     score: int = 0
     class_: int = 5
@@ -99,7 +101,7 @@ def _sorted_rows(
     rows = data
     if form.best:
         best = _best(score, form.taken)
-        score, rows = TupleGetItem(best, 0), _gathered(data, TupleGetItem(best, 1))
+        score, rows = TupleGetItem(best, 0), _gathered(form, data, best)
         class_ = _column(rows, form.class_) if form.classes == "apart" else class_
     marks = call("expand_dims", score, axis=1)
     if form.classes == "apart":
@@ -110,15 +112,13 @@ def _sorted_rows(
         marks = call("where", same, marks, const(-np.inf, "float32"))
     corners = _ordered_corners(rows, form)
     found = call("serde.non_max_suppression", corners, marks, most, overlap, least)
-    place = call("take", found, Constant(np.array([0, 2])), axis=1, mode="fast")
+    place = call("take", found, const(np.array([0, 2]), "int64"), axis=1, mode="fast")
     scores = call("serde.gather_nd", score, place)
     kept = _scattered(nothing, place, scores)
     order = _best(kept, form.taken)
     stays = call("greater", TupleGetItem(order, 0), const(form.least, "float32"))
     minus = const(-1.0, "float32")
-    result = call(
-        "where", call("expand_dims", stays, axis=2), _gathered(rows, TupleGetItem(order, 1)), minus
-    )
+    result = call("where", call("expand_dims", stays, axis=2), _gathered(form, rows, order), minus)
     if form.best == "filled":
         result = _filled(result, form.number - form.taken, minus)
     return result
@@ -148,8 +148,14 @@ def _filled(rows: Expr, count: int, value: Expr) -> Call:
     return call("nn.pad", rows, value, pad_width=((0, 0), (0, count), (0, 0)))
 
 
-def _gathered(rows: Expr, order: Expr) -> Expr:
-    return call("serde.gather_nd", rows, call("expand_dims", order, axis=2), batch_dims=1)
+def _gathered(form: _Form, rows: Expr, best: Expr) -> Expr:
+    """Return the rows at the places of the best."""
+    places = call("expand_dims", TupleGetItem(best, 1), axis=2)
+    if not form.spread:
+        return call("serde.gather_nd", rows, places, batch_dims=1)
+    batch, _, width = _shape(rows)
+    shape = (batch, form.taken, width)
+    return call("gather", rows, call("broadcast_to", places, shape=shape), axis=1)
 
 
 def _ordered_corners(rows: Expr, form: _Form) -> Expr:
