@@ -11,13 +11,13 @@ from typing import Any as AnyValue
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.data import as_check_data
-from serde.checking.engines import engine_for_path, engine_for_source
+from serde.checking.engines import engine_for_path, engine_for_source, renamed_engine
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.comparing import bisect, check, locate_difference
 from serde.errors import OptionError
-from serde.io.atomic import check_files, write_text
+from serde.io.atomic import write_text
 from serde.mapping import tensor_mapping as mapped_names
-from serde.prepare import CutOptions, cut_out
+from serde.prepare import CutOptions, cut_out, rename_ends
 from serde.relay.model import RelayModel
 from serde.report import Report
 from serde.steps import (
@@ -25,10 +25,12 @@ from serde.steps import (
     bind_all,
     bind_passes,
     canonical_options,
+    check_mapping,
     find_target,
     read_model,
     source_paths,
     target_check,
+    wanted_part,
     write_model,
 )
 
@@ -71,11 +73,11 @@ def to_relay(
     bridge = source_bridge(source, format)
     part, rest = bind_options(CutOptions, canonical_options(options))
     bound = bridge.bind_import(rest)
-    return cut_out(read_model(bridge, source, params, bound, report)[1], part)
+    return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
 
 def from_relay(
-    model: RelayModel,
+    model: AnyValue,
     *,
     format: str | None = None,
     path: PathLike | None = None,
@@ -86,7 +88,8 @@ def from_relay(
     """Return a Relay model in a format, or write it.
 
     Args:
-        model: The model.
+        model: A :class:`RelayModel`, or a module or function, alone or in a pair with its
+            parameters: arrays by name. Types are inferred where it has none.
         format: Name of the format; by the suffix of `path` if left out.
         path: Where to write; without it the native object is returned.
         overwrite: Whether files beside `path` may be replaced that serde did not write.
@@ -106,11 +109,24 @@ def from_relay(
     bound = bridge.bind_export(rest)
     if path is not None:
         bridge.check_target(path, bound, overwrite=overwrite)
-    native = write_model(bridge, cut_out(model, passes), passes, bound, report)
+    part = wanted_part(_whole_model(model, report), passes)
+    native = write_model(bridge, part, passes, bound, report)
     if path is None:
         return bridge.complete(native)
     with report.stage("save"):
         return bridge.save(native, Path(path), bound)
+
+
+def _whole_model(model: AnyValue, report: Report) -> RelayModel:
+    """Return a model as bridges give one, where a user has put it together."""
+    if isinstance(model, RelayModel) and model.is_whole:
+        return model
+    bridge = get_bridge("relay")
+    if not bridge.accepts(model):
+        expected = "expected a RelayModel, or a module and its parameters"
+        raise OptionError(f"{expected}, found {type(model).__name__}")
+    options = bridge.bind_import({"lift_constants": None})
+    return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
 def export_model(
@@ -149,7 +165,7 @@ def export_model(
     known = [*source_paths(model), *source_paths(params)]
     check = None if path is None else target_check(writer, path, target, known, overwrite)
     loaded, relay_model = read_model(reader, model, params, own, report, check)
-    native = write_model(writer, cut_out(relay_model, passes), passes, target, report)
+    native = write_model(writer, wanted_part(relay_model, passes), passes, target, report)
     if path is None:
         return writer.complete(native)
     with report.stage("save"):
@@ -188,7 +204,7 @@ def import_model(
     reader, writer = source_bridge(source, format), get_bridge("mxnet")
     own, passes, target = bind_all(reader, writer, options)
     _, relay_model = read_model(reader, source, params, own, report)
-    part = cut_out(relay_model, passes)
+    part = wanted_part(relay_model, passes)
     return writer.complete(write_model(writer, part, passes, target, report))
 
 
@@ -202,6 +218,9 @@ def import_to_gluon(
     **options: AnyValue,
 ) -> AnyValue:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    The block takes its inputs in the order of the model. It can be trained: batch normalisations
+    are kept unless ``keep_batch_norm=False``, and constants of the graph are left alone.
 
     Args:
         source: A path, several paths, bytes or a live object of a framework.
@@ -219,6 +238,7 @@ def import_to_gluon(
     """
     from serde.mxnet.live import to_block
 
+    options.setdefault("keep_batch_norm", True)
     symbol, values = import_model(source, params, format=format, report=report, **options)
     return to_block(symbol, values, ctx)
 
@@ -280,11 +300,12 @@ def convert(
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
-        check_files([tensor_mapping], sources=known)
+        check_mapping(tensor_mapping, target, known)
     loaded, model = read_model(reader, source, params, own, report, check_target)
-    part = cut_out(model, passes)
+    chosen = cut_out(model, passes)
+    part = rename_ends(chosen, passes)
     native = write_model(writer, part, passes, bound, report)
-    mapping = None if tensor_mapping is None else mapped_names(part, writer.names(native))
+    mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
     checks = bool(check) or data is not None
     recorded = _recorded_outputs(writer, native) if checks else None
     saving = ExitStack()
@@ -293,9 +314,13 @@ def convert(
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
-            format_name = reader.name if wanted.mod is model.mod else "relay"
+            if wanted.mod is part.mod and chosen is model:
+                own_names = engine_for_source(reader.name, loaded, model)
+                engine = renamed_engine(own_names, passes.rename_inputs, passes.rename_outputs)
+            else:
+                engine = engine_for_source("relay", loaded, wanted)
             compare(
-                running.enter_context(closing(engine_for_source(format_name, loaded, wanted))),
+                running.enter_context(closing(engine)),
                 running.enter_context(closing(engine_for_path(writer.name, path))),
                 wanted,
                 runs=int(check),

@@ -15,9 +15,8 @@ from serde._optional import require
 from serde.api import from_relay, to_relay
 from serde.relay.expr import Function
 from serde.relay.module import IRModule
-from serde.relayfile.codec import as_weight
 from serde.relayfile.params import param_chunks, read_params
-from serde.weights import Array
+from serde.weights import Array, as_weight
 
 __all__ = ["load_param_dict", "save_param_dict", "to_onnx"]
 

@@ -447,7 +447,7 @@ def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) 
     """
     if format_name is not None:
         return get_bridge(format_name)
-    text = os.fspath(path)
+    text = os.fspath(path).rstrip("/")  # Shells complete the name of a package so.
     broken: list[str] = []
     for bridge in _loaded(broken):
         if bridge.export_options is not None and text.endswith(bridge.suffixes):

@@ -13,6 +13,7 @@
     │   ├── TypeInferenceError   an operator's rules refuse its operands
     │   ├── VerifyError          a module breaks a structural rule
     │   └── ParseError           Relay text that does not parse
+    │       └── IllTypedError    Relay text that parses, whose operands do not fit their operators
     ├── CheckError               numbers of two models differ, or could not be compared
     └── MissingDependency        an optional package is not installed
 """
@@ -30,6 +31,7 @@ __all__ = [
     "ConversionError",
     "ConverterBug",
     "FormatError",
+    "IllTypedError",
     "MissingDependency",
     "OptionError",
     "ParseError",
@@ -105,7 +107,13 @@ class ConverterBug(ConversionError):
 
 
 class RelayError(SerdeError):
-    """A fault in a Relay module."""
+    """A fault in a Relay module.
+
+    Attributes:
+        node: The expression at fault, where it is known.
+    """
+
+    node: object | None = None
 
 
 class TypeInferenceError(RelayError):
@@ -130,6 +138,10 @@ class ParseError(RelayError):
         super().__init__(f"{name}:{line}:{column}: {message}")
         self.line = line
         self.column = column
+
+
+class IllTypedError(ParseError, TypeInferenceError):
+    """Relay text whose operators do not fit their operands, or whose variables are not bound."""
 
 
 class CheckError(SerdeError):

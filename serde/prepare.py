@@ -2,32 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from serde.errors import OptionError
 from serde.relay import transform
 from serde.relay.collection import without_collection
 from serde.relay.model import RelayModel
 from serde.report import Issue, Report
 
-__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare"]
+__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_ends"]
 
 OVERFLOW = "float16-overflow"
 """Name of the step that turns values beyond the range of float16 into infinities."""
 
 
+def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
+    """Return what makes new names by old ones of values of `flag`, such as ``data=image``."""
+
+    def parse(values: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for value in values:
+            old, equals, new = value.partition("=")
+            if not (old and equals and new):
+                raise OptionError(f"{flag} {value}: expected OLD=NEW")
+            if old in found:
+                raise OptionError(f"{flag}: {old} is given twice")
+            found[old] = new
+        return found
+
+    return parse
+
+
 @dataclass(frozen=True, kw_only=True)
 class CutOptions:
-    """Which part of a model is wanted; see :func:`serde.relay.transform.cut`.
+    """Which part of a model is wanted, and what its ends are called.
+
+    See :func:`serde.relay.transform.cut` and :func:`serde.relay.transform.rename`.
 
     Attributes:
         inputs: Values or nodes of the source that are the inputs of the part to convert; those
             of the model that the outputs depend on, if left out.
         outputs: Values or nodes of the source that are the outputs of the part to convert; those
             of the model, if left out. `name:1` is the second result of a node.
+        rename_inputs: Other names of inputs by their names; options of a target use the new ones.
+        rename_outputs: Other names of outputs by their names, likewise.
     """
 
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    rename_inputs: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--rename-input",
+            "parse": _parse_names("--rename-input"),
+            "metavar": "OLD=NEW",
+            "help": "Another name for an input; options of the target use it.",
+        },
+    )
+    rename_outputs: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--rename-output",
+            "parse": _parse_names("--rename-output"),
+            "metavar": "OLD=NEW",
+            "help": "Another name for an output; options of the target use it.",
+        },
+    )
 
 
 def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
@@ -37,6 +78,15 @@ def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
         OptionError: A name is unknown, or the names do not separate a part.
     """
     return transform.cut(model, options.inputs, options.outputs)
+
+
+def rename_ends(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return a model with the names that are asked for; the model itself if none are.
+
+    Raises:
+        OptionError: A name is unknown, or a new one taken.
+    """
+    return transform.rename(model, options.rename_inputs, options.rename_outputs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +123,10 @@ def prepare(
 
     Functions are inlined, those that call themselves last become loops, sequences
     whose positions are known tuples; shape arithmetic and constants are evaluated,
-    operators that only matter in training dropped, and weights that are computed
-    from weights become weights. Opaque functions (``Primitive``, ``Composite`` and the
-    like) stay whole: whether to inline them is the target's to decide.
+    operators that only matter in training dropped, weights that are computed from
+    weights become weights, and a result of tuples inside tuples becomes one tuple.
+    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole: whether
+    to inline them is the target's to decide.
 
     Args:
         model: The model.
@@ -97,9 +148,11 @@ def prepare(
             weights=frozenset(model.params), fold_batch_norm=fold_batch_norm
         ),
         transform.FoldConstant(),
+        transform.CountLoops(),
     ]
     smaller = [transform.SimplifyExpr(), transform.EliminateCommonSubexpr()]
     passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]
+    model = transform.flatten_results(model)
     mod = transform.Sequential(passes)(model.mod)
     model = transform.fold_weights(model.evolve(mod=mod), report=report)
     if not options.float16:

@@ -10,7 +10,8 @@ from typing import Any as AnyValue
 
 from serde.bridge import Bridge, bind_options, target_bridge
 from serde.errors import OptionError
-from serde.prepare import PrepareOptions, prepare
+from serde.io.atomic import check_files
+from serde.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
@@ -22,14 +23,23 @@ __all__ = [
     "bind_all",
     "bind_passes",
     "canonical_options",
+    "check_mapping",
     "find_target",
     "read_model",
     "source_paths",
     "target_check",
+    "wanted_part",
     "write_model",
 ]
 
 PathLike = str | os.PathLike[str]
+
+
+def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> None:
+    """Refuse a place of the tensor mapping that cannot be written, or that is a model's."""
+    check_files([path], sources=known)
+    if os.path.abspath(path) == os.path.abspath(target):
+        raise OptionError(f"{os.fspath(path)}: is also the target")
 
 
 def target_check(
@@ -88,6 +98,11 @@ def write_model(
     return native
 
 
+def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return the part of a model that is wanted, under the names that are."""
+    return rename_ends(cut_out(model, options), options)
+
+
 def find_target(format: str | None, path: PathLike | None) -> Bridge:
     if format is None and path is None:
         raise OptionError("name a format, or a path whose suffix tells it")
@@ -133,6 +148,7 @@ def _same(value: AnyValue) -> AnyValue:
 
 _FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
     "allow": frozenset,
+    "float32_ops": frozenset,
     "inputs": _names,
     "op_block_list": frozenset,
     "outputs": _names,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from serde.errors import FormatError
+from serde.errors import FormatError, OptionError
 from serde.limits import CHUNK_BYTES
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "FileWeight",
     "ReshapedWeight",
     "Weight",
+    "as_weight",
     "dtype_name",
     "numpy_dtype",
 ]
@@ -361,3 +362,26 @@ class ReshapedWeight(Weight):
     def chunks(self) -> Iterator[memoryview]:
         """Yield the bytes of the base."""
         return self._base.chunks()
+
+
+def as_weight(value: Any) -> Weight:
+    """Return a weight, or what holds the values of an array, as a weight.
+
+    Args:
+        value: A weight; an array or scalar of NumPy; an array of a framework that gives its
+            values by ``asnumpy()`` or ``numpy()``.
+
+    Raises:
+        OptionError: It is none of these.
+    """
+    if isinstance(value, Weight):
+        return value
+    if not isinstance(value, (np.ndarray, np.generic)):
+        give = getattr(value, "asnumpy", None) or getattr(value, "numpy", None)
+        value = give() if callable(give) else value
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise OptionError(f"expected an array, found {type(value).__name__}")
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufc" and array.dtype.name not in _EXTENDED:
+        raise OptionError(f"expected an array of numbers, found one of {array.dtype}")
+    return ArrayWeight(array)

@@ -190,6 +190,7 @@ STRICT: Mapping[str, Rule] = {
     "serde.gru": _sequence_lengths,
     "serde.loop": _operand(0, _COUNT),
     "serde.lstm": _sequence_lengths,
+    "serde.non_max_suppression": _operand(2, _COUNT),
     "serde.one_hot": _one_hot,
     "serde.rnn": _sequence_lengths,
     "serde.roi_align": _rows(2, 0, 0),
@@ -201,6 +202,7 @@ STRICT: Mapping[str, Rule] = {
     "trunc_divide": _divisor,
     "trunc_mod": _divisor,
     "unravel_index": _unravel,
+    "vision.all_class_non_max_suppression": _operand(2, _COUNT),
     "vision.non_max_suppression": _rows(1, 0, 1, least=1),
 }
 """Operators with an operand that must lie in a range, and how that is found."""

@@ -89,6 +89,14 @@ _REGIONS: Mapping[str, bool] = {
 """Operators whose operand 1 holds regions, and whether these begin with the number of an image."""
 
 
+_FRACTIONS: Mapping[str, tuple[int, ...]] = {
+    "serde.non_max_suppression": (3, 4),
+    "vision.all_class_non_max_suppression": (3, 4),
+    "vision.non_max_suppression": (4,),
+}
+"""Operators with operands between 0 and 1: thresholds of overlap and of scores."""
+
+
 @dataclass(frozen=True)
 class Regions:
     """Regions of images: how many images there are, how high and wide, in units of the regions."""
@@ -105,11 +113,13 @@ class Demands:
     Attributes:
         ranges: Least and greatest value.
         masks: Inputs that say what counts, by ones and zeros.
+        fractions: Inputs between 0 and 1.
         regions: Inputs that hold regions of images.
     """
 
     ranges: dict[str, Range] = field(default_factory=dict)
     masks: set[str] = field(default_factory=set)
+    fractions: set[str] = field(default_factory=set)
     regions: dict[str, Regions] = field(default_factory=dict)
 
 
@@ -130,6 +140,8 @@ def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
             found.ranges[name] = bounds
         if does == (0, 1) and bounds == does:
             found.masks.add(name)
+        if variable in flow.fractions:
+            found.fractions.add(name)
         regions = flow.regions.get(variable)
         if regions is not None:
             found.regions[name] = regions
@@ -151,8 +163,12 @@ class _Flow:
             if isinstance(node, Call):
                 self._bind(node)
         self.regions: dict[Expr, Regions] = {}
+        self.fractions: set[Expr] = set()
         for node in self._nodes:
-            self._note_regions(node)
+            if isinstance(node, Call) and isinstance(node.op, Op):
+                self._note_regions(node, node.op.name)
+                places = _FRACTIONS.get(node.op.name, ())
+                self.fractions |= {_origin(node.args[i]) for i in places if i < len(node.args)}
 
     def ranges(self, rules: Mapping[str, Rule]) -> dict[Expr, Range]:
         """Return the range of each value that a table of rules limits."""
@@ -347,22 +363,26 @@ class _Flow:
         found = [shape[int(i)] for i in index.data.reshape(-1) if int(i) < len(shape)]  # type: ignore[attr-defined]
         return (min(found), max(found)) if found else None
 
-    def _note_regions(self, node: Expr) -> None:
+    def _note_regions(self, node: Call, name: str) -> None:
         """Note the input that holds the regions which an operator pools."""
-        name = getattr(node.op, "name", "") if isinstance(node, Call) else ""
-        if not isinstance(node, Call) or name not in _REGIONS:
+        if name not in _REGIONS:
             return
-        regions = node.args[1]
-        while isinstance(regions, Call) and getattr(regions.op, "name", "") in _RESHAPED:
-            regions = regions.args[0]
         shape = shape_of(node.args[0], self._lengths)
-        if isinstance(regions, Var) and len(shape) == 4:
+        if len(shape) == 4:
             scale = float(node.attrs["spatial_scale"]) or 1.0
             images = shape[0] if _REGIONS[name] else None
-            self.regions[regions] = Regions(images, shape[2] / scale, shape[3] / scale)
+            found = Regions(images, shape[2] / scale, shape[3] / scale)
+            self.regions[_origin(node.args[1])] = found
 
 
-_RESHAPED = frozenset({"cast", "copy", "reshape"})
+_RESHAPED = frozenset({"cast", "copy", "expand_dims", "reshape", "squeeze", "take"})
+
+
+def _origin(node: Expr) -> Expr:
+    """Return what a value is but for its shape."""
+    while isinstance(node, Call) and getattr(node.op, "name", "") in _RESHAPED:
+        node = node.args[0]
+    return node
 
 
 def _fields_of(node: Expr) -> list[Expr]:

@@ -48,6 +48,7 @@ __all__ = [
     "engine_for_source",
     "plain_engine",
     "read_target",
+    "renamed_engine",
     "run_engine",
 ]
 
@@ -104,11 +105,7 @@ def plain_engine(engine: Engine) -> Engine | None:
 
 
 class RememberingEngine:
-    """An engine that, given the same inputs again, returns the results that it had.
-
-    Attributes:
-        has_ended: Whether the engine has gone for good.
-    """
+    """An engine that, given the same inputs again, returns the results that it had."""
 
     def __init__(self, engine: Engine) -> None:
         self.name = engine.name
@@ -116,10 +113,6 @@ class RememberingEngine:
         self.outputs = engine.outputs
         self._engine = engine
         self._known: tuple[Mapping[str, Array], list[Array]] | None = None
-
-    @property
-    def has_ended(self) -> bool:
-        return isinstance(self._engine, process.ProcessEngine) and self._engine.has_ended
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Return the outputs in the model's order."""
@@ -157,6 +150,43 @@ def engine_for_source(format_name: str, native: AnyValue, model: RelayModel) -> 
     if format_name == "mxnet" and not narrow and _is_installed("mxnet"):
         return _mxnet_engine(native, model)
     return RelayEngine(model)
+
+
+def renamed_engine(engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]) -> Engine:
+    """Return an engine under other names; the engine itself if there are none.
+
+    Args:
+        engine: The engine.
+        inputs: New names of inputs by their names.
+        outputs: New names of outputs by their names.
+    """
+    return _Renamed(engine, inputs, outputs) if inputs or outputs else engine
+
+
+class _Renamed:
+    def __init__(
+        self, engine: Engine, inputs: Mapping[str, str], outputs: Mapping[str, str]
+    ) -> None:
+        self.name = engine.name
+        self.inputs: Mapping[str, str] = {inputs.get(k, k): v for k, v in engine.inputs.items()}
+        self.outputs: Sequence[str] = [outputs.get(name, name) for name in engine.outputs]
+        self._engine = engine
+        self._names = inputs, outputs
+        self._own = {new: old for old, new in inputs.items()}
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Run the engine on inputs under its own names."""
+        return self._engine.run({self._own.get(k, k): value for k, value in inputs.items()})
+
+    def plain(self) -> Engine | None:
+        """Return the engine without its optimisations, if it has such a form."""
+        open_plain = getattr(self._engine, "plain", None)
+        engine = None if open_plain is None else open_plain()
+        return None if engine is None else _Renamed(engine, *self._names)
+
+    def close(self) -> None:
+        """Let go of what the engine holds."""
+        self._engine.close()
 
 
 def engine_for_path(

@@ -151,38 +151,37 @@ class MxnetEngine:
         self.inputs: Mapping[str, str] = program.inputs
         self.outputs: Sequence[str] = program.outputs
         self._mxnet = mxnet
-        self._program = program
         try:
             self._symbol = mxnet.sym.load_json(program.text)
         except mxnet.base.MXNetError as error:
             raise CheckError(f"{self.name} refuses the graph: {first_line(error)}") from error
+        weights = [*program.arg.values(), *program.aux.values()]
+        self._np_shape = program.np_shape or any(map(_needs_np_shape, weights))
+        with mxnet.util.np_shape(self._np_shape):
+            self._arg = self._arrays(program.arg)
+            self._aux = self._arrays(program.aux)
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Bind the symbol to weights and inputs, and run it forward."""
-        program = self._program
         given = fit_inputs(self.name, self.inputs, inputs)
-        weights = [*program.arg.values(), *program.aux.values()]
-        shapes = [each.shape for each in given.values()] + [each.shape for each in weights]
-        # Without it, MXNet takes a length of 0 and a rank of 0 as not known.
-        with self._mxnet.util.np_shape(program.np_shape or any(0 in s or not s for s in shapes)):
+        np_shape = self._np_shape or any(map(_needs_np_shape, given.values()))
+        with self._mxnet.util.np_shape(np_shape):
             return self._forward(given)
 
     def close(self) -> None:
         """Do nothing: MXNet frees what it holds with the engine."""
 
     def _forward(self, inputs: Mapping[str, Array]) -> list[Array]:
-        symbol, program = self._symbol, self._program
-        names = symbol.list_arguments()
+        symbol = self._symbol
         known = {
-            name: self._array(inputs[name] if name in inputs else program.arg[name].array())
-            for name in names
-            if name in inputs or name in program.arg
+            name: self._array(inputs[name]) if name in inputs else self._arg[name]
+            for name in symbol.list_arguments()
+            if name in inputs or name in self._arg
         }
-        aux = {n: self._array(program.aux[n].array()) for n in symbol.list_auxiliary_states()}
         executor = symbol.bind(
             self._mxnet.cpu(),
             args={**self._labels(known), **known},
-            aux_states=aux,
+            aux_states={name: self._aux[name] for name in symbol.list_auxiliary_states()},
             grad_req="null",
         )
         return [value.asnumpy() for value in executor.forward(is_train=False)]
@@ -199,8 +198,16 @@ class MxnetEngine:
             if name not in known
         }
 
+    def _arrays(self, weights: Mapping[str, Weight]) -> dict[str, AnyValue]:
+        return {name: self._array(weight.array()) for name, weight in weights.items()}
+
     def _array(self, value: Array) -> AnyValue:
         return self._mxnet.nd.array(value, dtype=value.dtype)
+
+
+def _needs_np_shape(tensor: Weight | Array) -> bool:
+    """Whether MXNet would take a shape, with a length of 0 or no axis, for one not known."""
+    return 0 in tensor.shape or not tensor.shape
 
 
 class OnnxRuntimeEngine:

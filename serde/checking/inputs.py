@@ -17,6 +17,7 @@ from serde.checking.data import CheckData
 from serde.checking.demands import Demands, Regions, find_demands
 from serde.checking.engines import Engine, RememberingEngine, run_engine
 from serde.checking.fitting import match_names
+from serde.checking.process import EngineEnded
 from serde.checking.sizes import (
     declared_sizes,
     further_sizes,
@@ -53,7 +54,8 @@ _EXACT = {
 }
 """Greatest whole number up to which a narrow dtype holds all."""
 
-_NARROW_FLOATS = ("float16", "bfloat16")
+_FLOATS = ("float32", "float16", "bfloat16")
+"""Floats that hold less than others, those that hold more first."""
 
 _COUNTED = 0.75
 """Part of a mask that is one."""
@@ -151,12 +153,10 @@ class InputSets:
         """Yield sets at the usual size, or the first other one at which the source runs."""
         lengths: Mapping[str, int] = self._usual
         inputs: Mapping[str, Array] = self._draw(0, lengths)
-        remark = ""
-        if set(lengths) - set(self._dims):
-            failed = self._failure(inputs)
-            if failed is not None:
-                lengths, inputs = self._search(failed)
-                remark = f" (the source does not run at {size_text(self._usual)})"
+        remark, failed = "", self._failure(inputs)
+        if failed is not None:
+            lengths, inputs = self._search(failed)
+            remark = f" (the source does not run at {size_text(self._usual)})"
         if lengths:
             checked = f"dynamic dimensions were checked at {size_text(lengths)}"
             self._report.notes.append(checked + remark)
@@ -165,6 +165,12 @@ class InputSets:
             yield self._draw(run, lengths)
 
     def _search(self, failed: CheckError) -> tuple[Mapping[str, int], Mapping[str, Array]]:
+        """Return another size at which the source runs, and inputs of it."""
+        if not set(self._usual) - set(self._dims):
+            types = [input_type(variable) for variable in self._model.inputs()]
+            if all("float" in type_.dtype for type_ in types):
+                raise failed
+            raise CheckError(f"{failed} (check_data gives other inputs)") from failed
         tried = [size_text(self._usual)]
         for lengths in further_sizes(self._model, self._usual, self._dims):
             inputs = self._draw(0, lengths)
@@ -179,9 +185,9 @@ class InputSets:
         """Run the source and return why it does not, if so; a crash is raised."""
         try:
             run_engine(self.reference, inputs)
+        except EngineEnded:
+            raise
         except CheckError as error:
-            if self.reference.has_ended:
-                raise
             return error
         return None
 
@@ -273,6 +279,8 @@ class _Drawn:
         regions = demands.regions.get(name)
         if regions is not None and len(self._shape) == 2 and self._shape[1] in (4, 5, 6):
             return self._regions(regions).astype(numpy_dtype(self._dtype))
+        if name in demands.fractions and self._dtype.startswith("float"):
+            return self._generator.random(self._shape).astype(numpy_dtype(self._dtype))
         if name in demands.masks:
             return self._mask().astype(numpy_dtype(self._dtype))
         return self._free(demands.ranges.get(name))
@@ -327,8 +335,7 @@ _OPEN = 2**53
 def _rounded_to(value: Array, dtypes: Sequence[str]) -> Array:
     """Return floats as they are in dtypes that are narrower, if there are any."""
     if value.dtype.kind == "f":
-        for narrow in _NARROW_FLOATS:
-            if narrow in dtypes:
-                with np.errstate(over="ignore"):
-                    value = value.astype(numpy_dtype(narrow)).astype(value.dtype)
+        for narrow in filter(dtypes.__contains__, _FLOATS):
+            with np.errstate(over="ignore"):
+                value = value.astype(numpy_dtype(narrow)).astype(value.dtype)
     return value

@@ -28,7 +28,7 @@ from serde.checking.frameworks import MxnetProgram
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
+__all__ = ["EngineEnded", "ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
 
 _MAIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -79,6 +79,10 @@ def open_mxnet(program: MxnetProgram) -> ProcessEngine:
     return ProcessEngine("mxnet", header, weights, plain=_PLAIN_MXNET)
 
 
+class EngineEnded(CheckError):
+    """The process of an engine is gone, and with it the engine."""
+
+
 class ProcessEngine:
     """An engine that runs in a process of its own until it is closed.
 
@@ -115,11 +119,6 @@ class ProcessEngine:
         self.inputs: Mapping[str, str] = header["inputs"]
         self.outputs: Sequence[str] = header["outputs"]
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the process is gone."""
-        return not self._end.alive
-
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Have the engine run.
 
@@ -148,7 +147,7 @@ class ProcessEngine:
         self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
     ) -> tuple[dict[str, AnyValue], list[Array]]:
         if not self._end.alive:
-            raise CheckError(f"{self.name}: the engine has ended")
+            raise EngineEnded(f"{self.name}: the engine has ended")
         process = self._process
         if process.stdin is None or process.stdout is None:
             raise CheckError(f"{self.name}: the engine has no streams")
@@ -156,7 +155,7 @@ class ProcessEngine:
             send(process.stdin, header, weights)
             answer, arrays = receive(process.stdout)
         except (EOFError, BrokenPipeError):
-            raise CheckError(f"{self.name}: {self._how_it_ended()}") from None
+            raise EngineEnded(f"{self.name}: {self._how_it_ended()}") from None
         except BaseException:
             self.close()
             raise

@@ -41,21 +41,26 @@ def main() -> None:
     threading.Thread(target=_listen, args=(sys.stdin.buffer, requests), daemon=True).start()
     engine = None
     while True:
-        header, arrays = requests.get()
-        try:
-            if header["do"] == "open":
-                engine = _OPEN[header["engine"]](header, arrays)
-                known = {"inputs": dict(engine.inputs), "outputs": list(engine.outputs)}
-                send(answers, {"name": engine.name, **known})
-            else:
-                send(answers, {}, _run(engine, dict(zip(header["names"], arrays, strict=True))))
-        except MissingDependency as error:
-            missing = {"package": error.package, "extra": error.extra, "message": str(error)}
-            send(answers, {"missing": missing})
-        except CheckError as error:
-            send(answers, {"refused": str(error)})
-        except Exception as error:
-            send(answers, {"failed": first_line(error)})
+        engine = _answer(engine, requests.get(), answers)
+
+
+def _answer(engine: AnyValue, request: Request, answers: IO[bytes]) -> AnyValue:
+    """Answer one request and return the engine, which the first one opens."""
+    header, arrays = request
+    try:
+        if header["do"] == "open":
+            engine = _OPEN[header["engine"]](header, arrays)
+            known = {"inputs": dict(engine.inputs), "outputs": list(engine.outputs)}
+            send(answers, {"name": engine.name, **known})
+        else:
+            send(answers, {}, _run(engine, dict(zip(header["names"], arrays, strict=True))))
+    except MissingDependency as error:
+        send(answers, {"missing": {"package": error.package, "extra": error.extra}})
+    except CheckError as error:
+        send(answers, {"refused": str(error)})
+    except Exception as error:
+        send(answers, {"failed": first_line(error)})
+    return engine
 
 
 def _leave_no_core() -> None:

@@ -88,7 +88,6 @@ def export_model(
         raise ValueError("Input sym and params should either be files or objects")
     names = _input_names(sym, params)
     options = _options(names, shapes, types, dynamic, dynamic_input_shapes)
-    options["allow"] = {"sparse-as-dense"}
     model = to_relay(sym, params=params, **options)
     if not set(options["input_shapes"]) <= set(model.meta.inputs):
         model = to_relay(sym, params=params, keep_labels=True, **options)

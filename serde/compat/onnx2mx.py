@@ -21,12 +21,14 @@ PathLike = str | os.PathLike[str]
 def import_model(model_file: PathLike) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """Return an ONNX file as a symbol, its learned parameters and its auxiliary states.
 
+    Batch normalisations are kept, as MXNet's importer kept them.
+
     Raises:
         FormatError: The file is malformed.
         MissingDependency: MXNet or onnx is not installed.
         UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
     """
-    symbol, params = _import_model(model_file, format="onnx")
+    symbol, params = _import_model(model_file, format="onnx", keep_batch_norm=True)
     return symbol, dict(params.arg), dict(params.aux)
 
 

@@ -140,4 +140,5 @@ class BlobLayout:
                 writer.put(bytes(offset - writer.position))
                 writer.put(_RECORD.pack(SENTINEL, element.blob, nbytes, start, spare))
                 chunks = partial(stored_chunks, weight, element.bits)
-                writer.put_payload(Payload(name, nbytes, chunks, stored_source(weight)))
+                held = stored_source(weight, element.bits)
+                writer.put_payload(Payload(name, nbytes, chunks, held))

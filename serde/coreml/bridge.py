@@ -67,6 +67,9 @@ class CoremlExportOptions(ExportOptions):
         compute_precision: What a program computes in, float16 if left out; its inputs and outputs
             stay as they are. Of a NeuralNetwork what its weights are stored in, float32 if left
             out.
+        float32_ops: What a program in float16 computes in float32 besides what leaves the range
+            or the precision of float16: operators of Relay, names of nodes, or the groups
+            ``norms``, ``reductions`` and ``resizing``.
         images: Inputs that are images, by name: a colour layout (``RGB``, ``BGR``,
             ``GRAYSCALE``, from iOS16 on ``GRAYSCALE_FLOAT16``), or a mapping of
             ``color_layout``, ``scale`` and ``bias`` (one number, or one for each channel in the
@@ -99,6 +102,13 @@ class CoremlExportOptions(ExportOptions):
     )
     compute_precision: Literal["float16", "float32"] | None = field(
         default=None, metadata={"help": "What a program computes in, or weights are stored in."}
+    )
+    float32_ops: frozenset[str] = field(
+        default=frozenset(),
+        metadata={
+            "help": "What a float16 program computes in float32 besides: Relay operators, nodes, "
+            "or norms, reductions, resizing."
+        },
     )
     images: Mapping[str, requests.Image] = field(
         default_factory=dict,

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
-import numpy as np
-
-from serde.coreml.blobs import BlobLayout
-from serde.coreml.elements import BY_DTYPE
-from serde.coreml.protos import message_class
+from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
 from serde.errors import Unsupported
+from serde.io.packed import PackedBytes
 from serde.relay.dims import Dim, SymDim
 from serde.relay.expr import Call
 from serde.relay.types import TensorType
@@ -22,25 +18,18 @@ from serde.weights import Array, ArrayWeight, Weight, dtype_name
 
 __all__ = [
     "HELD_AS",
+    "IN_BLOBS",
     "MAX_RANK",
     "Argument",
     "Builder",
-    "ProgramBuilder",
+    "Held",
     "Value",
-    "set_text",
     "set_type",
     "stored_dtype",
 ]
 
-WEIGHTS = "@model_path/weights/weight.bin"
-_ENDLESS = 2.0**62
 """From here on an integer stands for "to the end" in what makes models."""
 
-INLINE_ELEMENTS = 10
-"""A constant of fewer elements lies in the program itself, as coremltools has it."""
-
-_STRING = 2
-_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 HELD_AS = {"int64": "int32", "float64": "float32"}
 """dtypes that programs have not, by those that hold them."""
 
@@ -55,8 +44,8 @@ _COMPUTED[18] = _COMPUTED[17] | {"uint32", "int4", "uint4", "uint2"}
 _CONSTANT = {15: set(), 17: {"uint32"}, 18: set()}
 """dtypes of constants beyond those, with which operators are told what to do."""
 
-_IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
-_IN_BLOBS[18] = _IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
+IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
+IN_BLOBS[18] = IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
 """dtypes of constants in ``weight.bin``, by the version of iOS from which on."""
 
 
@@ -87,6 +76,36 @@ class Value:
     def is_known(self) -> bool:
         """Whether it is a constant or a weight, whose values are at hand."""
         return self.data is not None or self.weight is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an operation that unpacks a weight is given.
+
+    Attributes:
+        value: A constant, a weight, or what another such operation gives.
+        bits: Bits of an element, if it is narrower than its dtype.
+        in_bytes: Whether it is written as the bytes that its elements are packed into.
+    """
+
+    value: Value
+    bits: int | None = None
+    in_bytes: bool = False
+
+    def stored(self) -> tuple[Weight, Element]:
+        """Return what is written, and its element type.
+
+        Raises:
+            Unsupported: The value is computed when the model runs.
+        """
+        weight = self.value.weight
+        if weight is None and self.value.data is not None:
+            weight = ArrayWeight(self.value.data)
+        if weight is None:
+            raise Unsupported("a compressed weight of values that are computed")
+        if self.in_bytes:
+            return PackedBytes(weight, self.bits or 8), BY_DTYPE["uint8"]
+        return weight, BY_DTYPE[weight.dtype] if self.bits is None else UNSIGNED[self.bits]
 
 
 Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | None
@@ -200,16 +219,36 @@ class Builder(ABC):
 
     @abstractmethod
     def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:
         """Append an operation that makes a weight of constants, which lie in it, and return that.
 
         Args:
             op: The operator of MIL.
-            given: Its inputs by name, constants or weights.
+            given: Its inputs by name, constants, weights or texts.
             type_: Type of the weight.
             source: What it comes from, which names it.
         """
+
+    def constexpr(
+        self,
+        op: str,
+        given: Mapping[str, Held],
+        types: Sequence[tuple[TensorType, int | None]],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append an operation that unpacks a weight, and return what it gives.
+
+        Args:
+            op: The operator of MIL.
+            given: Its inputs by name.
+            types: Types of its outputs, with the bits of an element that is narrower.
+            source: What it comes from, which names it.
+
+        Raises:
+            Unsupported: The model has no such operations.
+        """
+        raise Unsupported(f"{op} is of ML Programs alone")
 
     @abstractmethod
     def new_block(self, inputs: Sequence[Value]) -> AnyValue:
@@ -265,239 +304,11 @@ class Builder(ABC):
                 return value, axis
         return None
 
-    def length_of(self, dim: Dim, make: Callable[[], Value]) -> Value:
-        """Return what holds a length; `make` computes it where that has not been done."""
-        known = self._lengths.setdefault(str(dim), [])
+    def lengths_of(self, dims: Sequence[Dim], make: Callable[[], Value]) -> Value:
+        """Return a vector that holds lengths; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(" ".join(map(str, dims)), [])
         for block, value in known:
             if any(block is each for each in self._around):
                 return value
         known.append((self.block, make()))
         return known[-1][1]
-
-
-class ProgramBuilder(Builder):
-    """Collects the operations of one program, under names that occur once.
-
-    Args:
-        version: Version of iOS whose operators are written.
-
-    Attributes:
-        layout: The constants that lie in ``weight.bin``.
-    """
-
-    def __init__(self, version: int) -> None:
-        super().__init__(version, message_class("MIL.Block")())
-        self.layout = BlobLayout()
-        self._known: dict[object, str] = {}
-        self._main = self.block
-        blobs = [names for since, names in _IN_BLOBS.items() if since <= version]
-        self._in_blobs = blobs[-1]
-
-    def plain(self, name: str) -> str:
-        """Return a name of letters, digits and underscores."""
-        plain = _NOT_A_NAME.sub("_", name) or "value"
-        return plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
-
-    def made_here(self) -> set[str]:
-        """Return the names of what the operations of the present block give."""
-        return {each.name for op in self.block.operations for each in op.outputs}
-
-    def add(
-        self,
-        op: str,
-        inputs: Mapping[str, Argument],
-        types: Sequence[TensorType],
-        source: str,
-        blocks: Sequence[AnyValue] = (),
-    ) -> tuple[Value, ...]:
-        """Append an operation and return its outputs.
-
-        Args:
-            op: The operator.
-            inputs: Its inputs by name; one that is None is left out.
-            types: Types of its outputs.
-            source: What the operation comes from, which names it.
-            blocks: Blocks of the operation.
-        """
-        arguments = {
-            name: self._names_of(given, f"{source}_{name}", types)
-            for name, given in inputs.items()
-            if given is not None
-        }
-        operation = self.block.operations.add(type=op)
-        for name, names in arguments.items():
-            argument = operation.inputs[name]
-            for each in names:
-                argument.arguments.add(name=each)
-        values = []
-        for type_ in types:
-            if type_.rank > MAX_RANK:
-                raise Unsupported(f"a tensor of {type_.rank} axes; Core ML has {MAX_RANK} at most")
-            value = Value(self.reserve(source), type_)
-            output = operation.outputs.add(name=value.name)
-            set_type(output.type, type_, self.version)
-            values.append(value)
-        operation.blocks.extend(blocks)
-        set_text(operation.attributes["name"], values[0].name if values else source)
-        return tuple(values)
-
-    def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
-    ) -> Value:
-        """Append an operation that makes a weight of constants, which lie in it, and return that.
-
-        Args:
-            op: The operator.
-            given: Its inputs by name, constants or weights.
-            type_: Type of the weight.
-            source: What it comes from, which names it.
-        """
-        operation = self._main.operations.add(type=op)
-        for name, value in given.items():
-            if self.version >= 18:
-                target = operation.inputs[name].arguments.add().value
-            else:
-                target = operation.attributes[name]
-            self._write(target, value, f"{source}_{name}")
-        output = operation.outputs.add(name=self.reserve(source))
-        set_type(output.type, type_, self.version)
-        set_text(operation.attributes["name"], output.name)
-        return Value(output.name, type_, compressed=True)
-
-    def _write(self, target: AnyValue, value: Value, name: str) -> None:
-        """Write a constant or a weight into a message of a value, or into ``weight.bin``."""
-        weight = value.weight
-        if weight is None:
-            weight = ArrayWeight(np.zeros(()) if value.data is None else value.data)
-        set_type(target.type, TensorType(weight.shape, weight.dtype), self.version)
-        element = BY_DTYPE[weight.dtype]
-        large = weight.size >= INLINE_ELEMENTS or element.bits < 8
-        if large and (weight.dtype in self._in_blobs or element.bits < 8):
-            target.blobFileValue.fileName = WEIGHTS
-            target.blobFileValue.offset = self.layout.add(weight, element, name)
-        else:
-            fill(target.immediateValue.tensor, weight.array())
-
-    def new_block(self, inputs: Sequence[Value]) -> AnyValue:
-        """Return a block without operations that takes `inputs`."""
-        block = message_class("MIL.Block")()
-        for value in inputs:
-            set_type(block.inputs.add(name=value.name).type, value.type, self.version)
-        return block
-
-    def _names_of(self, given: Argument, name: str, types: Sequence[TensorType]) -> list[str]:
-        """Return the names of the values that an input is bound to."""
-        if isinstance(given, Value):
-            return [self.name_of(given)]
-        if isinstance(given, (tuple, list)) and given and isinstance(given[0], Value):
-            return [self.name_of(each) for each in given if isinstance(each, Value)]
-        if isinstance(given, str):
-            return [self._text(given, name)]
-        data = np.array(given)
-        if data.dtype.kind == "i":
-            data = data.astype(np.int32)
-        elif data.dtype.kind == "f":
-            # MIL wants the scalars of an operation in the dtype of its tensors.
-            half = bool(types) and types[0].dtype == "float16"
-            data = data.astype(np.float16 if half else np.float32)
-        return [self._immediate(data, name)]
-
-    def name_of(self, value: Value) -> str:
-        """Return the name of a value; a constant is written now if nothing has read it yet.
-
-        Raises:
-            Unsupported: It is a constant beyond the range of the dtype that holds it.
-        """
-        if value.weight is not None:
-            place = ("weight", value.name, value.weight.shape)
-            return self._blob(value.weight, value.name, place)
-        if value.data is None:
-            return value.name
-        data = self._held(value.data)
-        dtype = dtype_name(data.dtype)
-        if data.size >= INLINE_ELEMENTS and dtype in self._in_blobs:
-            data = np.ascontiguousarray(data)
-            key = ("data", data.shape, dtype, data.tobytes())
-            return self._blob(ArrayWeight(data), value.name, key)
-        return self._immediate(data, value.name)
-
-    def _held(self, data: Array) -> Array:
-        """Return a constant in the dtype that holds it."""
-        dtype = dtype_name(data.dtype)
-        held = stored_dtype(dtype, self.version, constant=True)
-        if held == dtype:
-            return data
-        limits = np.iinfo(np.int32)
-        if dtype == "int64" and data.size:
-            # Ends of slices and the like: beyond every length there is.
-            far = np.clip(data, limits.min, limits.max)
-            beyond = far != data
-            if np.any(beyond & (np.abs(data.astype(np.float64)) < _ENDLESS)):
-                raise Unsupported(f"a constant of int64 beyond int32: {data[beyond].flat[0]}")
-            data = far
-        return data.astype(held)
-
-    def _blob(self, weight: Weight, name: str, key: object) -> str:
-        if key in self._known:
-            return self._known[key]
-        if weight.dtype not in self._in_blobs:
-            weight = ArrayWeight(self._held(weight.array()))
-        if weight.dtype not in self._in_blobs or weight.size < INLINE_ELEMENTS:
-            self._known[key] = self._immediate(weight.array(), name)
-            return self._known[key]
-        target = self._const(name, TensorType(weight.shape, weight.dtype))
-        blob = target.attributes["val"].blobFileValue
-        blob.fileName = WEIGHTS
-        blob.offset = self.layout.add(weight, BY_DTYPE[weight.dtype], name)
-        self._known[key] = target.outputs[0].name
-        return self._known[key]
-
-    def _immediate(self, data: Array, name: str) -> str:
-        key = ("immediate", data.shape, data.dtype.str, data.tobytes())
-        if key in self._known:
-            return self._known[key]
-        dtype = dtype_name(data.dtype)
-        target = self._const(name, TensorType(data.shape, dtype))
-        fill(target.attributes["val"].immediateValue.tensor, data)
-        self._known[key] = target.outputs[0].name
-        return self._known[key]
-
-    def _text(self, text: str, name: str) -> str:
-        key = ("text", text)
-        if key not in self._known:
-            target = self._main.operations.add(type="const")
-            output = target.outputs.add(name=self.reserve(name))
-            output.type.tensorType.dataType = _STRING
-            set_text(target.attributes["val"], text)
-            set_text(target.attributes["name"], output.name)
-            self._known[key] = output.name
-        return self._known[key]
-
-    def _const(self, name: str, type_: TensorType) -> AnyValue:
-        """Append a constant to the block of the whole, which all blocks see."""
-        operation = self._main.operations.add(type="const")
-        output = operation.outputs.add(name=self.reserve(name))
-        set_type(output.type, type_, self.version, constant=True)
-        set_type(operation.attributes["val"].type, type_, self.version, constant=True)
-        set_text(operation.attributes["name"], output.name)
-        return operation
-
-
-def fill(tensor: AnyValue, data: Array) -> None:
-    """Write an array into a message of a tensor's values."""
-    dtype = dtype_name(data.dtype)
-    if dtype == "float32":
-        tensor.floats.values.extend(data.reshape(-1).tolist())
-    elif dtype == "int32":
-        tensor.ints.values.extend(data.reshape(-1).tolist())
-    elif dtype == "bool":
-        tensor.bools.values.extend(data.reshape(-1).tolist())
-    else:
-        tensor.bytes.values = np.ascontiguousarray(data).tobytes()
-
-
-def set_text(value: AnyValue, text: str) -> None:
-    """Make a constant of text."""
-    value.Clear()
-    value.type.tensorType.dataType = _STRING
-    value.immediateValue.tensor.strings.values.append(text)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde.coreml.builder import ProgramBuilder, Value, set_text
+from serde.coreml.builder import Value
 from serde.coreml.description import Classifier
+from serde.coreml.program_builder import ProgramBuilder, set_text
 from serde.relay.expr import Call, Expr, Tuple
 from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["BY_DTYPE", "BY_MIL", "Element"]
+__all__ = ["BY_DTYPE", "BY_MIL", "UNSIGNED", "Element"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +65,8 @@ BY_DTYPE = MappingProxyType(
     {each.dtype: each for each in _ELEMENTS if each.name not in ("uint1", "uint3", "uint6")}
 )
 """Element types by the dtype that they hold exactly."""
+
+_NARROW = ("uint1", "uint2", "uint3", "uint4", "uint6", "uint8")
+
+UNSIGNED = MappingProxyType({each.bits: each for each in _ELEMENTS if each.name in _NARROW})
+"""Integers of at most a byte without a sign, by their bits."""

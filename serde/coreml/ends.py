@@ -16,7 +16,7 @@ from serde.coreml.interface import tensors_of
 from serde.coreml.planning import layout_of
 from serde.coreml.requests import Image
 from serde.coreml.versions import Target
-from serde.relay.expr import Call, Expr, Function, Span, Tuple, TupleGetItem, Var, const
+from serde.relay.expr import Call, Constant, Expr, Function, Span, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
@@ -173,7 +173,7 @@ def _scaled(x: Var, image: Image) -> Expr:
 def _by_channel(values: Sequence[float], image: Image) -> Expr:
     """Return a number, or one for each channel."""
     shape = () if len(values) == 1 else (1, len(values), 1, 1)
-    return const(np.array(values, numpy_dtype(image.dtype)).reshape(shape))
+    return Constant(np.array(values, numpy_dtype(image.dtype)).reshape(shape))
 
 
 def expected_of(

@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.converters import ConverterTable
-from serde.coreml.builder import Argument, Builder, Value
+from serde.coreml.builder import Argument, Builder, Held, Value
 from serde.emission import EmittingContext, structural, with_types
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.computed import ComputedWeight
@@ -76,15 +76,32 @@ class ExportContext(EmittingContext[Value]):
         """Append an operation with several outputs; those of the node's result if left out."""
         return self._builder.add(op, inputs, types or self.result_types(), self._source)
 
-    def compressed(self, op: str, /, **inputs: Value | None) -> Value:
+    def compressed(
+        self, op: str, type_: TensorType | None = None, /, **inputs: Value | str | None
+    ) -> Value:
         """Append an operation that makes a weight of constants; None is left out.
 
         Args:
             op: The operator.
-            inputs: Its inputs, constants and weights, which come to lie in it.
+            type_: Type of the weight; that of the node's result if left out.
+            inputs: Its inputs, constants, weights and texts, which come to lie in it.
+        """
+        type_ = self.result_type() if type_ is None else type_
+        given = {name: each for name, each in inputs.items() if each is not None}
+        return self._builder.compress(op, given, type_, self._source)
+
+    def constexpr(
+        self, op: str, types: Sequence[tuple[TensorType, int | None]], /, **inputs: Held | None
+    ) -> tuple[Value, ...]:
+        """Append an operation that unpacks a weight; None is left out.
+
+        Args:
+            op: The operator.
+            types: Types of what comes out, with the bits of an element that is narrower.
+            inputs: Its inputs: constants, weights, and what such operations give.
         """
         given = {name: each for name, each in inputs.items() if each is not None}
-        return self._builder.compress(op, given, self.result_type(), self._source)
+        return self._builder.constexpr(op, given, types, self._source)
 
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
         """Return a constant, written where an operation reads it."""
@@ -108,9 +125,13 @@ class ExportContext(EmittingContext[Value]):
         """
         if all(isinstance(dim, int) for dim in dims):
             return self.const(np.array(dims, np.int32))
+        if len(dims) == 1:
+            return self.length(dims[0])
         parts = [self.length(dim) for dim in dims]
         vector = TensorType((len(dims),), "int32")
-        return parts[0] if len(parts) == 1 else self.emit("concat", vector, values=parts, axis=0)
+        return self._builder.lengths_of(
+            dims, lambda: self.emit("concat", vector, values=parts, axis=0)
+        )
 
     def length(self, dim: Dim) -> Value:
         """Return a vector of one int32 that holds `dim`.
@@ -123,7 +144,7 @@ class ExportContext(EmittingContext[Value]):
         if isinstance(dim, Any):
             raise Unsupported("needs a length that is not known before the model runs")
         symbolic = dim
-        return self._builder.length_of(dim, lambda: self._computed(symbolic))
+        return self._builder.lengths_of([dim], lambda: self._computed(symbolic))
 
     def _computed(self, dim: SymDim) -> Value:
         single = TensorType((1,), "int32")

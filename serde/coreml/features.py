@@ -126,11 +126,11 @@ def prepared(x: Expr, feature: AnyValue, steps: Sequence[AnyValue]) -> Expr:
             x = relay.multiply(x, relay.const(np.float32(step.scaler.channelScale)))
             colors = COLORS[color_space(feature)]
             biases = np.array([getattr(step.scaler, f"{each}Bias") for each in colors], np.float32)
-            x = relay.add(x, relay.const(biases.reshape(-1, 1, 1)))
+            x = relay.add(x, relay.Constant(biases.reshape(-1, 1, 1)))
         elif kind == "meanImage":
             shape = x.type.concrete_shape if isinstance(x.type, TensorType) else None
             mean = np.array(step.meanImage.meanImage, np.float32)
             if shape is None or mean.size != math.prod(shape):
                 raise Unsupported(f"a mean image of {mean.size} values")
-            x = relay.subtract(x, relay.const(mean.reshape(shape)))
+            x = relay.subtract(x, relay.Constant(mean.reshape(shape)))
     return x

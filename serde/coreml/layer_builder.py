@@ -201,7 +201,7 @@ class LayerBuilder(Builder):
         return tuple(replace(value, type=type_) for value, type_ in zip(found, types, strict=True))
 
     def compress(
-        self, op: str, given: Mapping[str, Value], type_: TensorType, source: str
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
     ) -> Value:
         """Return a weight that stays quantised where a layer takes it so.
 
@@ -210,7 +210,9 @@ class LayerBuilder(Builder):
         """
         if op != "constexpr_affine_dequantize":
             raise Unsupported(f"no weights of networks are made by {op}")
-        arrays = {name: value_weight(given[name]) for name in given}
+        arrays = {
+            name: value_weight(each) for name, each in given.items() if isinstance(each, Value)
+        }
         axis = int(arrays["axis"].array().reshape(()))
         quantized = QuantizedWeight(
             arrays["quantized_data"],

@@ -8,27 +8,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.builder import ProgramBuilder, Value, set_text, set_type
+from serde.coreml.builder import Value, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.losses import lost_compression
 from serde.coreml.lower_network import network_from_relay
-from serde.coreml.lowering import as_floats, ask, features, lowered
+from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
+from serde.coreml.precision import narrowed
+from serde.coreml.program_builder import ProgramBuilder, set_text
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
 from serde.coreml.states import declare_states, plan_states, with_states_last, write_states
 from serde.coreml.versions import TARGETS, Target
 from serde.coreml.walk import export_program
 from serde.errors import OptionError
-from serde.relay import transform
 from serde.relay.collection import without_collection
 from serde.relay.expr import Call
 from serde.relay.model import RelayModel
-from serde.report import Issue, Report
+from serde.report import Report
 
 if TYPE_CHECKING:
     from serde.coreml.bridge import CoremlExportOptions
@@ -56,6 +58,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
         raise OptionError(
             f"minimum_deployment_target {options.minimum_deployment_target!r}: expected {known}"
         )
+    if options.float32_ops and not (target.opset and options.computes_float16):
+        raise OptionError("float32_ops: all of the model is computed in float32")
     if target.opset is None:
         return network_from_relay(model, target, options, report)
 
@@ -76,8 +80,11 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    model = with_layers(model, supported)
+    half = options.compute_precision != "float32"
+    report.notes.extend(lost_compression(model, supported, target.number, half))
     if options.compute_precision != "float32":
-        model = _narrowed(model, target, report)
+        model = narrowed(model, options.float32_ops, report)
     model = lowered(model, TABLE, supported, report)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
@@ -105,15 +112,6 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     function = spec.mlProgram.functions["main"]
     declare_states(function, spec.description, inputs[kept:], target)
     return CoremlModel(spec, layout=builder.layout)
-
-
-def _narrowed(model: RelayModel, target: Target, report: Report) -> RelayModel:
-    """Return the model computing in float16, its ends as they were; what overflows is told."""
-    for what in transform.float16_overflows(model, keep=transform.KEEP_FLOAT32, keep_io=True):
-        issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
-        report.allowed.append(issue)
-    narrow = transform.ToFloat16(transform.KEEP_FLOAT32, True, frozenset(model.params))
-    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)
 
 
 def _prune(block: AnyValue, wanted: set[str]) -> None:

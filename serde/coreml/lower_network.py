@@ -15,7 +15,8 @@ from serde.coreml.layer_builder import MIL_VERSION, Layer, LayerBuilder, held_sh
 from serde.coreml.layer_fit import has_layers
 from serde.coreml.layer_messages import NetworkMessages
 from serde.coreml.layers import DIRECT, LAYERS
-from serde.coreml.lowering import as_floats, ask, features, lowered
+from serde.coreml.losses import lost_compression
+from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
@@ -61,7 +62,10 @@ def network_from_relay(
 
     interface = plan(model, options, target)
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
-    model = lowered(model, DIRECT, supported, report)
+    # A byte a value is kept, as it is of programs for iOS16.
+    half = options.compute_precision == "float16"
+    report.notes.extend(lost_compression(model, lambda _node: False, 16, half))
+    model = lowered(with_layers(model, supported), DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)
     builder = LayerBuilder(LAYERS, target.number, has_layers)

@@ -16,7 +16,7 @@ from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
-__all__ = ["as_floats", "ask", "features", "lowered"]
+__all__ = ["as_floats", "ask", "features", "lowered", "with_layers"]
 
 AS_FLOATS = "quantised-as-floats"
 """Name of the step that computes quantised operators on floats."""
@@ -97,6 +97,13 @@ def ask(
     report.raise_if_refused()
 
 
+def with_layers(model: RelayModel, supported: Callable[[Call], bool]) -> RelayModel:
+    """Return the model with layers where it spells them out, if the target has them."""
+    raised = transform.RaiseLayers(supported, frozenset(model.params))
+    mod, changed = raised.run(model.mod)
+    return model.evolve(mod=mod) if changed else model
+
+
 def lowered(
     model: RelayModel, table: ConverterTable, supported: Callable[[Call], bool], report: Report
 ) -> RelayModel:
@@ -113,7 +120,7 @@ def lowered(
             transform.FoldConstant(),
         ]
     )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report, share=False)
 
 
 def features(names: Sequence[str], values: Sequence[Value], version: int) -> list[Feature]:

@@ -14,7 +14,7 @@ from serde.coreml.parts import Part
 from serde.errors import Unsupported
 from serde.folding import FoldingContext
 from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr, const
+from serde.relay.expr import Call, Constant, Expr, const
 from serde.relay.registry import OpDef
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.relay.types import TensorType
@@ -88,7 +88,7 @@ class LayerContext(FoldingContext):
         found = self.weight(part, shape)
         if math.prod(shape) > MAX_VALUES or self._assembly.weight(found) is None:
             return found
-        return const(self.constant(found))
+        return Constant(self.constant(found))
 
     def length(self, part: Part) -> int:
         """Return how many values a ``WeightParams`` that is not quantised has."""

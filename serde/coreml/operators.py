@@ -112,11 +112,12 @@ WRITTEN: Final = _since(
             "softmax softplus softsign space_to_batch space_to_depth split sqrt squeeze stack sub "
             "tan tanh tile topk transpose upsample_bilinear upsample_nearest_neighbor while_loop"
         ),
-        16: ("constexpr_affine_dequantize"),
+        16: "constexpr_affine_dequantize constexpr_lut_to_dense constexpr_sparse_to_dense",
         17: ("dequantize quantize resize"),
         18: (
-            "constexpr_blockwise_shift_scale read_state scaled_dot_product_attention slice_update "
-            "write_state"
+            "constexpr_blockwise_shift_scale constexpr_lut_to_sparse "
+            "constexpr_sparse_blockwise_shift_scale read_state scaled_dot_product_attention "
+            "slice_update write_state"
         ),
     }
 )
@@ -186,10 +187,6 @@ NOT_WRITTEN: Final = MappingProxyType(
     {
         "_const_symbolic": "only coremltools itself has it, while it converts",
         "constexpr_cast": _WIDENED,
-        "constexpr_lut_to_dense": _WIDENED,
-        "constexpr_lut_to_sparse": _WIDENED,
-        "constexpr_sparse_blockwise_shift_scale": _WIDENED,
-        "constexpr_sparse_to_dense": _WIDENED,
         "conv_quantized": "its weights are written as constexpr_affine_dequantize or plain ones",
         "list_length": "lists that are read are tensors",
     }

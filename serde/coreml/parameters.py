@@ -107,14 +107,14 @@ def _spread(
     part: Part, values: AnyValue, shape: tuple[int, ...], axis: int, source: str | None
 ) -> Expr:
     if len(values) == 1:
-        return relay.const(values.reshape(()))
+        return relay.Constant(values.reshape(()))
     if len(values) != shape[axis]:
         raise FormatError(
             f"{part.path}: expected 1 or {shape[axis]} scales, found {len(values)}", path=source
         )
     lengths = [1] * len(shape)
     lengths[axis] = -1
-    return relay.const(values.reshape(lengths))
+    return relay.Constant(values.reshape(lengths))
 
 
 def _fault(part: Part, weight: Weight, shape: tuple[int, ...], source: str | None) -> FormatError:

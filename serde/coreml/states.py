@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.builder import ProgramBuilder, Value, set_type
+from serde.coreml.builder import Value, set_type
 from serde.coreml.interface import ARRAY_DTYPES, described
 from serde.coreml.model import operations
+from serde.coreml.program_builder import ProgramBuilder
 from serde.coreml.versions import Target
 from serde.errors import OptionError
 from serde.relay.dims import Dim

@@ -99,12 +99,12 @@ def _kept(
     rows = relay.expand_dims(relay.expand_dims(taken, 0), 0)
     if per_class and classes != 1:
         rows = _by_class(marks, taken)
-    limit = np.array([count if isinstance(count, int) else _ENDLESS], np.int64)
+    limit = count if isinstance(count, int) else _ENDLESS
     found = call(
         "serde.non_max_suppression",
         relay.expand_dims(converted(boxes, "float32"), 0),
         rows,
-        relay.const(limit),
+        relay.const([limit], "int64"),
         relay.cast(relay.reshape(overlap, (1,)), "float32"),
         relay.const(np.array([_LEAST], np.float32)),
         center_point_box=True,
@@ -161,10 +161,10 @@ def _bounded(rows: Expr, lower: int, upper: int | None) -> Expr:
     length = relay.shape_of(rows, dtype="int64")
     count = relay.strided_slice(length, [0], [1], [1])
     shape: list[Dim] = [lower, as_dim(type_.shape[1])]
-    more = call("full", relay.const(np.zeros((), type_.dtype)), shape=tuple(shape))
+    more = call("full", relay.const(0, type_.dtype), shape=tuple(shape))
     whole = relay.concatenate((rows, more), axis=0)
     if lower == upper:
         return relay.strided_slice(whole, [0], [lower], [1], axes=[0])
-    end = relay.maximum(count, relay.const(np.array([lower], np.int64)))
-    begin, step = (relay.const(np.array([each], np.int64)) for each in (0, 1))
+    end = relay.maximum(count, relay.const([lower], "int64"))
+    begin, step = (relay.const([each], "int64") for each in (0, 1))
     return call("dyn.strided_slice", whole, begin, end, step, axes=(0,))

@@ -53,7 +53,7 @@ _CANNOT_COPY = frozenset(
         errno.EXDEV,
     }
 )
-# Of the disk, or of how much of it may be used.
+# Of the disk, or of how much of it may be used; the call that met it need not name a file.
 _DISK_FAULTS = frozenset({errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EROFS})
 
 
@@ -62,7 +62,7 @@ def atomic_group(
     targets: Sequence[PathLike],
     *,
     sources: Iterable[PathLike] = (),
-    outdated: Sequence[Path] = (),
+    outdated: Callable[[], Sequence[Path]] = tuple,
     restore: bool = False,
     before_commit: Callable[[tuple[Path, ...]], None] | None = None,
     sync: bool = False,
@@ -72,7 +72,8 @@ def atomic_group(
     Args:
         targets: The files, in the order of the renames: one that refers to others comes last.
         sources: Files that no target may be, under any name.
-        outdated: Files beside them that nothing refers to once all are in place; removed then.
+        outdated: Returns files beside them that nothing refers to once all are in place, and
+            which are removed then; called when all are finished.
         restore: Whether a target that was replaced comes back if a later one cannot be.
         before_commit: Called with the finished temporary files, which have their final names
             in a directory of their own; if it raises, nothing stays.
@@ -96,20 +97,23 @@ def atomic_group(
             raise FileNotFoundError(errno.ENOENT, "was never written", missing[0])
         if sync:
             _sync(staged)
-        commit(staged, finals, outdated=outdated, restore=restore)
+        commit(staged, finals, outdated=outdated(), restore=restore)
         if sync:
             _sync([parent])
 
 
 @contextmanager
 def naming(path: PathLike, staging: Path) -> Iterator[None]:
-    """Let errors of the disk name `path` where they name no file, or one within `staging`."""
+    """Let errors name `path` instead of what is in `staging`; so do those of a disk without one."""
     try:
         yield
     except OSError as error:
         found = error.filename
-        hidden = found is None or staging in Path(os.fsdecode(found)).parents
-        if error.errno not in _DISK_FAULTS or not hidden:
+        if found is None:
+            hidden = error.errno in _DISK_FAULTS
+        else:
+            hidden = staging in Path(os.fsdecode(found)).parents
+        if not hidden:
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
@@ -200,9 +204,18 @@ def _check_target(given: PathLike, final: Path, sources: Iterable[PathLike]) -> 
         raise OptionError(f"{text}: expected a file, found a directory")
     if not stat.S_ISREG(status.st_mode):
         raise OptionError(f"{text}: expected a regular file, found a FIFO, socket or device")
+    if not _may_replace(status, os.stat(final.parent)):
+        raise OptionError(f"{text}: belongs to another user, in a directory where that counts")
     for source in sources:
         if _is_same(status, source):
             raise OptionError(f"{text}: is the same file as the source {os.fspath(source)}")
+
+
+def _may_replace(file: os.stat_result, directory: os.stat_result) -> bool:
+    """Whether the sticky bit of a directory lets this user rename over a file in it."""
+    if not directory.st_mode & stat.S_ISVTX or not hasattr(os, "geteuid"):
+        return True
+    return os.geteuid() in (0, file.st_uid, directory.st_uid)
 
 
 def _is_same(status: os.stat_result, source: PathLike) -> bool:

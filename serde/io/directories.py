@@ -17,10 +17,11 @@ from pathlib import Path
 
 from serde.errors import OptionError
 from serde.io.atomic import naming
-from serde.io.staging import ASIDE, staging_directory
+from serde.io.staging import staging_directory
 
 __all__ = ["atomic_directory", "check_directory"]
 
+_ASIDE = ".serde-old-"
 _AT_FDCWD = -100
 _EXCHANGE = 2
 """``RENAME_EXCHANGE`` of Linux and ``RENAME_SWAP`` of macOS."""
@@ -85,7 +86,7 @@ def _prepare(
     """Return the name under which the old directory steps aside, if it may be replaced."""
     if not final.parent.is_dir():
         raise OptionError(f"{final}: the directory {final.parent} does not exist")
-    aside = final.parent / f"{ASIDE}{final.name}"
+    aside = final.parent / f"{_ASIDE}{final.name}"
     _recover(final, aside)
     _check(final, sources, is_package)
     return aside
@@ -121,8 +122,10 @@ def _put(staged: Path, final: Path, aside: Path) -> None:
         staged.rename(final)
     elif not _exchange(staged, final):
         final.rename(aside)
-        staged.rename(final)
-        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            staged.rename(final)
+        finally:
+            _recover(final, aside)
 
 
 def _exchange(one: Path, other: Path) -> bool:

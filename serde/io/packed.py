@@ -9,7 +9,13 @@ import numpy as np
 
 from serde.weights import Array, FileRange, Weight, numpy_dtype
 
-__all__ = ["HighFirstWeight", "PackedWeight", "stored_chunks", "stored_source"]
+__all__ = [
+    "HighFirstWeight",
+    "PackedBytes",
+    "PackedWeight",
+    "stored_chunks",
+    "stored_source",
+]
 
 _BLOCK = 2**20
 """Elements that are packed at a time; a multiple of every group."""
@@ -32,7 +38,7 @@ class PackedWeight(Weight):
         self.shape = shape
         self.dtype = dtype
         self.packed = packed
-        self._bits = bits
+        self.bits = bits
         if packed.size != -(-self.size * bits // 8):
             raise ValueError(f"{packed.size} bytes cannot hold {dtype}{list(shape)}")
 
@@ -41,13 +47,45 @@ class PackedWeight(Weight):
         row = math.prod(self.shape[1:])
         shape = (stop - start, *self.shape[1:]) if self.shape else ()
         first, last = start * row, stop * row
-        per_group, group_bytes = _group(self._bits)
+        per_group, group_bytes = _group(self.bits)
         skipped = first // per_group
         end = min(self.packed.size, -(-last // per_group) * group_bytes)
         data = self.packed.rows(skipped * group_bytes, end)
-        value = _unpack(data, last - skipped * per_group, self._bits)
+        value = _unpack(data, last - skipped * per_group, self.bits)
         value = value[first - skipped * per_group :]
         return value.view(numpy_dtype(self.dtype)).reshape(shape)
+
+
+class PackedBytes(Weight):
+    """The bytes that values of some bits are packed into, from the lowest bits up.
+
+    Args:
+        values: The values, one element a byte.
+        bits: Bits of a value.
+    """
+
+    def __init__(self, values: Weight, bits: int) -> None:
+        self.shape = (-(-values.size * bits // 8),)
+        self.dtype = "uint8"
+        self._values = values
+        self._bits = bits
+
+    @property
+    def source(self) -> FileRange | None:
+        """The file range that holds these bytes, if the values lie in a file so."""
+        if isinstance(self._values, PackedWeight) and self._values.bits == self._bits:
+            return self._values.packed.source
+        return self._values.source if self._bits == 8 else None
+
+    def rows(self, start: int, stop: int) -> Array:
+        """Return bytes `start` to `stop`."""
+        per_group, group_bytes = _group(self._bits)
+        first, last = start // group_bytes, -(-stop // group_bytes)
+        flat = self._values.reshaped((self._values.size,))
+        values = flat.rows(first * per_group, min(flat.size, last * per_group))
+        data = np.frombuffer(_pack(values.view(np.uint8), self._bits), np.uint8)
+        begin = first * group_bytes
+        return data[start - begin : stop - begin].copy()
 
 
 class HighFirstWeight(Weight):
@@ -86,16 +124,23 @@ class HighFirstWeight(Weight):
         return result[start - skipped * per_group :]
 
 
-def stored_source(weight: Weight) -> FileRange | None:
-    """Return the file range that holds a weight as it is stored, packed if it is narrow."""
-    return weight.packed.source if isinstance(weight, PackedWeight) else weight.source
+def stored_source(weight: Weight, bits: int | None = None) -> FileRange | None:
+    """Return the file range that holds a weight as it is stored, packed if it is narrow.
+
+    Args:
+        weight: The weight.
+        bits: Bits of a value as it is to be stored; as many as it has if left out.
+    """
+    if isinstance(weight, PackedWeight):
+        return weight.packed.source if bits in (None, weight.bits) else None
+    return weight.source if bits is None or bits >= 8 else None
 
 
 def stored_chunks(weight: Weight, bits: int) -> Iterator[memoryview | bytes]:
     """Yield the bytes of a weight of `bits` a value as they are stored, in bounded pieces."""
     if bits >= 8:
         return weight.chunks()
-    if isinstance(weight, PackedWeight):
+    if isinstance(weight, PackedWeight) and weight.bits == bits:
         return weight.packed.chunks()
     return _packed_chunks(weight, bits)
 

@@ -67,7 +67,7 @@ def has_mark(path: str | os.PathLike[str], magic: bytes) -> bool:
 
 def check_pair(
     graph_mark: int,
-    params_mark: int,
+    mark: int,
     graph: str,
     params: str | None,
     allow: Collection[str] = (),
@@ -76,7 +76,7 @@ def check_pair(
 
     Args:
         graph_mark: The mark of the graph.
-        params_mark: The mark of the parameters.
+        mark: The mark of the parameters.
         graph: Where the graph is from, for the message.
         params: Where the parameters are from.
         allow: Names of steps that may be taken.
@@ -84,8 +84,7 @@ def check_pair(
     Raises:
         FormatError: Both have marks, and these differ.
     """
-    unmarked = UNMARKED in (graph_mark, params_mark)
-    if unmarked or graph_mark == params_mark or MISMATCHED_PAIR in allow:
+    if UNMARKED in (graph_mark, mark) or graph_mark == mark or MISMATCHED_PAIR in allow:
         return
     raise FormatError(
         f"mismatched pair: these parameters were not written with the graph in {graph}; the "
@@ -104,6 +103,6 @@ def check_replaced(originals: Collection[str | os.PathLike[str]], *, overwrite: 
     if originals and not overwrite:
         named = ", ".join(os.fspath(each) for each in originals)
         raise OptionError(
-            f"{named}: would be replaced, but serde did not write it; take another name, "
-            "or --overwrite (overwrite=True)"
+            f"{named}: would be replaced, but serde did not write what is there; take another "
+            "name, or --overwrite (overwrite=True)"
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import deque
@@ -26,16 +27,16 @@ try:
 except ImportError:  # Not on Windows, where nothing is ever swept.
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["ASIDE", "commit", "staging_directory", "sweep"]
-
-ASIDE: Final = ".serde-old-"
-"""Prefix of the name of a directory that stepped aside for a new one."""
+__all__ = ["commit", "staging_directory", "sweep"]
 
 _PREFIX: Final = ".serde-"
 _LOCK: Final = "lock"
 _PLAN: Final = "plan.json"
 _NEW: Final = "new"
 _ATTEMPTS: Final = 100
+# What `tempfile` calls a directory, and all that a run puts there.
+_NAME: Final = re.compile(rf"{re.escape(_PREFIX)}[a-z0-9_]{{8}}")
+_CONTENT: Final = re.compile(rf"{_LOCK}|{_NEW}|old\d+|{re.escape(_PLAN)}(\.draft)?")
 
 _Identity = list[int]
 
@@ -113,9 +114,7 @@ def sweep(parent: Path) -> None:
         left = [
             Path(entry.path)
             for entry in entries
-            if entry.name.startswith(_PREFIX)
-            and not entry.name.startswith(ASIDE)
-            and entry.is_dir(follow_symlinks=False)
+            if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
         ]
         for directory in left:
             with suppress(OSError):
@@ -125,6 +124,8 @@ def sweep(parent: Path) -> None:
 def _sweep_one(parent: Path, directory: Path) -> None:
     # Another user's plan could name files that only this user may remove.
     if hasattr(os, "geteuid") and directory.stat().st_uid != os.geteuid():
+        return
+    if not all(map(_CONTENT.fullmatch, os.listdir(directory))):
         return
     try:
         lock = os.open(directory / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))

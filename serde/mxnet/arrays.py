@@ -114,20 +114,27 @@ def assign(
 ) -> tuple[dict[str, Weight], dict[str, Weight]]:
     """Return weights by bare name: those of arguments, and those of auxiliary states.
 
-    A name without ``arg:`` or ``aux:`` goes where the graph uses it.
+    What the graph takes goes where the graph takes it, whether its name has the other prefix or
+    none, as long as no other has the right one; what it does not take goes where its prefix says.
 
     Raises:
         FormatError: Two parameters have one name.
     """
     kinds: dict[str, dict[str, Weight]] = {"arg": {}, "aux": {}}
-    states = _auxiliary_names(graph)
+    places = {node.name: "arg" for node in graph.variables}
+    places |= dict.fromkeys(_auxiliary_names(graph), "aux")
+    misplaced = []
     for full, weight in named:
         kind, colon, name = full.partition(":")
         if not colon or kind not in kinds:
-            kind, name = "aux" if full in states else "arg", full
+            kind, name = places.get(full, "arg"), full
         if name in kinds[kind]:
             raise FormatError(f"two parameters are called {kind}:{name}", path=path)
         kinds[kind][name] = weight
+        if kind != places.get(name, kind):
+            misplaced.append((kind, name))
+    for kind, name in misplaced:
+        kinds[places[name]].setdefault(name, kinds[kind].pop(name))
     return kinds["arg"], kinds["aux"]
 
 

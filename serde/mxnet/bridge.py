@@ -19,6 +19,7 @@ from serde.bridge import (
 from serde.io.atomic import check_files
 from serde.relay.model import RelayModel
 from serde.report import Report
+from serde.weights import Weight
 
 __all__ = ["MxnetBridge", "MxnetExportOptions", "MxnetImportOptions"]
 
@@ -29,12 +30,21 @@ class MxnetImportOptions(ImportOptions):
 
     Attributes:
         epoch: Which ``prefix-NNNN.params`` to read; the newest if left out.
+        widen_weights: Compute weights of 16 bits as float32; by default where inputs or other
+            weights are float32, as MXNet does when it loads them into such a net.
         keep_labels: Keep inputs that only training needs, such as labels, as inputs that
             nothing uses; otherwise they are left out.
     """
 
     epoch: int | None = field(
         default=None, metadata={"help": "Epoch of the parameter file beside the symbol."}
+    )
+    widen_weights: bool | None = field(
+        default=None,
+        metadata={
+            "help": "Compute weights of 16 bits as float32, or as they are; by default as float32 "
+            "where inputs or other weights are float32."
+        },
     )
     keep_labels: bool = field(
         default=False,
@@ -83,14 +93,17 @@ class MxnetBridge(Bridge):
     def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
         """Return the model of a path, a pair of paths, bytes or a live object."""
         from serde.mxnet import codec, live
+        from serde.mxnet.precision import with_precision
 
+        own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
         if live.is_live(source):
             if isinstance(params, (str, os.PathLike, bytes)):
                 params = codec.load_params(params)
-            return live.from_live(source, params, options.input_shapes)
-        epoch = options.epoch if isinstance(options, MxnetImportOptions) else None
-        whole = source if params is None else (source, params)
-        return codec.load(whole, epoch=epoch, allow=options.allow)
+            model = live.from_live(source, params, options.input_shapes)
+        else:
+            whole = source if params is None else (source, params)
+            model = codec.load(whole, epoch=own.epoch, allow=options.allow)
+        return with_precision(model, own.widen_weights, options.input_dtypes)
 
     def files(self, model: AnyValue) -> Sequence[Path]:
         """Return the file of the symbol and that of the parameters."""
@@ -193,13 +206,28 @@ class MxnetBridge(Bridge):
         return [node.op for node in model.graph.nodes if node.op != "null"]
 
     def summary(self, model: AnyValue) -> ModelSummary:
-        """Return the release, the names of the inputs, labels among them, and the weights."""
+        """Return the release, the names of the inputs, labels among them, and the weights.
+
+        Parameters alone are listed by name.
+        """
         from serde.mxnet.model import version_text
 
-        weights = [*model.arg.values(), *model.aux.values()]
+        named = {**model.arg, **model.aux}
+        weights = named.values()
+        alone = model.lacks is not None
+        facts: dict[str, AnyValue] = {} if model.epoch is None else {"epoch": model.epoch}
+        if alone:
+            facts |= {name: _described(weight) for name, weight in named.items()}
         return ModelSummary(
-            version=version_text(model.graph.version),
+            version="" if alone else version_text(model.graph.version),
             inputs=tuple(TensorSummary(name) for name in model.inputs),
             parameters=sum(weight.size for weight in weights),
             parameter_bytes=sum(weight.nbytes for weight in weights),
+            outputs=() if alone else None,
+            facts=facts,
         )
+
+
+def _described(weight: Weight) -> str:
+    stored = ", sparse" if weight.sparse else ""
+    return f"{weight.dtype} {list(weight.shape)}{stored}"

@@ -64,6 +64,7 @@ class GraphBuilder:
         captured: What a subgraph takes from around it, by the name of the variable inside.
         arg: Parameters by name; those that :meth:`finish` finds used, once it has run.
         aux: Those that an operator updates itself, likewise.
+        constants: Names of parameters that are constants of the graph.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class GraphBuilder:
         self.captured: dict[str, Value] = {}
         self.arg: dict[str, Weight] = {}
         self.aux: dict[str, Weight] = {}
+        self.constants: set[str] = set()
         self._table = table
         self._drafts: list[_Draft] = []
         self._names: set[str] = set()
@@ -188,6 +190,7 @@ class GraphBuilder:
             name = self.reserve("const")
             if self.outer is None:
                 self.arg[name] = ArrayWeight(np.ascontiguousarray(data).reshape(data.shape))
+                self.constants.add(name)
             else:
                 self.captured[name] = value
             code = str(DTYPES.index(data.dtype.name))

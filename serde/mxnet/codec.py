@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from serde.errors import FormatError, OptionError
@@ -164,17 +165,18 @@ def _entries(folder: str) -> list[str]:
 
 def _load_symbol(path: str, epoch: int | None) -> MxnetModel:
     graph = _read_symbol(path)
-    params = _params_beside(path, epoch)
+    params, epochs = _params_beside(path, epoch)
     if params is None:
         if epoch is not None:
-            raise FormatError(f"no parameters of epoch {epoch} beside it", path=path)
+            found = f", but of {', '.join(map(str, epochs))}" if epochs else ""
+            raise FormatError(f"no parameters of epoch {epoch} beside it{found}", path=path)
         return _build(graph, None, path)
     with OpenFile.open(params) as opened:
-        return _build(graph, opened, path)
+        return replace(_build(graph, opened, path), epochs=epochs)
 
 
-def _params_beside(path: str, epoch: int | None) -> str | None:
-    """Return the parameters that belong to the symbol at `path`: of `epoch` or the newest."""
+def _params_beside(path: str, epoch: int | None) -> tuple[str | None, tuple[int, ...]]:
+    """Return the parameters of the symbol at `path`, of `epoch` or the newest, and all epochs."""
     folder, name = os.path.split(path)
     stem = _stem(name)
     epochs = {
@@ -184,9 +186,9 @@ def _params_beside(path: str, epoch: int | None) -> str | None:
     }
     chosen = max(epochs, default=None) if epoch is None else epoch
     if chosen in epochs:
-        return os.path.join(folder, epochs[chosen])
+        return os.path.join(folder, epochs[chosen]), tuple(sorted(epochs))
     plain = os.path.join(folder, stem + ".params")
-    return plain if epoch is None and os.path.isfile(plain) else None
+    return plain if epoch is None and os.path.isfile(plain) else None, tuple(sorted(epochs))
 
 
 def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
@@ -200,10 +202,17 @@ def _load_beside_params(path: str, epoch: int | None) -> MxnetModel:
         raise FormatError(message, path=path, offset=0)
     if symbol is None:
         expected = os.path.basename(stem) + _SYMBOL
-        raise FormatError(f"parameters alone are no model: no {expected} beside them", path=path)
+        return _parameters_alone(path, f"parameters alone are no model: no {expected} beside them")
     graph = _read_symbol(symbol)
     with OpenFile.open(path) as opened:
         return _build(graph, opened, symbol)
+
+
+def _parameters_alone(path: str, lacks: str) -> MxnetModel:
+    """Return a model without a graph, which can be looked at, but not converted."""
+    with OpenFile.open(path) as opened:
+        model = _build(Graph((), ()), opened, path)
+    return replace(model, lacks=lacks)
 
 
 def _load_pair(pair: Sequence[object], epoch: int | None) -> MxnetModel:
@@ -266,7 +275,8 @@ def _load_tar(path: str, epoch: int | None) -> MxnetModel:
         raise FormatError(f"no parameters of epoch {epoch} beside {symbols[0]}", path=path)
     graph = _symbol(_small(members[symbols[0]]), f"{path}:{symbols[0]}")
     params = members[epochs[max(epochs)]] if epochs else None
-    return _build(graph, params, path)
+    chosen = max(epochs, default=None)
+    return replace(_build(graph, params, path), epoch=chosen, epochs=tuple(sorted(epochs)))
 
 
 def _is_epoch(name: str, epoch: int | None) -> bool:
@@ -309,7 +319,7 @@ def _symbol(data: bytes, path: str | None = None) -> Graph:
     if data.startswith(_LIST_HEAD):
         message = "expected a symbol's JSON, found a parameter file"
         raise FormatError(message, path=path, offset=0)
-    if data.lstrip()[:1] != b"{":
+    if data.lstrip()[:1] not in (b"{", b"["):
         found = data[:8].hex(" ") or "nothing"
         raise FormatError(f"expected a symbol's JSON, found {found}", path=path, offset=0)
     return parse_symbol(data, path=path)
@@ -321,7 +331,10 @@ def _build(graph: Graph, params: OpenFile | bytes | None, source: str) -> MxnetM
     path = params.path if isinstance(params, OpenFile) else None
     named, empty = _named(*read_params(params), path)
     arg, aux = assign(graph, named, path=path)
-    model = MxnetModel(graph, arg, aux, empty, source, path, params_mark(params))
+    match = _EPOCH.search(path or "")
+    epoch = int(match[1]) if match else None
+    mark = params_mark(params)
+    model = MxnetModel(graph, arg, aux, empty, source, path, params_mark=mark, epoch=epoch)
     return _checked(model, path)
 
 
@@ -338,18 +351,16 @@ def _named(
 
 
 def _checked(model: MxnetModel, params: str | None = None) -> MxnetModel:
-    """Return the model if its layers have parameters.
+    """Return the model if some of the parameters given are those of its layers.
 
-    One missing among others is for the conversion to report; none at all
-    means that the files do not belong together.
+    What is missing is for the conversion to report: with a shape it is an input. Parameters of
+    which none belongs to the graph are those of another model.
     """
     missing = _missing_weights(model)
     given = {*model.arg, *model.aux}
-    if not missing or given & {node.name for node in model.graph.variables}:
+    if not missing or not given or given & {node.name for node in model.graph.variables}:
         return model
     shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-    if not given:
-        raise FormatError(f"no parameters found for {shown}", path=model.source)
     found = ", ".join(sorted(given)[:3])
     raise FormatError(
         f"parameters ({found}, ...) of another model or from Block.save_parameters; "
@@ -452,5 +463,5 @@ def _is_original(symbol: Path) -> bool:
         marked = symbol_mark(_read_symbol(os.fspath(symbol))) != UNMARKED
     except FormatError:
         return False
-    beside = _params_beside(os.fspath(symbol), None)
+    beside, _ = _params_beside(os.fspath(symbol), None)
     return not marked and beside is not None and not has_mark(beside, _LIST_HEAD)

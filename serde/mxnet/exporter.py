@@ -21,7 +21,7 @@ from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.legalize import decompose
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
-from serde.weights import numpy_dtype
+from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = [
     "ExportContext",
@@ -93,8 +93,17 @@ class ExportContext(EmittingContext[Value]):
         return self._builder.add(op, inputs, outputs, attrs, self._source)
 
     def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
-        """Return a constant; it becomes a parameter where a node takes it as an input."""
+        """Return a constant; it becomes a parameter where a node takes it as an input.
+
+        Integers of a dtype that MXNet does not compute have a wider one: what they are for, such
+        as indices, does not depend on it.
+
+        Raises:
+            Unsupported: MXNet computes no such dtype.
+        """
         data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
+        if data.dtype.name not in COMPUTED:
+            data = _computed(data)
         return Value(-1, 0, TensorType(data.shape, data.dtype), data)
 
     def type(self, x: Value) -> TensorType:
@@ -300,6 +309,16 @@ def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[int, ...]:
     if codes.count(-1) > 1:
         raise Unsupported(f"a shape with several open lengths: {', '.join(map(str, new))}")
     return tuple(codes)
+
+
+def _computed(data: Array) -> Array:
+    """Return integers as int32 or int64, whichever holds them."""
+    if data.dtype.kind in "iu":
+        for dtype in (np.int32, np.int64):
+            wide = data.astype(dtype)
+            if np.array_equal(wide, data):
+                return wide
+    raise Unsupported(f"MXNet computes no {dtype_name(data.dtype)}")
 
 
 def require_computed(type_: Type) -> None:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from serde.bridge import ImportOptions
-from serde.errors import OptionError
+from serde.errors import FormatError, OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.bodies import Completions, NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
+from serde.mxnet.precision import precision_note
 from serde.mxnet.unknown import Completion
 from serde.relay.collection import without_collection
 from serde.relay.dims import DimLike
@@ -78,8 +79,6 @@ OUTPUT_NAMES = {
 WEIGHTED = frozenset({"BatchNorm", "Convolution", "Deconvolution", "FullyConnected"})
 """Operators whose data has the dtype of their weight."""
 
-SPARSE = "sparse-as-dense"
-
 
 @without_collection()
 def to_relay(
@@ -97,9 +96,13 @@ def to_relay(
         keep_labels: Whether those inputs become inputs that nothing uses.
 
     Raises:
+        FormatError: There are parameters, but no graph.
         OptionError: An input's shape is missing, or an option names no input.
         UnsupportedModelError: Some nodes cannot be converted.
     """
+    if model.lacks is not None:
+        raise FormatError(model.lacks, path=model.source)
+    _report_weights(model, report)
     walk = _Walk(model, options, report)
     report.nodes = sum(node.op != "null" for node in model.graph.nodes)
     walk.declare()
@@ -110,6 +113,20 @@ def to_relay(
     if keep_labels:
         walk.add_labels()
     return walk.finish()
+
+
+def _report_weights(model: MxnetModel, report: Report) -> None:
+    """Say which parameter file was taken, that there was a choice, and how it is computed."""
+    if model.precision is not None:
+        report.notes.append(precision_note(model))
+    if model.epoch is None:
+        return
+    report.facts["epoch"] = model.epoch
+    others = [str(epoch) for epoch in model.epochs if epoch != model.epoch]
+    if others:
+        report.notes.append(
+            f"weights of epoch {model.epoch}; --epoch (epoch=) chooses {', '.join(others)}"
+        )
 
 
 @dataclass
@@ -159,8 +176,6 @@ class _Walk:
 
     def _weight(self, name: str, weight: Weight) -> Var:
         if name not in self.weights:
-            if weight.sparse and SPARSE not in self.options.allow:
-                self.report.add("null", name, f"a sparse weight (allow {SPARSE!r} to fill it up)")
             self.weights[name] = Var(name, TensorType(weight.shape, weight.dtype), Span(name))
             self.params[name] = weight
         return self.weights[name]

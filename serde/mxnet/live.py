@@ -1,4 +1,4 @@
-"""Objects of a running MXNet as the native model, and back: Symbol, Gluon blocks, Module.
+"""Objects of a running MXNet as the native model, and back: Symbol, Gluon blocks, modules.
 
 MXNet is not imported to read them: whoever holds such an object has done so.
 Values are copied in pieces, to NumPy when they are written.
@@ -9,22 +9,29 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from serde._optional import require
 from serde.errors import OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
-from serde.mxnet.model import MxnetModel
+from serde.mxnet.model import DTYPES, MxnetModel
+from serde.mxnet.precision import NARROW
 from serde.mxnet.symbol_json import parse_symbol, symbol_text
-from serde.weights import Weight
+from serde.weights import Weight, dtype_name
 
 __all__ = ["Params", "from_live", "is_live", "to_block", "to_live"]
 
-_KINDS = ("Symbol", "Block", "BaseModule")
+_KINDS = ("Symbol", "Block", "BaseModule", "FeedForward")
+
+_TRAINED = (np.float16, np.float32, np.float64)
+"""dtypes of what is trained; an NDArray has NumPy's classes for dtypes."""
 
 
 def is_live(source: object) -> bool:
-    """Whether `source` is a Symbol, a Gluon block or a Module, subclasses included."""
+    """Whether `source` is a Symbol, Gluon block, Module or FeedForward, subclasses included."""
     return "mxnet" in sys.modules and _kind(source) is not None
 
 
@@ -46,7 +53,8 @@ def from_live(
     first forward pass would do; nothing else of the block changes.
 
     Args:
-        source: A ``Symbol``, ``HybridBlock``, ``SymbolBlock`` or ``Module``.
+        source: A ``Symbol``, ``HybridBlock``, ``SymbolBlock``, ``Module`` or ``FeedForward``. A
+            module that is bound knows the shapes of its inputs.
         params: Arrays by name, prefixed or not, or an ``(arg, aux)`` pair;
             for a block or module in place of its own values.
         input_shapes: Shapes of the inputs, needed where parameters wait for them.
@@ -59,17 +67,45 @@ def from_live(
     if kind == "Symbol":
         return _model(source, weights_of(params), repr(source))
     if kind == "BaseModule":
-        symbol = _module_symbol(source)
-        if params is None and not source.params_initialized:
-            name = type(source).__name__
-            raise OptionError(f"{name} has no parameters yet: set or initialise them, or pass them")
-        own = weights_of(source.get_params()) if source.params_initialized else []
-        return _model(symbol, _replaced(own, params), "Module")
+        own = weights_of(source.get_params()) if source.params_initialized else None
+        model = _of_module(source, _module_symbol(source), own, params)
+        return _with_shapes(model, source) if source.binded else model
+    if kind == "FeedForward":
+        given = source.arg_params, source.aux_params or {}
+        own = None if source.arg_params is None else weights_of(given)
+        return _of_module(source, source.symbol, own, params)
     if kind == "Block":
         symbol = _trace(source, shapes)
         own = [] if params is not None else _block_weights(source, symbol, shapes)
         return _model(symbol, _replaced(own, params), type(source).__name__)
     raise OptionError(f"expected a Symbol, HybridBlock or Module, found {type(source).__name__}")
+
+
+def _of_module(
+    source: Any, symbol: Any, own: list[tuple[str, Weight]] | None, params: object
+) -> MxnetModel:
+    """Return the model of what holds a symbol beside parameters, which it may not have yet."""
+    name = type(source).__name__
+    if params is None and own is None:
+        raise OptionError(f"{name} has no parameters yet: set or initialise them, or pass them")
+    return _model(symbol, _replaced(own or [], params), name)
+
+
+def _with_shapes(model: MxnetModel, module: Any) -> MxnetModel:
+    """Return the model with the shapes and dtypes that a module is bound to noted on its inputs."""
+    bound = {each.name: each for each in (*module.data_shapes, *(module.label_shapes or ()))}
+    nodes = tuple(
+        replace(node, hidden={**node.hidden, **_note(bound[node.name])})
+        if node.is_variable and node.name in bound
+        else node
+        for node in model.graph.nodes
+    )
+    return replace(model, graph=replace(model.graph, nodes=nodes))
+
+
+def _note(bound: Any) -> dict[str, str]:
+    dtype = dtype_name(getattr(bound, "dtype", np.float32))
+    return {"__shape__": str(tuple(bound.shape)), "__dtype__": str(DTYPES.index(dtype))}
 
 
 class Params(dict[str, Any]):
@@ -78,12 +114,22 @@ class Params(dict[str, Any]):
     Attributes:
         arg: Those that are learned.
         aux: Those that an operator updates itself.
+        inputs: Names of the inputs in the model's order, which ``Symbol.list_arguments`` has not.
+        constants: Names in `arg` of constants of the graph, which are no parameters to train.
     """
 
-    def __init__(self, arg: Mapping[str, Any], aux: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        arg: Mapping[str, Any],
+        aux: Mapping[str, Any],
+        inputs: Sequence[str] = (),
+        constants: Iterable[str] = (),
+    ) -> None:
         super().__init__({**arg, **aux})
         self.arg = dict(arg)
         self.aux = dict(aux)
+        self.inputs = tuple(inputs)
+        self.constants = frozenset(constants)
 
 
 def to_live(model: MxnetModel) -> tuple[Any, Params]:
@@ -97,29 +143,31 @@ def to_live(model: MxnetModel) -> tuple[Any, Params]:
     with mx.util.np_shape("is_np_shape" in model.graph.attrs):
         arg = {name: _ndarray(mx, weight) for name, weight in model.arg.items()}
         aux = {name: _ndarray(mx, weight) for name, weight in model.aux.items()}
-    return symbol, Params(arg, aux)
+    return symbol, Params(arg, aux, model.input_order or model.inputs, model.constants)
 
 
 def to_block(symbol: Any, params: Params, ctx: Any = None) -> Any:
-    """Return a ``SymbolBlock`` of a symbol whose free variables are its inputs.
+    """Return a ``SymbolBlock`` that takes the inputs in the order of the model.
+
+    Parameters that are no floats and constants of the graph are there, but not trained.
 
     Args:
         symbol: The ``mx.Symbol``.
         params: Its parameters.
-        ctx: MXNet's device; the CPU if left out.
+        ctx: MXNet's device, or a list of them; the CPU if left out.
     """
     mx = require("mxnet")
-    ctx = mx.cpu() if ctx is None else ctx
-    names = [name for name in symbol.list_arguments() if name not in params.arg]
-    notes = symbol.attr_dict()
-    inputs = [mx.sym.var(name, attr=notes.get(name)) for name in names]
+    notes, unused = symbol.attr_dict(), {"__dtype__": "0"}
+    inputs = [mx.sym.var(name, attr=notes.get(name, unused)) for name in params.inputs]
     block = mx.gluon.SymbolBlock(symbol, inputs)
     declared = block.collect_params()
     for name, value in params.items():
         parameter = declared[name]
         parameter.dtype = value.dtype
         parameter.shape = value.shape
-        parameter.initialize(ctx=ctx)
+        if name in params.constants or value.dtype not in _TRAINED:
+            parameter.grad_req = "null"
+        parameter.initialize(init=mx.init.Zero(), ctx=mx.cpu() if ctx is None else ctx)
         parameter.set_data(value)
     return block
 
@@ -139,9 +187,15 @@ def _replaced(own: list[tuple[str, Weight]], params: object) -> list[tuple[str, 
 
 
 def _model(symbol: Any, named: Iterable[tuple[str, Weight]], source: str) -> MxnetModel:
-    mx = sys.modules["mxnet"]
+    """Return the model of a symbol.
+
+    Casts of automatic mixed precision are left out, as MXNet does when it saves a symbol, unless
+    the weights have been cast, too.
+    """
+    mx, named = sys.modules["mxnet"], list(named)
+    narrow = any(weight.dtype in NARROW for _, weight in named)
     with mx.util.np_shape(mx.util.is_np_shape() or isinstance(symbol, mx.sym.np._Symbol)):
-        text = symbol.tojson()
+        text = symbol.tojson(remove_amp_cast=not narrow)
     graph = parse_symbol(text.encode(), path=source)
     arg, aux = assign(graph, named)
     return MxnetModel(graph, arg, aux, source=source)

@@ -6,10 +6,12 @@ from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.model import MxnetModel
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent import MergeStacks
+from serde.mxnet.ops.recurrent.stack import STACK
 from serde.mxnet.walk import export_function
 from serde.relay import transform
 from serde.relay.expr import Call, Constant, Function
 from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
 from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import post_order
 from serde.report import Report
@@ -33,7 +35,13 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
         )
-    return MxnetModel(graph, builder.arg, builder.aux)
+    return MxnetModel(
+        graph,
+        builder.arg,
+        builder.aux,
+        input_order=model.meta.inputs,
+        constants=frozenset(builder.constants & builder.arg.keys()),
+    )
 
 
 def _lowered(model: RelayModel, report: Report) -> RelayModel:
@@ -48,6 +56,9 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.ToGraphNormalForm(),
             transform.RaiseRecursion(),
             transform.DynamicToStatic(),
+            transform.Compose(transform.box_nms_patterns(model.params)),
+            transform.RaiseSliceLike(),
+            transform.RaiseLayers(_is_whole, frozenset(model.params)),
             transform.channels_first(),
             transform.Legalize(supported, TABLE.expansion),
             transform.SimplifyExpr(),
@@ -56,7 +67,14 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
             transform.FoldConstant(),
         ]
     )
-    return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+    model = model.evolve(mod=passes(model.mod))
+    return transform.fold_weights(model, report=report, packing=(STACK,))
+
+
+def _is_whole(node: Call) -> bool:
+    """Whether MXNet has one operator for a layer that others spell out."""
+    name = node.op.name if isinstance(node.op, OpDef) else ""
+    return name in ("nn.dense", "nn.layer_norm", "serde.gelu") and TABLE.can_export(node, 1)
 
 
 def _needs_np_shape(main: Function) -> bool:

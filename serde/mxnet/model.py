@@ -123,6 +123,13 @@ class MxnetModel:
         source: Where it is from, for messages.
         params_source: File of the parameters, if they came from one.
         params_mark: What it says of the graph that it was written with; 0 if nothing.
+        epoch: Number in the name of that file.
+        epochs: Those that there were to choose from.
+        precision: What became of weights of 16 bits, where there are any.
+        lacks: Why there is no graph, where there are parameters alone.
+        input_order: Names of all inputs in the order of the model that this was written of, those
+            that nothing reads among them; empty where the graph's own order is the only one.
+        constants: Names in `arg` of what the model never learned: constants of its graph.
     """
 
     graph: Graph
@@ -132,6 +139,12 @@ class MxnetModel:
     source: str = "<memory>"
     params_source: str | None = None
     params_mark: int = 0
+    epoch: int | None = None
+    epochs: tuple[int, ...] = ()
+    precision: str | None = None
+    lacks: str | None = None
+    input_order: tuple[str, ...] = ()
+    constants: frozenset[str] = frozenset()
 
     def param(self, name: str) -> Weight | None:
         """Return the parameter or auxiliary state of a variable called `name`."""

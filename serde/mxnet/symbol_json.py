@@ -37,6 +37,9 @@ PAIR_KEY = "serde_pair"
 _HEX_DIGITS = 16
 
 _GRAPH_KEYS = frozenset({"nodes", "arg_nodes", "heads", "node_row_ptr", "attrs"})
+
+_SYMBOL_KEYS = frozenset({"nodes", "arg_nodes", "heads"})
+"""Those of which files of other programs have none."""
 _NODE_KEYS = frozenset(
     {
         "op",
@@ -69,7 +72,18 @@ def parse_symbol(data: bytes, *, path: str | None = None) -> Graph:
         FormatError: The text is not a symbol that MXNet would load.
     """
     document = _parse_json(data, path)
+    if not isinstance(document, dict) or not _SYMBOL_KEYS & document.keys():
+        raise FormatError(_foreign(document), path=path)
     return _Reader(path).graph(document, "", version=None)
+
+
+def _foreign(document: object) -> str:
+    """Return what JSON of another kind is."""
+    if not isinstance(document, dict):
+        return f"expected a symbol's JSON, found JSON of {_show(document)}"
+    keys = ", ".join(repr(key)[:40] for key in list(document)[:5])
+    more = ", ..." if len(document) > 5 else ""
+    return f"JSON, but no symbol of MXNet: it has no 'nodes', but {keys or 'no keys'}{more}"
 
 
 def _parse_json(data: bytes, path: str | None) -> object:

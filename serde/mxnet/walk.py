@@ -22,7 +22,7 @@ from serde.relay.expr import Call, Constant, Expr, Function, If, Tuple, TupleGet
 from serde.relay.model import RelayModel
 from serde.relay.placement import Scope, place
 from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType
+from serde.relay.types import TensorType, TupleType, Type
 from serde.relay.visit import use_counts
 from serde.report import Report
 
@@ -61,9 +61,16 @@ def export_function(
 
     context = ExportContext(builder, np_shape, table, write_scope)
     result = _export_scope(place(main.body), main.body, values, table, context, report)
+    for name, type_ in zip(model.meta.outputs, _fields(main.body.type), strict=False):
+        if isinstance(type_, TensorType) and type_.dtype not in COMPUTED:
+            report.add("output", name, f"MXNet computes no {type_.dtype}")
     if result is None or report.issues:
         return []
     return list(result) if isinstance(result, tuple) else [result]
+
+
+def _fields(type_: Type | None) -> Sequence[Type | None]:
+    return type_.fields if isinstance(type_, TupleType) else (type_,)
 
 
 class _Captures(Values):
@@ -234,9 +241,13 @@ def _export_node(
     report: Report,
 ) -> Value | tuple[Value, ...] | None:
     """Return the values of one expression, or None where it could not be exported."""
-    if isinstance(node, (Constant, Tuple, TupleGetItem)):
-        return structural(node, values, context.const)
     name = node.span.source_name if node.span is not None else ""
+    if isinstance(node, (Constant, Tuple, TupleGetItem)):
+        try:
+            return structural(node, values, context.const)
+        except Unsupported as error:
+            report.add("constant", name or "constant", str(error))
+            return None
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         kind = type(node).__name__ if not isinstance(node, Call) else "call of a function"
         report.add(kind, name, "has no counterpart in an MXNet graph")

@@ -113,7 +113,7 @@ def save(
     group = atomic_group(
         [*data, target],
         sources=known,
-        outdated=outdated_data(target, layout.data_name, known),
+        outdated=partial(outdated_data, target, layout.data_name, known),
         before_commit=check,
     )
     with group as staged:

@@ -83,18 +83,25 @@ def outdated_data(
         kept: Name of the data file of the new model.
         sources: Files that are read from.
     """
-    old = _skeleton(target)
+    ours = re.compile(rf"{re.escape(target.name)}(\.[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\.data")
+    found = {name for name in _names_beside(target) if ours.fullmatch(name) and name != kept}
+    old = _skeleton(target) if found else None
     if old is None or old.producer_name != PRODUCER:
         return []
-    ours = re.compile(rf"{re.escape(target.name)}(\.[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\.data")
-    found = {name for name in _locations(old) if ours.fullmatch(name) and name != kept}
-    for sibling in target.parent.glob("*.onnx") if found else ():
-        other = None if sibling == target else _skeleton(sibling)
-        if other is not None:
-            found -= _locations(other)
+    found &= _locations(old)
+    for name in _names_beside(target) if found else ():
+        other = None if name == target.name else _skeleton(target.with_name(name))
+        found -= set() if other is None else _locations(other)
     known = {Path(source).resolve() for source in sources}
     paths = [target.with_name(name) for name in sorted(found)]
     return [path for path in paths if path.is_file() and path.resolve() not in known]
+
+
+def _names_beside(target: Path) -> list[str]:
+    try:
+        return os.listdir(target.parent)
+    except OSError:
+        return []  # What is wrong with the directory is for the writing to say.
 
 
 def _skeleton(path: Path) -> onnx.ModelProto | None:

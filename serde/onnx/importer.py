@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 from typing import Any as AnyValue
 
 import onnx
 
 from serde.assembly import Assembly, closed_over
-from serde.converters import Hole, Incomplete
+from serde.converters import ConverterTable, Hole, Incomplete
 from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
 from serde.onnx.attributes import attribute_value, resolved
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 __all__ = ["to_relay"]
 
-
-FIRST_VERSION: Final = 1
-"""Version of another domain than ONNX's own where a model names none, as in ONNX Runtime."""
 
 _OPEN = (Hole, Undecided)
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
@@ -325,7 +322,7 @@ class _Walk:
         if not domain and node.op_type in _OF_STRINGS:
             self._report.add(op, label, "a tensor of strings has no counterpart in Relay")
             return holes
-        version = scope.opsets.get(domain, FIRST_VERSION if domain else None)
+        version = scope.opsets.get(domain, _newest(table) if domain else None)
         if version is None:
             self._report.add(op, label, "the model names no version of its operator set")
             return holes
@@ -437,6 +434,11 @@ class _Around:
             depth=_deeper(scope, label),
             decisions=scope.decisions,
         )
+
+
+def _newest(table: ConverterTable) -> int:
+    """Return the version of a domain that a model names none of, as ONNX Runtime takes it."""
+    return max(version for _, version in table.imported())
 
 
 def _stands(value: Expr | None) -> TypeGuard[Expr]:

@@ -136,8 +136,13 @@ def _dtype(type_: onnx.TypeProto) -> str:
     type_ = _element_type(type_)
     if not type_.HasField("tensor_type"):
         kind = (type_.WhichOneof("value") or "no type").removesuffix("_type")
+        if kind == "sequence":
+            raise Unsupported("an optional sequence, or one of sequences", hint=_SEQUENCE_HINT)
         raise Unsupported(f"expected tensors, found {kind}")
     return element_dtype(type_.tensor_type.elem_type)
+
+
+_SEQUENCE_HINT = "declare a sequence of tensors, which may be empty"
 
 
 def _element_type(type_: onnx.TypeProto) -> onnx.TypeProto:

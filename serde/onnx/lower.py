@@ -22,7 +22,7 @@ from serde.onnx.walk import export_function
 from serde.relay import transform
 from serde.relay.bodies import all_nodes
 from serde.relay.collection import without_collection
-from serde.relay.expr import Call, Expr, Function, If, Let
+from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, call
@@ -36,6 +36,11 @@ FIRST_WITH_FUNCTIONS: Final = 15
 """First version of the operator set with which a model may have local functions."""
 
 _FUNCTIONS_IR_VERSION: Final = 8
+
+FIRST_WITH_NIBBLES: Final = 21
+"""First version of the operator set that has integers of 4 bits."""
+
+_BYTES: Final = {"int4": "int8", "uint4": "uint8"}
 
 
 AS_QDQ = "quantised-as-qdq"
@@ -146,6 +151,10 @@ def _is_no_whole(node: Call) -> bool:
     return not isinstance(node.op, OpDef) or node.op.name not in _WHOLE
 
 
+_WHOLE_SINCE: Final = {"nn.layer_norm": 17, "serde.gelu": 20, "serde.layer_norm": 17}
+"""Versions from which on a layer is one operator that models spell out for older ones."""
+
+
 def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Report) -> RelayModel:
     """Return the model in operators that ONNX has at that version."""
     model = model.evolve(mod=_without_calls(model.mod, keep=local_functions))
@@ -153,9 +162,74 @@ def _lowered(model: RelayModel, opset: int, local_functions: bool, report: Repor
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, opset)
 
-    legalize = transform.Legalize(supported=supported, expansion=TABLE.expansion)
-    passes = transform.Sequential([transform.channels_first(), legalize, _DenseAsProduct()])
+    def whole(node: Call) -> bool:
+        name = node.op.name if isinstance(node.op, OpDef) else ""
+        if name == "nn.dense":
+            return isinstance(node.type, TensorType) and node.type.rank == 2
+        return opset >= _WHOLE_SINCE.get(name, opset + 1) and supported(node)
+
+    passes = transform.Sequential(
+        [
+            transform.RaiseLayers(whole, frozenset(model.params)),
+            *([] if opset >= FIRST_WITH_NIBBLES else [_BytesForNibbles()]),
+            transform.channels_first(),
+            transform.Legalize(supported=supported, expansion=TABLE.expansion),
+            _DenseAsProduct(),
+        ]
+    )
     return transform.fold_weights(model.evolve(mod=passes(model.mod)), report=report)
+
+
+@dataclass(frozen=True)
+class _BytesForNibbles(transform.FunctionPass):
+    """Hold weights of 4 bits in 8 where they become floats; their values are the same.
+
+    Scales for blocks are scales for the columns of the weight with the places within a block
+    as its rows, which versions without blocks have.
+    """
+
+    name: ClassVar[str] = "BytesForNibbles"
+
+    def transform(self, function: Function) -> Function:
+        """Rewrite the calls that make floats of them."""
+        result = rewrite(function, lambda _node, new: _with_bytes(new))
+        return result if isinstance(result, Function) else function
+
+
+def _with_bytes(node: Expr) -> Expr:
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return node
+    if node.op.name != "serde.dequantize_linear" or not isinstance(node.args[0].type, TensorType):
+        return node
+    data, scale, zero = node.args
+    wider = _BYTES.get(data.type.dtype if isinstance(data.type, TensorType) else "")
+    if wider is None or not isinstance(data, (Constant, Var)):
+        return node
+    if not isinstance(zero, (Constant, Tuple, Var)):
+        return node
+    held = call("cast", data, dtype=wider)
+    point = None if isinstance(zero, Tuple) else call("cast", zero, dtype=wider)
+    attrs = dict(node.attrs)
+    shape = data.type.concrete_shape if isinstance(data.type, TensorType) else None
+    if not attrs["block_size"]:
+        return call("serde.dequantize_linear", held, scale, point, span=node.span, **attrs)
+    length, block = (shape or ())[attrs["axis"]], attrs["block_size"]
+    if shape is None or length % block:
+        return node
+    axis = attrs["axis"] % len(shape)
+    parts = (*shape[:axis], length // block, block, *shape[axis + 1 :])
+    order = (axis + 1, *(each for each in range(len(parts)) if each != axis + 1))
+    rows = call("reshape", held, newshape=parts)
+    rows = call("reshape", call("transpose", rows, axes=order), newshape=(block, -1))
+    flat = [
+        each if each is None else call("reshape", each, newshape=(-1,)) for each in (scale, point)
+    ]
+    attrs |= {"axis": 1, "block_size": 0}
+    floats = call("serde.dequantize_linear", rows, *flat, span=node.span, **attrs)
+    moved = tuple(parts[each] for each in order)
+    back = tuple(order.index(each) for each in range(len(parts)))
+    floats = call("transpose", call("reshape", floats, newshape=moved), axes=back)
+    return call("reshape", floats, newshape=shape)
 
 
 def _without_calls(mod: IRModule, *, keep: bool) -> IRModule:

@@ -32,10 +32,13 @@ SUFFIXES: Final = _SYNTAX | _PROTOBUF | _JSON
 """Suffixes of files that hold text."""
 
 _MARKS = {
-    **dict.fromkeys(_PROTOBUF, re.compile(rb"^\s*ir_version\s*:", re.MULTILINE)),
-    **dict.fromkeys(_JSON, re.compile(rb'"(irVersion|ir_version)"\s*:')),
+    **dict.fromkeys(_PROTOBUF, (re.compile(rb"^\s*ir_version\s*:", re.MULTILINE),)),
+    **dict.fromkeys(
+        _JSON,
+        (re.compile(rb'"(irVersion|ir_version)"\s*:'), re.compile(rb'"graph"\s*:\s*\{')),
+    ),
 }
-"""What tells a model in files that may as well hold something else."""
+"""What tells a model in files that may as well hold something else, such as a report."""
 
 _TOKEN = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|#[^\n]*|[\[{(]|[\]})]""")
 
@@ -50,11 +53,12 @@ def detect_text(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix in _SYNTAX or suffix == ".onnxjson":
         return True
-    mark = _MARKS.get(suffix)
-    if mark is None:
+    marks = _MARKS.get(suffix)
+    if marks is None:
         return False
     try:
-        return mark.search(_content(str(path))) is not None
+        content = _content(str(path))
+        return all(mark.search(content) for mark in marks)
     except FormatError:
         return False
 

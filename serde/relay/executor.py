@@ -39,7 +39,7 @@ class Executor:
 
         Args:
             expr: What to evaluate; None for ``main``.
-            binds: Values of free variables.
+            binds: Values of free variables, or of parameters.
 
         Returns:
             For None, a function or a global variable: a callable that takes arrays by position
@@ -57,41 +57,64 @@ class Executor:
     def _callable(
         self, function: Function, binds: Mapping[Var, AnyValue]
     ) -> Callable[..., AnyValue]:
-        names = {param.name_hint for param in function.params}
-        bound = {variable.name_hint: value for variable, value in binds.items()}
-        preset = {k: v for k, v in {**self._params, **bound}.items() if k in names}
+        preset = _places(function, self._params, strict=False)
+        own = {param: place for place, param in enumerate(function.params)}
+        preset |= {own[variable]: value for variable, value in binds.items() if variable in own}
+        env = {variable: value for variable, value in binds.items() if variable not in own}
 
         def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
             arguments = _bind_arguments(function, args, named, preset)
-            return _hand_out(run(function, arguments, mod=self.mod))
+            return _hand_out(run(function, arguments, env=env, mod=self.mod))
 
         return call
+
+
+def _places(
+    function: Function, values: Mapping[str, AnyValue], *, strict: bool = True
+) -> dict[int, AnyValue]:
+    """Return values given by name by the places of their parameters.
+
+    Two parameters may have one name; then it tells neither of them.
+
+    Raises:
+        RelayError: Several parameters have a name, or, if `strict`, none has it.
+    """
+    places: dict[str, list[int]] = {}
+    for place, param in enumerate(function.params):
+        places.setdefault(param.name_hint, []).append(place)
+    unknown = sorted(set(values) - set(places))
+    if unknown and strict:
+        raise RelayError(f"no parameter is called {', '.join(unknown)}")
+    found: dict[int, AnyValue] = {}
+    for name, value in values.items():
+        count = len(places.get(name, ()))
+        if count > 1:
+            raise RelayError(f"{count} parameters are called {name}; give them by place")
+        found.update(dict.fromkeys(places.get(name, ()), value))
+    return found
 
 
 def _bind_arguments(
     function: Function,
     args: Sequence[AnyValue],
     named: Mapping[str, AnyValue],
-    preset: Mapping[str, AnyValue],
+    preset: Mapping[int, AnyValue],
 ) -> list[AnyValue]:
     """Put arguments in the order of the parameters: named, then by position, then preset."""
-    names = [param.name_hint for param in function.params]
-    unknown = sorted(set(named) - set(names))
-    if unknown:
-        raise RelayError(f"no parameter is called {', '.join(unknown)}")
-    given = iter(args)
-    open_names = [name for name in names if name not in named and name not in preset]
-    if len(args) > len(open_names):
-        open_names = [name for name in names if name not in named]
-    by_position = dict(zip(open_names, given, strict=False))
-    values = {**preset, **by_position, **named}
-    missing = [name for name in names if name not in values]
-    if missing or len(args) > len(open_names):
+    count = len(function.params)
+    given = _places(function, named)
+    free = [place for place in range(count) if place not in given and place not in preset]
+    if len(args) > len(free):
+        free = [place for place in range(count) if place not in given]
+    values = {**preset, **dict(zip(free, args, strict=False)), **given}
+    missing = [p.name_hint for place, p in enumerate(function.params) if place not in values]
+    if missing or len(args) > len(free):
+        names = ", ".join(param.name_hint for param in function.params)
         raise RelayError(
-            f"expected arguments {', '.join(names)}; "
+            f"expected arguments {names}; "
             + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
         )
-    return [values[name] for name in names]
+    return [values[place] for place in range(count)]
 
 
 def _hand_out(value: AnyValue) -> AnyValue:

@@ -8,13 +8,14 @@ are TVM's; a `repr` shows one node, not what hangs below it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
 from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.dims import DimLike
-from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relay.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.weights import Array
 
 __all__ = [
@@ -428,34 +429,71 @@ def astuple(value: Expr | TupleWrapper) -> Expr:
 
 def var(
     name_hint: str,
-    type_annotation: Type | None = None,
+    type_annotation: Type | str | None = None,
     shape: Iterable[DimLike] | None = None,
     dtype: AnyValue = "float32",
 ) -> Var:
     """Return a new variable, typed by `type_annotation` or by `shape` and `dtype`.
 
+    Args:
+        name_hint: Name for people and for text.
+        type_annotation: Its type; the name of a dtype is the type of a scalar.
+        shape: Lengths of a tensor, instead of a type.
+        dtype: Element type beside `shape`.
+
     Raises:
         ValueError: Both a type and a shape are given.
+        RelayError: `type_annotation` is no type.
     """
-    if shape is None:
-        return Var(name_hint, type_annotation)
-    if type_annotation is not None:
+    if shape is not None and type_annotation is not None:
         raise ValueError("a variable takes a type or a shape, not both")
-    return Var(name_hint, TensorType(shape, dtype))
+    if shape is not None:
+        return Var(name_hint, TensorType(shape, dtype))
+    if isinstance(type_annotation, str):
+        return Var(name_hint, TensorType((), type_annotation))
+    if not isinstance(type_annotation, (TensorType, TupleType, FuncType, SequenceType, NoneType)):
+        raise RelayError(f"%{name_hint}: expected a type, found {type_annotation!r}")
+    return Var(name_hint, type_annotation)
 
 
 def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
     """Return `value` as a constant.
 
-    Python numbers become int32, float32 and bool, as in TVM; arrays keep
-    their dtype unless `dtype` is given.
+    Without `dtype`, 64 bits become 32, as in TVM: float64 float32, and int64 int32, of Python
+    numbers and of arrays. An array keeps its dtype in ``Constant(array)``.
+
+    Args:
+        value: A number, an array, nested lists of numbers, or an array of a framework that gives
+            its values by ``asnumpy()`` or ``numpy()``.
+        dtype: The element type.
+
+    Raises:
+        RelayError: A number does not fit the 32 bits.
     """
     from serde.weights import dtype_name, numpy_dtype
 
+    if isinstance(value, (Expr, type(None), str)):
+        raise RelayError(f"a constant needs numbers, found {value!r}")
+    give = getattr(value, "asnumpy", None) or getattr(value, "numpy", None)
+    given = give() if callable(give) else value
     if dtype is not None:
-        return Constant(np.array(value, dtype=numpy_dtype(dtype_name(dtype))))
-    if isinstance(value, (np.ndarray, np.generic)):
-        return Constant(np.array(value))
-    data = np.array(value)
+        return Constant(np.array(given, dtype=numpy_dtype(dtype_name(dtype))))
+    data = np.array(given)
     narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
-    return Constant(data if narrow is None else data.astype(narrow))
+    return Constant(data if narrow is None else _narrowed(data, np.dtype(narrow)))
+
+
+def _narrowed(data: Array, dtype: np.dtype[AnyValue]) -> Array:
+    """Return `data` in 32 bits.
+
+    Raises:
+        RelayError: It has a number beyond them.
+    """
+    with np.errstate(over="ignore"):
+        found = data.astype(dtype)
+    fits = np.isfinite(found) | ~np.isfinite(data) if dtype.kind == "f" else found == data
+    if not fits.all():
+        shown = data[~fits].flat[0]
+        hint = f"say const(value, {data.dtype.name!r})"
+        raise RelayError(f"{shown} does not fit {dtype.name}; {hint}")
+    return found

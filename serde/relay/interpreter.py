@@ -465,15 +465,20 @@ def run_with(
 
 
 def run(
-    function: Function, arguments: Sequence[AnyValue], *, mod: IRModule | None = None
+    function: Function,
+    arguments: Sequence[AnyValue],
+    *,
+    env: Mapping[Var, AnyValue] | None = None,
+    mod: IRModule | None = None,
 ) -> AnyValue:
     """Call `function` and return its result: an array, or a nested tuple of arrays.
 
     A sequence is a list of arrays.
 
     Args:
-        function: A function without free variables.
+        function: A function.
         arguments: An array, or a nested tuple of arrays, for each parameter.
+        env: Likewise for each of its free variables.
         mod: Where the global functions it calls are.
 
     Raises:
@@ -489,8 +494,10 @@ def run(
         as_value(value, param.type, f"argument {param.name_hint}")
         for param, value in zip(function.params, arguments, strict=True)
     ]
+    around = _environment(env or {})
+    lengths = bind_dims(list(around), list(around.values()))
     machine = _Machine(mod)
-    return _checked(machine.run(machine.start(_Closure(function, {}, {}), values)))
+    return _checked(machine.run(machine.start(_Closure(function, around, lengths), values)))
 
 
 def evaluate(
@@ -506,13 +513,17 @@ def evaluate(
     Raises:
         RelayError: As for :func:`run`, or a variable has no value.
     """
-    values = {
-        variable: as_value(value, variable.type, f"variable {variable.name_hint}")
-        for variable, value in (env or {}).items()
-    }
+    values = _environment(env or {})
     machine = _Machine(mod)
     lengths = bind_dims(list(values), list(values.values()))
     return _checked(machine.run(_Frame(machine.plan(expr), values, lengths)))
+
+
+def _environment(env: Mapping[Var, AnyValue]) -> dict[Var, AnyValue]:
+    return {
+        variable: as_value(value, variable.type, f"variable {variable.name_hint}")
+        for variable, value in env.items()
+    }
 
 
 def _checked(value: AnyValue) -> AnyValue:

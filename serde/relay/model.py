@@ -9,6 +9,8 @@ from typing import Any as AnyValue
 
 from serde.relay.expr import Expr, Function, Var
 from serde.relay.module import IRModule
+from serde.relay.types import TupleType
+from serde.relay.visit import post_order
 from serde.weights import Weight
 
 __all__ = ["ModelMeta", "RelayModel"]
@@ -62,6 +64,26 @@ class RelayModel:
     def inputs(self) -> list[Var]:
         """Return the parameters of ``main`` that are not weights, in order."""
         return [param for param in self.main.params if param.name_hint not in self.params]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is as a bridge gives it: typed, with weights, and a name for each output."""
+        names = [param.name_hint for param in self.main.params]
+        result = self.main.body.type
+        count = len(result.fields) if isinstance(result, TupleType) else 1
+        return (
+            self._is_typed()
+            and len(set(names)) == len(names)
+            and self.params.keys() <= set(names)
+            and all(isinstance(weight, Weight) for weight in self.params.values())
+            and len(self.meta.outputs) == count
+        )
+
+    def _is_typed(self) -> bool:
+        if self.mod.checked:
+            return True
+        nodes = post_order(self.main)
+        return len(self.mod.functions) == 1 and all(node.type is not None for node in nodes)
 
     def evolve(self, **changes: AnyValue) -> RelayModel:
         """Return a copy with some attributes replaced."""

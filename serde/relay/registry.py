@@ -359,9 +359,9 @@ def infer_call(node: Call) -> Type | None:
         given.append(_operand_type(definition, operand, argument))
     try:
         result = definition.infer(*given, **node.attrs)
-    except TypeInferenceError as error:
+    except RelayError as error:
         text = str(error)
-        if text.startswith(f"{definition.name}: "):
+        if text.startswith(f"{definition.name}: ") and isinstance(error, TypeInferenceError):
             raise
         raise TypeInferenceError(f"{definition.name}: {text}") from None
     return TupleType(result) if isinstance(result, (tuple, list)) else result

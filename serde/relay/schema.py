@@ -202,6 +202,9 @@ def _to_none(value: AnyValue) -> None:
 
 
 def _to_dim(value: AnyValue) -> Dim:
+    """Return a dimension, or a negative number that is a code."""
+    if isinstance(value, np.integer):
+        value = int(value)
     return value if isinstance(value, int) and value < 0 else as_dim(value)
 
 

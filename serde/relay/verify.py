@@ -42,14 +42,17 @@ Walk = Iterator["Expr | None"]
 
 
 @without_collection()
-def verify(value: IRModule | Function) -> None:
+def verify(value: IRModule | Function, *, types: bool = True) -> None:
     """Refuse a module or function that breaks a structural rule.
 
     Every variable is bound once and used where its binder is open; global
     functions exist; calls have the operands and all attributes, in canonical
-    form; projections are in range; nodes are of Relay's own classes; names of
-    the parameters of ``main`` differ; and in a checked module every node has the
-    type that inference gives it.
+    form; projections are in range; nodes are of Relay's own classes; and in a checked
+    module every node has the type that inference gives it.
+
+    Args:
+        value: A module or function.
+        types: Whether the types of a checked module are looked at.
 
     Raises:
         VerifyError: The first rule that is broken, and where.
@@ -57,21 +60,11 @@ def verify(value: IRModule | Function) -> None:
     if isinstance(value, Function):
         _Verifier(None, checked=False).function(value, "function")
         return
-    verifier = _Verifier(value, checked=value.checked)
+    verifier = _Verifier(value, checked=value.checked and types)
     for variable, function in value.functions.items():
         if type(function) is not Function:
             raise VerifyError(f"{variable.name_hint}: expected a function, found {function!r}")
         verifier.function(function, variable.name_hint)
-        if variable.name_hint == "main":
-            _check_parameter_names(function)
-
-
-def _check_parameter_names(function: Function) -> None:
-    seen: set[str] = set()
-    for param in function.params:
-        if param.name_hint in seen:
-            raise VerifyError(f"main: two parameters are called {param.name_hint}")
-        seen.add(param.name_hint)
 
 
 class _Verifier:
@@ -88,7 +81,9 @@ class _Verifier:
 
     def _fail(self, node: Expr, message: str) -> VerifyError:
         source = "" if node.span is None else f" [{node.span.source_name}]"
-        return VerifyError(f"{self._where}: {node!r}{source}: {message}")
+        error = VerifyError(f"{self._where}: {node!r}{source}: {message}")
+        error.node = node
+        return error
 
     def function(self, function: Function, where: str) -> None:
         """Check one function of the module."""

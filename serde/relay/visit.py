@@ -18,7 +18,17 @@ from serde.relay.expr import (
     Var,
 )
 
-__all__ = ["bound_vars", "children", "free_vars", "post_order", "rebuild", "rewrite", "use_counts"]
+__all__ = [
+    "Binding",
+    "binding_order",
+    "bound_vars",
+    "children",
+    "free_vars",
+    "post_order",
+    "rebuild",
+    "rewrite",
+    "use_counts",
+]
 
 _LEAVES = (Constant, Var, GlobalVar, Op)
 
@@ -68,6 +78,51 @@ def post_order(*roots: Expr) -> list[Expr]:
                 order.append(node)
                 stack.pop()
     return order
+
+
+class Binding:
+    """The moment at which the variable of a let has its value."""
+
+    __slots__ = ("let",)
+
+    def __init__(self, let: Let) -> None:
+        self.let = let
+
+
+def binding_order(
+    root: Expr, below: Callable[[Expr], Iterable[Expr]] = children
+) -> list[Expr | Binding]:
+    """Return every node below and including `root` once, children first, and what lets bind.
+
+    A let's value comes before the moment that binds it, and that before its variable and what
+    its body needs, though the value may be a variable or a node that was met before. Only in
+    functions that name themselves does a variable come first.
+
+    Args:
+        root: The expression.
+        below: Gives the children of a node that is no let.
+    """
+    order: list[Expr | Binding] = []
+    seen: set[Expr] = {root}
+    stack: list[tuple[Expr, Iterator[Expr | Binding]]] = [(root, _steps(root, below))]
+    while stack:
+        node, pending = stack[-1]
+        step = next((s for s in pending if isinstance(s, Binding) or s not in seen), None)
+        if step is None:
+            order.append(node)
+            stack.pop()
+        elif isinstance(step, Binding):
+            order.append(step)
+        else:
+            seen.add(step)
+            stack.append((step, _steps(step, below)))
+    return order
+
+
+def _steps(node: Expr, below: Callable[[Expr], Iterable[Expr]]) -> Iterator[Expr | Binding]:
+    if isinstance(node, Let):
+        return iter((node.value, Binding(node), node.var, node.body))
+    return iter(below(node))
 
 
 def bound_vars(nodes: Iterable[Expr]) -> set[Var]:

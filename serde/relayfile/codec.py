@@ -10,28 +10,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any as AnyValue
-
-import numpy as np
 
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
 from serde.limits import MAX_GRAPH_TEXT_BYTES
 from serde.relay.expr import Function
-from serde.relay.model import RelayModel
+from serde.relay.model import ModelMeta, RelayModel
 from serde.relay.module import IRModule
 from serde.relay.text.names import spelling
 from serde.relay.text.parser import fromtext
-from serde.relay.transform.infer_type import InferType
 from serde.relay.types import TensorType, accepts
 from serde.relayfile.json_graph import read_graph
+from serde.relayfile.live import named_apart, typed_by
 from serde.relayfile.model import RelayProgram
 from serde.relayfile.params import PARAMS_HEAD, read_params, write_params
-from serde.weights import ArrayWeight, OpenFile, Weight
+from serde.weights import OpenFile, Weight, as_weight
 
-__all__ = ["as_weight", "check_target", "detect", "is_live", "load", "save"]
+__all__ = ["check_target", "detect", "is_live", "load", "save"]
 
 _GRAPHS = (".relay", ".json", ".txt")
 _TEXT_HEAD = re.compile(rb"(?:\s|//[^\n]*\n)*#\[version[ \t]*=")
@@ -81,9 +80,9 @@ def load(source: object, params: object = None, *, allow: Collection[str] = ()) 
     if isinstance(source, (tuple, list)):
         return _load_pair(source, allow)
     if isinstance(source, RelayModel):
-        return _bound(source.mod, source.params, "<memory>")
+        return _live(source.mod, source.params, source.meta)
     if isinstance(source, (IRModule, Function)):
-        return _bound(_live_module(source), {}, "<memory>")
+        return _live(source, {})
     content = _content(source)
     if isinstance(content, bytes):
         return _bound(_graph(content, None), {}, "<bytes>")
@@ -138,28 +137,37 @@ def _load_pair(pair: Sequence[object], allow: Collection[str]) -> RelayProgram:
         raise OptionError("a RelayModel has its own parameters; give its module instead")
     if not isinstance(first, (IRModule, Function)) and not isinstance(second, Mapping):
         return _load_files(_content(first), _content(second), allow)
-    mod, source = _module_of(first)
-    if isinstance(second, Mapping):
-        return _bound(mod, {name: as_weight(value) for name, value in second.items()}, source)
-    content = _content(second)
+    weights, path = _weights_of(second)
+    if isinstance(first, (IRModule, Function)):
+        return _live(first, weights, path=path)
+    content = _content(first)
     if isinstance(content, bytes):
-        return _bound(mod, read_params(content), source)
-    with OpenFile.open(content) as opened:
-        return _bound(mod, read_params(opened), source, content)
+        return _bound(_graph(content, None), weights, "<bytes>", path)
+    return _bound(_read_graph(content), weights, content, path)
 
 
-def _module_of(source: object) -> tuple[IRModule, str]:
-    if isinstance(source, (IRModule, Function)):
-        return _live_module(source), "<memory>"
+def _weights_of(source: object) -> tuple[Mapping[str, Weight], str | None]:
+    """Return parameters by name, and the file that they are in."""
+    if isinstance(source, Mapping):
+        return {name: as_weight(value) for name, value in source.items()}, None
     content = _content(source)
     if isinstance(content, bytes):
-        return _graph(content, None), "<bytes>"
-    return _read_graph(content), content
+        return read_params(content), None
+    with OpenFile.open(content) as opened:
+        return read_params(opened), content
 
 
-def _live_module(source: IRModule | Function) -> IRModule:
+def _live(
+    source: IRModule | Function,
+    params: Mapping[str, AnyValue],
+    meta: ModelMeta | None = None,
+    path: str | None = None,
+) -> RelayProgram:
+    """Return a module in memory with its parameters, which may be arrays of any framework."""
     mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
-    return mod if mod.checked else InferType()(mod)
+    weights = {name: as_weight(value) for name, value in params.items()}
+    program = _bound(mod, weights, "<memory>", path)
+    return program if meta is None else replace(program, meta=meta)
 
 
 def _is_parameters(source: object) -> bool:
@@ -178,16 +186,6 @@ def _content(source: object) -> str | bytes:
     if isinstance(source, (str, os.PathLike)):
         return os.fspath(source)
     raise OptionError(f"expected a path, text or a module, found {type(source).__name__}")
-
-
-def as_weight(value: AnyValue) -> Weight:
-    if isinstance(value, Weight):
-        return value
-    if hasattr(value, "asnumpy"):
-        value = value.asnumpy()
-    if isinstance(value, (np.ndarray, np.generic)):
-        return ArrayWeight(np.asarray(value))
-    raise OptionError(f"expected an array, found {type(value).__name__}")
 
 
 def _head(path: str) -> bytes:
@@ -238,6 +236,7 @@ def _bound(
     """
     if "main" not in mod:
         raise FormatError("the module has no function main", path=source)
+    mod = typed_by(named_apart(mod, given), given)
     variables = {param.name_hint: param for param in mod["main"].params}
     spelled: dict[str, str] = {}
     for name in given:

@@ -57,7 +57,7 @@ def to_relay(
         mod = with_input_types(mod, set(params), shapes, dtypes)
     if lift_above is not None:
         mod = lift_constants(mod, params, lift_above)
-    return RelayModel(mod, params, _meta(mod, params, carried))
+    return RelayModel(mod, params, _meta(mod, params, {**carried, **_facts(program.meta)}))
 
 
 def _without_carried(mod: IRModule) -> tuple[IRModule, Mapping[str, AnyValue]]:
@@ -185,11 +185,17 @@ def from_relay(
 
 def _carried(model: RelayModel) -> dict[str, AnyValue]:
     """Return the attributes of the module that carry what its functions do not say."""
-    meta = model.meta
-    inputs = tuple(param.name_hint for param in model.inputs())
+    facts = _facts(model.meta)
+    if model.meta.inputs == tuple(param.name_hint for param in model.inputs()):
+        facts.pop(_INPUTS, None)
+    return facts
+
+
+def _facts(meta: ModelMeta) -> dict[str, AnyValue]:
+    """Return what is known about a model as attributes of a module."""
     source = (meta.source_format, meta.source_version)
     facts: dict[str, AnyValue] = {
-        _INPUTS: meta.inputs if meta.inputs != inputs else (),
+        _INPUTS: meta.inputs,
         _OUTPUTS: meta.outputs,
         _SOURCE: source if any(source) and source != ("relay", _TEXT_VERSION) else (),
         _DESCRIPTION: meta.description,

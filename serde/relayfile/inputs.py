@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
-from serde.errors import OptionError, RelayError
+from serde.errors import OptionError, RelayError, TypeInferenceError
 from serde.relay.dims import Dim, SymDim, substitute
 from serde.relay.expr import Attrs, Call, Expr, Function, Var
 from serde.relay.module import IRModule
@@ -33,8 +33,7 @@ def with_input_types(
         dtypes: dtypes by input.
 
     Raises:
-        OptionError: There is no such input, or it cannot have that type.
-        TypeInferenceError: The operators do not fit the types.
+        OptionError: There is no such input, or it or an operator cannot have that type.
     """
     main = mod["main"]
     inputs = {p.name_hint: p for p in main.params if p.name_hint not in weights}
@@ -47,11 +46,15 @@ def with_input_types(
         for name in dict.fromkeys([*shapes, *dtypes])
     }
     values = _symbol_values(inputs, wanted)
-    functions = {
-        variable: _retyped(function, wanted, values) if function is main else function
-        for variable, function in mod.functions.items()
-    }
-    return InferType()(mod.with_functions(functions, checked=False))
+    try:
+        functions = {
+            variable: _retyped(function, wanted, values) if function is main else function
+            for variable, function in mod.functions.items()
+        }
+        return InferType()(mod.with_functions(functions, checked=False))
+    except TypeInferenceError as error:
+        given = ", ".join(f"{name} {type_!r}" for name, type_ in wanted.items())
+        raise OptionError(f"the model does not take {given}: {error}") from None
 
 
 def _wanted(param: Var, shape: Sequence[AnyValue] | None, dtype: str | None) -> TensorType:

@@ -27,6 +27,7 @@ from serde.relay.expr import (
     GlobalVar,
     If,
     Let,
+    Op,
     Span,
     Tuple,
     TupleGetItem,
@@ -36,6 +37,7 @@ from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, get
 from serde.relay.transform.infer_type import InferType
 from serde.relay.types import FuncType, TensorType, TupleType, Type
+from serde.relay.verify import verify
 from serde.relayfile.json_attributes import AttributeReader, Node
 
 __all__ = ["read_graph"]
@@ -68,20 +70,18 @@ def read_graph(data: bytes, *, path: str | None = None) -> IRModule:
         path: What errors call it.
 
     Raises:
-        FormatError: It is no such JSON, or holds what the pivot lacks.
-        TypeInferenceError: Its operators do not fit their operands.
+        FormatError: It is no such JSON, holds what the pivot lacks, or its operators do not fit
+            their operands.
     """
+    reader: _Reader | None = None
     try:
-        value = _Reader(_parsed(data)).root()
-        if isinstance(value, IRModule):
-            mod = value
-        elif isinstance(value, Expr):
-            mod = IRModule.from_expr(value)
-        else:
-            raise ValueError(f"expected a module or a function at the root, found {value!r}"[:200])
+        reader = _Reader(_parsed(data))
+        mod = InferType()(reader.module())
+        verify(mod, types=False)
     except (ValueError, RelayError) as error:
-        raise FormatError(str(error), path=path) from None
-    return InferType()(mod)
+        place = reader.place(error) if reader is not None else ""
+        raise FormatError(f"{place}{error}", path=path) from None
+    return mod
 
 
 def _parsed(data: bytes) -> Mapping[str, AnyValue]:
@@ -109,6 +109,7 @@ class _Reader:
         self._symbols: set[str] = set()
         self._sizes: dict[int, int] = {}
         self._kept: list[AnyValue] = []
+        self._places: dict[Expr, int] = {}
         self._plain: dict[str, Callable[[Node], AnyValue]] = {
             "": lambda node: None,
             "runtime.String": lambda node: _text(node.get("repr_str", "")),
@@ -154,9 +155,22 @@ class _Reader:
             "SequentialSpan": self._spans,
         }
 
-    def root(self) -> AnyValue:
-        """Return what the whole graph stands for."""
-        return self.build(self._root)
+    def module(self) -> IRModule:
+        """Return the module that the whole graph stands for."""
+        value = self.build(self._root)
+        if isinstance(value, IRModule):
+            return value
+        if isinstance(value, Expr) and not isinstance(value, Op):
+            return IRModule.from_expr(value)
+        raise ValueError(f"expected a module or a function at the root, found {value!r}"[:200])
+
+    def place(self, error: Exception) -> str:
+        """Return how an error begins that is about an expression: with the number of its node."""
+        if str(error).startswith("node "):
+            return ""
+        node = getattr(error, "node", None)
+        place = self._places.get(node, self._root) if isinstance(node, Expr) else self._root
+        return f"node {place}: "
 
     def build(self, root: int) -> AnyValue:
         """Return what node `root` stands for, those below it first and each of them once.
@@ -176,6 +190,8 @@ class _Reader:
                 stack.pop()
                 active.discard(index)
                 answer = done[index] = end.value
+                if isinstance(answer, Expr):
+                    self._places.setdefault(answer, index)
                 continue
             except (ValueError, RelayError) as error:
                 if str(error).startswith("node "):
@@ -185,7 +201,9 @@ class _Reader:
                 answer = done[wanted]
                 continue
             if wanted in active:
-                raise ValueError(f"node {wanted} is below itself")
+                raise ValueError(f"node {wanted}: it is below itself")
+            if not 0 <= wanted < len(self._nodes):
+                raise ValueError(f"node {index}: the graph has no node {wanted}")
             active.add(wanted)
             stack.append((wanted, self._make(wanted)))
             answer = None
@@ -347,7 +365,10 @@ class _Reader:
         return If(cond, then, other, (yield from self._place(node)))
 
     def _place(self, node: Node) -> Step:
-        return (yield node.reference("span", missing=0))
+        span = yield node.reference("span", missing=0)
+        if span is not None and not isinstance(span, Span):
+            raise ValueError(f"a span is no place in a source: {span!r}"[:200])
+        return span
 
     def _span(self, node: Node) -> Step:
         name = yield node.reference("source_name")
@@ -415,7 +436,7 @@ class _Reader:
 
 
 def _expr(value: AnyValue) -> Expr:
-    if not isinstance(value, Expr):
+    if not isinstance(value, Expr) or isinstance(value, Op):
         raise ValueError(f"expected an expression, found {value!r}"[:200])
     return value
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from serde.relay.model import ModelMeta
 from serde.relay.module import IRModule
 from serde.weights import Weight
 
@@ -22,6 +23,7 @@ class RelayProgram:
         text: The module's text, where it is about to be written.
         unused: Names of the parameter file that ``main`` has no parameter for.
         source: Where it is from, for messages.
+        meta: Facts about the model that the module does not carry itself.
     """
 
     mod: IRModule
@@ -29,3 +31,4 @@ class RelayProgram:
     text: str = ""
     unused: tuple[str, ...] = ()
     source: str = "<memory>"
+    meta: ModelMeta = field(default_factory=ModelMeta)

@@ -345,11 +345,26 @@ def test_regions_lie_within_the_images_there_are(name: str) -> None:
     assert np.all(drawn[:, 3:] >= drawn[:, 1:3])
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
-def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str) -> None:
+def test_thresholds_are_between_0_and_1() -> None:
+    boxes, scores = relay.var("boxes", shape=(1, 9, 4)), relay.var("scores", shape=(1, 2, 9))
+    limit = relay.var("limit", shape=(), dtype="int64")
+    overlap, least = (relay.var(name, shape=(50,)) for name in ("overlap", "least"))
+    taken = [relay.take(each, relay.const(0, "int64"), axis=0) for each in (overlap, least)]
+    found = call("vision.all_class_non_max_suppression", boxes, scores, limit, *taken)
+    model = model_of(TupleGetItem(found, 0), boxes, scores, limit, overlap, least)
+    drawn = random_inputs(model, seed=0, lengths={})
+    for name in ("overlap", "least"):
+        assert 0 <= drawn[name].min() < drawn[name].max() <= 1
+    assert 1 <= drawn["limit"] <= 8
+
+
+@pytest.mark.parametrize(
+    ("dtype", "narrow"), [("int32", "int8"), ("float32", "float16"), ("float64", "float32")]
+)
+def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str, narrow: str) -> None:
     """Values are such as the narrowest of the dtypes that the models declare holds exactly."""
-    narrow = {"int32": "int8", "float32": "float16"}[dtype]
     model = identity_model(500, dtype=dtype)
     drawn = random_inputs(model, seed=0, lengths={}, dtypes={"x": [narrow]})["x"]
     assert drawn.dtype == dtype
+    assert len(np.unique(drawn)) > 50
     np.testing.assert_array_equal(drawn, drawn.astype(narrow).astype(dtype))

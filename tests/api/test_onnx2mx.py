@@ -76,6 +76,7 @@ def test_metadata_names_inputs_without_values(path: Path) -> None:
 def test_symbol_and_parameters_run_in_a_module(path: Path) -> None:
     mx = mxnet()
     symbol, arg_params, aux_params = onnx2mx.import_model(path)
+    assert set(aux_params) == {"mean", "var"}
     module = mx.mod.Module(symbol, data_names=["x"], label_names=None)
     module.bind(for_training=False, data_shapes=[("x", X.shape)])
     module.set_params(arg_params, aux_params)

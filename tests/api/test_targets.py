@@ -189,9 +189,17 @@ def test_files_beside_the_target_are_refused_first(
 
 
 @pytest.mark.usefixtures("unconverted")
-def test_a_mapping_is_refused_first(work: Path) -> None:
-    with pytest.raises(OptionError, match="nowhere does not exist"):
-        serde.convert("net.onnx", "out.onnx", tensor_mapping="nowhere/map.json")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere/map.json", "nowhere does not exist"),
+        ("net.onnx", "is the same file as the source"),
+        ("./out.onnx", "is also the target"),
+    ],
+)
+def test_a_mapping_is_refused_first(work: Path, name: str, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        serde.convert("net.onnx", "out.onnx", tensor_mapping=name)
 
 
 # Originals.
@@ -206,7 +214,7 @@ def test_a_checkpoint_of_mxnet_needs_overwrite(
     assert main(["convert", "net.onnx", "net-symbol.json"]) == 2
     message = capsys.readouterr().err
     assert "net-symbol.json" in message
-    assert "serde did not write it; take another name, or --overwrite" in message
+    assert "serde did not write what is there; take another name, or --overwrite" in message
     assert {path: path.read_bytes() for path in before} == before
 
 
@@ -225,6 +233,14 @@ def test_a_script_runs_again(work: Path, name: str) -> None:
     before = contents(work)
     serde.convert("net.onnx", name)
     assert contents(work) == before
+
+
+@pytest.mark.parametrize("target", ["out.onnx", "out.relay", "out-symbol.json", "out.mlpackage"])
+def test_reports_and_mappings_are_replaced(work: Path, target: str) -> None:
+    beside = ["--report", "r.json", "--tensor-mapping", "names.json", "-q"]
+    for _ in range(2):
+        assert main(["convert", "net.onnx", target, *beside]) == 0
+    assert json.loads(Path("r.json").read_text())["outcome"] == "done"
 
 
 def test_another_epoch_goes_beside(work: Path) -> None:
@@ -301,6 +317,17 @@ def test_parameters_of_tvm_fit_any_text(work: Path) -> None:
     Path("m.params").write_bytes(relay.save_param_dict({name: np.ones((32, 32), np.float32)}))
     (weight,) = serde.to_relay("m").params.values()
     np.testing.assert_array_equal(weight.array(), np.ones((32, 32)))
+
+
+def test_a_file_that_cannot_be_replaced_is_named(
+    work: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def immutable(source: str, _target: str) -> None:
+        raise PermissionError(1, "Operation not permitted", source)
+
+    monkeypatch.setattr(os, "replace", immutable)
+    assert main(["convert", "net.onnx", "out.onnx", "-q"]) == 2
+    assert capsys.readouterr().err == "serde: out.onnx: Operation not permitted\n"
 
 
 # Disks that are full.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from serde.errors import FormatError, OptionError
-from serde.io.atomic import atomic_group, atomic_write, copy_range, write_all
+from serde.io.atomic import atomic_group, atomic_write, check_files, copy_range, write_all
 from serde.limits import CHUNK_BYTES
 from serde.weights import OpenFile
 
@@ -170,6 +170,22 @@ def test_unusable_targets(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(OptionError, match=message), atomic_write(target):
         pass
     assert names(tmp_path) == before
+
+
+@pytest.mark.parametrize(("user", "allowed"), [(0, True), (1234, False)])
+def test_files_of_others_in_a_sticky_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, allowed: bool
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "a").touch()
+    folder.chmod(0o1777)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    if allowed:
+        check_files([folder / "a"])
+    else:
+        with pytest.raises(OptionError, match="belongs to another user"):
+            check_files([folder / "a"])
 
 
 def _unsupported(*args: object) -> int:

@@ -162,7 +162,7 @@ def test_outputs_that_no_layer_gives() -> None:
     """An input, a constant and one tensor twice are copies under the names of the outputs."""
     x = var("x", 3)
     twice = relay.exp(x)
-    body = relay.Tuple([x, relay.const(np.arange(2, dtype=F32)), twice, twice])
+    body = relay.Tuple([x, relay.Constant(np.arange(2, dtype=F32)), twice, twice])
     data = np.array([0.5, -1, 2], F32)
     wanted = [data, np.arange(2, dtype=F32), np.exp(data), np.exp(data)]
     check_network(network(model_of(body, [x]), "iOS13"), {"x": data}, wanted)

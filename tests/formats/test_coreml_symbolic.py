@@ -162,7 +162,7 @@ def test_quotients_and_rests_of_positions_need_no_consent() -> None:
     """They are no larger than the positions, which fit."""
     x = Var("x", TensorType((2, 6), "float32"))
     places = relay.argsort(x, axis=1, dtype="int64")
-    width = relay.const(np.array(3, np.int64))
+    width = relay.Constant(np.array(3, np.int64))
     rows = relay.cast(relay.floor_divide(places, width), "int32")
     columns = relay.cast(relay.floor_mod(places, width), "int32")
     main = infer_function(Function([x], relay.Tuple([rows, columns])))

@@ -248,13 +248,15 @@ def test_embedded_weights_leave_no_data_behind(tmp_path: Path) -> None:
     assert names_of(tmp_path) == ["m.onnx"]
 
 
-def test_data_that_another_model_reads_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("copy", ["copy.onnx", "m.onnx.bak"])
+def test_data_that_another_model_reads_stays(tmp_path: Path, copy: str) -> None:
     pair = onnx_pair(tmp_path)
     old = pair.facts(1)
-    (tmp_path / "copy.onnx").write_bytes(pair.path.read_bytes())
+    (tmp_path / copy).write_bytes(pair.path.read_bytes())
     pair.save(2, "relu")
-    assert facts_by_onnx(tmp_path / "copy.onnx") == old
-    assert names_of(tmp_path) == ["copy.onnx", "m.onnx", data_of(pair.path), "m.onnx.data"]
+    assert facts_by_onnx(tmp_path / copy) == old
+    expected = sorted([copy, "m.onnx", data_of(pair.path), "m.onnx.data"])
+    assert names_of(tmp_path) == expected
 
 
 def test_data_of_others_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
@@ -408,14 +410,23 @@ def test_without_locks_it_is_left_alone(
 
 
 def test_other_hidden_directories_are_left_alone(tmp_path: Path) -> None:
-    (tmp_path / ".serde-mine").mkdir()
-    (tmp_path / ".serde-mine" / "notes").write_text("mine")
+    for name in (".serde-mine", ".serde-12345678"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "lock").touch()
+        (tmp_path / name / "notes").write_text("mine")
     (tmp_path / ".serde-file").write_text("mine")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "lock").touch()
     (tmp_path / ".serde-link").symlink_to("elsewhere")
     write_other(tmp_path)
-    expected = [".serde-file", ".serde-link", ".serde-mine", "elsewhere", "other"]
+    expected = [
+        ".serde-12345678",
+        ".serde-file",
+        ".serde-link",
+        ".serde-mine",
+        "elsewhere",
+        "other",
+    ]
     assert names_of(tmp_path) == expected
 
 

@@ -26,11 +26,14 @@ from support.params_layout import (
     v2,
 )
 
+import serde
 from serde.bridge import source_bridge
+from serde.command.inspection import inspect_model
 from serde.compat import import_mxnet
 from serde.errors import FormatError, MissingDependency, OptionError
 from serde.mxnet.codec import detect, load
 from serde.mxnet.params import read_params
+from serde.report import Report
 from serde.weights import FileWeight, OpenFile
 
 DTYPES = [
@@ -428,6 +431,54 @@ def test_an_array_without_a_value_is_listed():
     assert list(loaded.arg) == ["bn_gamma"]
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["arg:bn_gamma", "arg:bn_beta", "arg:bn_mean", "arg:bn_var"],
+        ["aux:bn_gamma", "aux:bn_beta", "aux:bn_mean", "aux:bn_var"],
+        ["aux:bn_gamma", "bn_beta", "arg:bn_mean", "bn_var"],
+    ],
+)
+def test_the_graph_knows_better_than_a_prefix(names):
+    loaded = load((symbol_text(), params_bytes(3, names)))
+    assert sorted(loaded.arg) == ["bn_beta", "bn_gamma"]
+    assert sorted(loaded.aux) == ["bn_mean", "bn_var"]
+
+
+def test_of_two_the_one_with_the_right_prefix_counts():
+    names = ["arg:bn_mean", "aux:bn_mean", "arg:other"]
+    loaded = load((symbol_text(), params_bytes(3, names)))
+    assert list(loaded.arg) == ["other"]
+    assert loaded.aux["bn_mean"].array().tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize("name", ["n-0003.params", "n.params"])
+def test_parameters_alone_can_be_looked_at_but_not_converted(tmp_path, name):
+    path = write(tmp_path, name, params_bytes(3, ["arg:w", "bn_mean"]))
+    found = inspect_model(path)
+    shown = {"w": "float32 [3]", "bn_mean": "float32 [3]"}
+    assert found.summary.facts == ({"epoch": 3} if "-" in name else {}) | shown
+    assert found.summary.parameters == 6
+    with pytest.raises(FormatError, match="parameters alone are no model"):
+        serde.to_relay(path)
+
+
+def test_the_epoch_is_named(tmp_path):
+    write(tmp_path, "n-symbol.json", symbol_text())
+    for epoch in (0, 3, 7):
+        write(tmp_path, f"n-{epoch:04d}.params", params_bytes(epoch))
+    shapes = {"data": (1, 3)}
+    report = Report()
+    serde.to_relay(tmp_path / "n-symbol.json", input_shapes=shapes, report=report)
+    assert report.facts["epoch"] == 7
+    assert report.notes == ["weights of epoch 7; --epoch (epoch=) chooses 0, 3"]
+    report = Report()
+    serde.to_relay(tmp_path / "n-symbol.json", input_shapes=shapes, epoch=3, report=report)
+    assert report.facts["epoch"] == 3
+    with pytest.raises(FormatError, match="no parameters of epoch 4 beside it, but of 0, 3, 7"):
+        load(tmp_path / "n-symbol.json", epoch=4)
+
+
 def write(folder, name, data):
     (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
     return folder / name
@@ -435,8 +486,15 @@ def write(folder, name, data):
 
 BAD_SOURCES = {
     "missing": (lambda d: d / "other", "no such file, and no other-symbol.json"),
-    "no parameters": (lambda d: write(d, "n-symbol.json", symbol_text()), "no parameters found"),
-    "no symbol": (lambda d: write(d, "n-0001.params", params_bytes(1)), "no n-symbol.json beside"),
+    "foreign JSON": (
+        lambda d: write(d, "n-symbol.json", '{"architectures": ["A"], "model_type": "bert"}'),
+        "JSON, but no symbol of MXNet: it has no 'nodes', but 'architectures', 'model_type'",
+    ),
+    "foreign JSON beside": (
+        lambda d: (write(d, "n.json", '{"a": 1}'), write(d, "n.params", params_bytes(1)))[1],
+        "JSON, but no symbol of MXNet",
+    ),
+    "foreign list": (lambda d: write(d, "n-symbol.json", '["a", "b"]'), "found JSON of"),
     "swapped": (
         lambda d: (write(d, "a", symbol_text()), write(d, "b.params", symbol_text())),
         "may be swapped",

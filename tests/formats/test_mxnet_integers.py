@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.oracle import run_mxnet
 
+import serde
 import serde.relay as relay
 from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
-from serde.errors import MissingDependency
+from serde.errors import MissingDependency, UnsupportedModelError
 from serde.mxnet.lower import from_relay
 from serde.relay.expr import Expr, Function, Var
 from serde.relay.model import ModelMeta, RelayModel
@@ -119,3 +121,22 @@ def test_updates_that_meet(mode: str) -> None:
     for place, row in zip(places[0], updates, strict=True):
         wanted[place] = combine[mode](wanted[place], row)
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "int16", "uint32", "uint64"])
+def test_constants_of_other_integers_are_wider(dtype: str) -> None:
+    """As indices they mean the same; MXNet has no operator on such dtypes."""
+    data = relay.var("x", shape=(4, 3))
+    body = relay.take(data, relay.Constant(np.array([2, 0, 3], dtype)), axis=0)
+    mod = IRModule({"main": relay.Function([data], body)})
+    symbol, params = serde.import_model(mod)
+    assert {value.dtype for value in params.values()} <= {np.int32, np.int64}
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    np.testing.assert_array_equal(run_mxnet(symbol, params, {"x": x})[0], x[[2, 0, 3]])
+
+
+def test_constants_of_other_integers_are_no_outputs() -> None:
+    x = relay.var("x", shape=(2,))
+    body = relay.Tuple([x, relay.const(np.array([1, 2], "uint16"))])
+    with pytest.raises(UnsupportedModelError, match="MXNet computes no uint16"):
+        serde.import_model(IRModule({"main": relay.Function([x], body)}))

@@ -6,6 +6,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+import serde
 from serde.bridge import get_bridge
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
@@ -150,6 +151,33 @@ def test_a_module_that_is_not_bound(mx, symbol, values):
     with pytest.raises(OptionError, match="Module has no parameters yet"):
         from_live(mod)
     check(from_live(mod, values), values)
+
+
+@pytest.mark.parametrize("given", [None, {"data": ("N", 3)}])
+def test_a_module_that_is_bound_knows_its_shapes(mx, symbol, given):
+    """What the caller says goes before."""
+    mod = module(mx, symbol)
+    mod.bind([mx.io.DataDesc("data", (4, 3))], [("softmax_label", (4,))])
+    mod.init_params(mx.init.Uniform(1))
+    options = {} if given is None else {"input_shapes": given}
+    (data,) = serde.to_relay(mod, **options).inputs()
+    assert str(data.type.shape[0]) == ("4" if given is None else "N")
+
+
+def test_a_feed_forward_model(mx, symbol, values):
+    split = {kind: {} for kind in ("arg", "aux")}
+    for full, value in values.items():
+        kind, _, name = full.partition(":")
+        split[kind][name] = mx.nd.array(value)
+    with pytest.warns(DeprecationWarning, match="FeedForward"):
+        model = mx.model.FeedForward(symbol, arg_params=split["arg"], aux_params=split["aux"])
+    check(from_live(model), values)
+    assert is_live(model)
+    with pytest.warns(DeprecationWarning, match="FeedForward"):
+        empty = mx.model.FeedForward(symbol)
+    with pytest.raises(OptionError, match="FeedForward has no parameters yet"):
+        from_live(empty)
+    check(from_live(empty, values), values)
 
 
 def test_a_bucketing_module_is_bound_first(mx, symbol):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import types
 from typing import Any
 
 import numpy as np
 import pytest
 from support.mxnet_check import agree, run_under, same
+from support.oracle import run_mxnet
 from support.runtime import newest_runtime_opset, run_onnx
 
 import serde
+import serde.relay as relay
 from serde.compat import import_mxnet
+from serde.mxnet.ops.linalg.product import _as_dot
+from serde.relay.module import IRModule
 
 FLOATS = ("float32", "float64")
 
@@ -150,3 +155,54 @@ def test_symbolic_batch(mx: Any, name: str) -> None:
     fed = {name: inputs[name] for name in model.meta.inputs}
     proto = serde.from_relay(model, format="onnx", opset=newest_runtime_opset())
     same(run_onnx(proto.SerializeToString(), fed)[1], expected)
+
+
+@pytest.mark.parametrize(
+    ("equation", "left", "right"),
+    [
+        ("abk,kc->abc", (2, 3, 4), (4, 5)),
+        ("abk,kcd->abcd", (2, 3, 4), (4, 2, 5)),
+        ("kab,kc->abc", (4, 2, 3), (4, 5)),
+        ("abk,cdk->abcd", (2, 3, 4), (3, 2, 4)),
+        ("k,kab->ab", (4,), (4, 2, 3)),
+        ("ak,k->a", (3, 4), (4,)),
+    ],
+)
+def test_sums_over_one_axis_are_dot(mx: Any, equation: str, left: Any, right: Any) -> None:
+    """``dot`` contracts an end of the one with an end of the other, of any rank."""
+    variables = [relay.var(name, shape=shape) for name, shape in (("a", left), ("b", right))]
+    mod = IRModule({"main": relay.Function(variables, relay.einsum(variables, equation))})
+    symbol, params = serde.import_model(mod)
+    arrays = {"a": numbers(*left), "b": numbers(*right)}
+    found = run_mxnet(symbol, params, arrays)[0]
+    np.testing.assert_allclose(found, np.einsum(equation, *arrays.values()), rtol=1e-6)
+    nodes = json.loads(symbol.tojson())["nodes"]
+    assert [node["op"] for node in nodes if node["op"] != "null"] == ["dot"]
+
+
+@pytest.mark.parametrize("equation", ["abk,kc->acb", "akb,kc->abc", "aak,kc->ac", "ab,bc->"])
+def test_other_sums_are_not(equation: str) -> None:
+    assert _as_dot(equation) is None
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "flags"),
+    [
+        ((2, 3, 4), (4, 5), (False, False)),
+        ((4, 2, 3), (5, 4), (True, True)),
+        ((2, 3, 4), (4, 2, 5), (False, False)),
+        ((4,), (3, 4), (False, True)),
+        ((2, 4), (4,), (False, False)),
+        ((4,), (4,), (False, False)),
+    ],
+)
+def test_dot_of_mxnet_comes_back(mx: Any, left: Any, right: Any, flags: Any) -> None:
+    symbol = mx.sym.dot(
+        mx.sym.var("a"), mx.sym.var("b"), transpose_a=flags[0], transpose_b=flags[1]
+    )
+    arrays = {"a": numbers(*left), "b": numbers(*right)}
+    agree(symbol, arrays)
+    shapes = {name: each.shape for name, each in arrays.items()}
+    again, params = serde.import_model(symbol, input_shapes=shapes)
+    wanted = run_mxnet(symbol, {}, arrays)[0]
+    np.testing.assert_allclose(run_mxnet(again, params, arrays)[0], wanted, rtol=1e-6)

@@ -11,7 +11,7 @@ from support.onnx_suite import interpret
 
 import serde
 from serde.bridge import get_bridge
-from serde.checking.engines import MxnetEngine
+from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.prepare import PrepareOptions, prepare
 from serde.report import Report
@@ -44,8 +44,7 @@ def test_remainders_of_floats_by_zero_are_no_numbers(dtype: str, target: str) ->
         written = serde.from_relay(model, format="onnx").SerializeToString()
         (found,) = onnxruntime.InferenceSession(written).run(None, given)
     else:
-        mxnet = import_mxnet()
         model, bridge = prepare(model, PrepareOptions(), report=Report()), get_bridge("mxnet")
         native = bridge.from_relay(model, bridge.bind_export({}), report=Report())
-        (found,) = MxnetEngine(mxnet, native, model).run(given).values()
+        (found,) = MxnetEngine(import_mxnet(), mxnet_program(native, model)).run(given)
     np.testing.assert_array_equal(found, expected)

@@ -302,6 +302,40 @@ def test_operators_of_onnx_runtime_need_no_operator_set(inside: bool) -> None:
     np.testing.assert_allclose(run(proto, x=x)[0], runtime(plain, x=x)[0], rtol=1e-6)
 
 
+def test_classical_operators_need_no_operator_set() -> None:
+    body = '{ y = ai.onnx.ml.Normalizer <norm = "L2"> (x) }'
+    proto = model_of(f"g (float[1, 3] x) => (float[1, 3] y) {body}")
+    x = np.array([[1, 2, 2]], np.float32)
+    np.testing.assert_allclose(run(proto, x=x)[0], runtime(proto, x=x)[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["optional", "sequence"])
+def test_optional_sequences_are_refused_with_a_hint(kind: str) -> None:
+    proto = model_of("g (float[3] x) => (float[3] y) { y = Relu (x) }")
+    tensor = helper.make_tensor_type_proto(TensorProto.FLOAT, [3])
+    wrap = {
+        "optional": helper.make_optional_type_proto,
+        "sequence": helper.make_sequence_type_proto,
+    }
+    type_ = wrap[kind](helper.make_sequence_type_proto(tensor))
+    proto.graph.input.append(helper.make_value_info("s", type_))
+    with pytest.raises(UnsupportedModelError, match=r"optional sequence.*declare a sequence"):
+        serde.to_relay(proto)
+
+
+def test_a_sequence_of_open_rank_asks_for_a_shape() -> None:
+    proto = model_of("g (seq(float) s) => (float[M] y) { y = ConcatFromSequence <axis = 0> (s) }")
+    proto.graph.input[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
+    with pytest.raises(OptionError, match="the shape of s is missing"):
+        serde.to_relay(proto)
+    model = serde.to_relay(proto, input_shapes={"s": ("?",)})
+    given = [np.array([1, 2], np.float32), np.array([3], np.float32)]
+    assert interpret(model, {"s": given})[0].tolist() == [1, 2, 3]
+    written = serde.from_relay(model, format="onnx").SerializeToString()
+    found = onnxruntime.InferenceSession(written).run(None, {"s": given})[0]
+    assert found.tolist() == [1, 2, 3]
+
+
 def test_operators_of_a_domain_that_is_not_read_are_named() -> None:
     proto = model_of("g (float[3] x) => (float[3] y) { y = some.where.Gate (x) }")
     with pytest.raises(UnsupportedModelError, match=r"some\.where\.Gate.*'some\.where' are not"):

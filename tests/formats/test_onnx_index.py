@@ -210,7 +210,7 @@ def test_empty_range(dtype: str, opset: int) -> None:
 @pytest.mark.parametrize("opset", OPSETS)
 def test_region_from_the_end_backwards(opset: int) -> None:
     x, region = var("x", N, M), var("region", 1, 2)
-    bounds = (relay.const(np.array(each)) for each in ([-1, 0], [-100, 9], [-1, 2]))
+    bounds = (relay.Constant(np.array(each)) for each in ([-1, 0], [-100, 9], [-1, 2]))
     body = relay.strided_set(x, region, *bounds)
     found = run(
         body, [x, region], [np.zeros((2, 3), np.float32), np.array([[1, 2]], np.float32)], opset

@@ -39,7 +39,9 @@ CASES: dict[str, tuple[dict[str, float], np.ndarray]] = {
 def test_float64_keeps_its_precision(name: str, opset: int) -> None:
     attrs, expected = CASES[name]
     x = relay.var("x", TensorType(X.shape, "float64"))
-    more = [relay.const(np.array([v] * 4)) for v in (1.0, 0.0)] if name == "nn.layer_norm" else []
+    more = (
+        [relay.Constant(np.array([v] * 4)) for v in (1.0, 0.0)] if name == "nn.layer_norm" else []
+    )
     np.testing.assert_allclose(_run(call(name, x, *more, **attrs), [x], {"x": X}, opset), expected,
                                rtol=1e-14, atol=1e-15)  # fmt: skip
 

@@ -244,7 +244,7 @@ def test_a_constant_of_an_inner_function_stays() -> None:
 
 
 def test_a_constant_that_a_type_depends_on_stays() -> None:
-    shape = relay.const(np.array([1, 3], "int64"))
+    shape = relay.Constant(np.array([1, 3], "int64"))
     data = relay.var("x", shape=(2, 3))
     mod = InferType()(relay.IRModule.from_expr(relay.collapse_sum_to(data, shape)))
     found = serde.to_relay(mod, lift_constants=0)

@@ -24,7 +24,7 @@ def _module(body: Expr) -> relay.IRModule:
 def _shared(source: str, target: str) -> relay.IRModule:
     x = relay.var("x", shape=(2, 3), dtype=source)
     wide = relay.cast(x, target)
-    one = relay.const(np.array(1, target))
+    one = relay.Constant(np.array(1, target))
     ends = [relay.add(wide, one), relay.multiply(wide, wide), relay.sum(wide)]
     return _module(Tuple(ends))
 

@@ -394,7 +394,7 @@ def test_tensor_scatter(axis: int, mode: str, placed: bool) -> None:
 
 def test_rows_beyond_a_cache_are_refused() -> None:
     x, y = Var("x", TensorType((1, 3, 1))), Var("y", TensorType((1, 2, 1)))
-    place = relay.const(np.array([2]))
+    place = relay.Constant(np.array([2]))
     function = Function([x, y], call("serde.tensor_scatter", x, y, place))
     with pytest.raises(RelayError, match="outside a cache of 3"):
         run(function, [np.ones((1, 3, 1), np.float32), np.ones((1, 2, 1), np.float32)])

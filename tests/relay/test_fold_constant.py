@@ -69,7 +69,7 @@ def test_a_constant_chain_of_100000() -> None:
 
 def test_types_follow_from_what_became_constant() -> None:
     x = relay.var("x", MATRIX)
-    shape = relay.add(relay.const(np.array([3, 0])), relay.const(np.array([0, 2])))
+    shape = relay.add(relay.Constant(np.array([3, 0])), relay.Constant(np.array([0, 2])))
     function = relay.Function([x], relay.dyn.reshape(x, shape))
     mod, changed = FoldConstant().run(InferType()(relay.IRModule.from_expr(function)))
     verify(mod)
@@ -79,7 +79,7 @@ def test_types_follow_from_what_became_constant() -> None:
 
 def test_a_branch_that_says_more_of_its_type_keeps_the_if_typed() -> None:
     x, cond = relay.var("x", MATRIX), relay.var("cond", shape=(), dtype="bool")
-    shape = relay.add(relay.const(np.array([3, 0])), relay.const(np.array([0, 2])))
+    shape = relay.add(relay.Constant(np.array([3, 0])), relay.Constant(np.array([0, 2])))
     left = relay.dyn.reshape(x, shape)
     right = relay.dyn.reshape(relay.exp(x), shape)
     choice = relay.If(cond, left, relay.dyn.reshape(right, relay.shape_of(x, "int64")))

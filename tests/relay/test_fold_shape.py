@@ -23,7 +23,7 @@ def _shape(x: relay.Expr) -> relay.Expr:
 
 
 def _c(*values: int) -> relay.Expr:
-    return relay.const(np.array(values, "int64"))
+    return relay.Constant(np.array(values, "int64"))
 
 
 def _calls(function: relay.Function) -> list[str]:
@@ -182,7 +182,7 @@ DYNAMIC = {
         lambda x: relay.add(
             x,
             relay.sparse_to_dense(
-                relay.const(np.array([[0, 1]])), _l(3, 4), relay.const(np.ones(1, "float32"))
+                relay.Constant(np.array([[0, 1]])), _l(3, 4), relay.const(np.ones(1, "float32"))
             ),
         ),
         "sparse_to_dense",

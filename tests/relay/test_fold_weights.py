@@ -76,7 +76,7 @@ def test_two_expressions_of_one_weight_get_two_names() -> None:
     right = relay.add(left, relay.min(w, axis=0))
     result = fold_weights(_model(relay.Function([x, w], right), w=W))
     names = [p.name_hint for p in result.main.params]
-    assert names == ["x", "w_folded", "w_folded2"]
+    assert names == ["x", "w", "w_folded"]
     np.testing.assert_allclose(_run(result, X), X + W.max(0) + W.min(0), rtol=1e-6)
 
 
@@ -179,3 +179,114 @@ def test_a_weight_spread_over_a_length_of_an_input_stays() -> None:
     assert _calls(result) == ["broadcast_to", "add"]
     data = RNG.normal(size=(3, 4)).astype("float32")
     np.testing.assert_array_equal(_run(result, data), data + S)
+
+
+def test_fields_of_a_tuple_that_is_closed_itself_are_no_weights() -> None:
+    """What is packed from parts is one weight; the parts are none, and keep no name from it."""
+    x, w, s = _vars()
+    parts = relay.split(w, 2, axis=0)
+    packed = relay.concatenate([parts[1], parts[0]], axis=0)
+    row = relay.stack([relay.sum(packed, axis=1), relay.negative(s)], axis=0)
+    body = relay.Tuple([relay.add(x, relay.max(packed, axis=0)), row])
+    result = fold_weights(_model(relay.Function([x, w, s], body), w=W, s=S))
+    assert sorted(result.params) == ["s", "w"]
+    assert {name: weight.shape for name, weight in result.params.items()} == {
+        "s": (2, 4),
+        "w": (3,),
+    }
+    first, second = _run(result, X)
+    turned = np.concatenate([W[2:], W[:2]])
+    np.testing.assert_array_equal(first, X + turned.max(0))
+    np.testing.assert_allclose(second, np.stack([turned.sum(1), -S]), rtol=1e-6)
+
+
+def test_a_name_gets_one_suffix_however_often_it_is_folded() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w_folded2_folded", shape=(4, 3))
+    left = relay.add(x, relay.max(w, axis=0))
+    body = relay.Tuple([relay.add(left, relay.min(w, axis=0)), w])
+    result = fold_weights(_model(relay.Function([x, w], body), w_folded2_folded=W))
+    assert list(result.params) == ["w_folded2_folded", "w_folded", "w_folded2"]
+
+
+def test_the_parts_of_a_weight_give_its_name_back() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(6, 3))
+    values = np.concatenate([W, W[:2]])
+    first, second = relay.split(w, [2], axis=0)
+    apart = relay.Tuple([relay.add(x, first), relay.concatenate([x, second], axis=0)])
+    result = fold_weights(_model(relay.Function([x, w], apart), w=values))
+    assert {name: each.shape for name, each in result.params.items()} == {
+        "w": (4, 3),
+        "w_folded": (2, 3),
+    }
+    parts = [p for p in result.main.params if p.name_hint != "x"]
+    named = {p.name_hint: p for p in parts}
+    whole = relay.concatenate([named["w_folded"], named["w"]], axis=0)
+    function = relay.Function([x, *parts], relay.concatenate([x, whole], axis=0))
+    again = fold_weights(_model(function, **result.params))
+    assert list(again.params) == ["w"]
+    np.testing.assert_array_equal(again.params["w"].array(), values)
+
+
+def test_equal_expressions_are_one_weight() -> None:
+    x, w, _ = _vars()
+    left = relay.add(x, relay.max(w, axis=0))
+    body = relay.multiply(left, relay.max(w, axis=0))
+    result = fold_weights(_model(relay.Function([x, w], body), w=W))
+    assert list(result.params) == ["w"]
+    np.testing.assert_array_equal(_run(result, X), (X + W.max(0)) * W.max(0))
+
+
+TABLE = RNG.normal(size=(200, 100)).astype("float32")
+
+
+def _tied() -> RelayModel:
+    """An embedding whose table is the last layer's matrix, too, by its transpose."""
+    ids, table = relay.var("ids", shape=(5,), dtype="int32"), relay.var("table", shape=(200, 100))
+    rows = relay.take(table, ids, axis=0)
+    scores = relay.nn.matmul(rows, relay.transpose(table, axes=(1, 0)))
+    return _model(relay.Function([ids, table], scores), table=TABLE)
+
+
+def test_a_tied_weight_is_stored_once() -> None:
+    ids = np.array([3, 1, 4, 1, 5], "int32")
+    result = fold_weights(_tied())
+    assert list(result.params) == ["table"]
+    np.testing.assert_allclose(_run(result, ids), TABLE[ids] @ TABLE.T, rtol=1e-4, atol=1e-4)
+    assert list(fold_weights(_tied(), share=False).params) == ["table", "table_folded"]
+
+
+def test_a_weight_in_two_forms_is_stored_once() -> None:
+    x, w = relay.var("x", shape=(20000,)), relay.var("table", shape=(200, 100))
+    turned = relay.reshape(relay.transpose(w, axes=(1, 0)), newshape=(20000,))
+    flat = relay.reshape(w, newshape=(20000,))
+    body = relay.add(relay.multiply(x, turned), flat)
+    result = fold_weights(_model(relay.Function([x, w], body), table=TABLE))
+    assert list(result.params) == ["table"]
+    data = RNG.normal(size=20000).astype("float32")
+    np.testing.assert_array_equal(_run(result, data), data * TABLE.T.ravel() + TABLE.ravel())
+
+
+def test_what_has_a_suffix_keeps_it_from_what_gets_one() -> None:
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    v = relay.var("w_folded", shape=(3,))
+    least = relay.add(relay.add(x, relay.max(w, axis=0)), relay.min(w, axis=0))
+    body = relay.multiply(least, relay.negative(v))
+    result = fold_weights(_model(relay.Function([x, w, v], body), w=W, w_folded=W[0]))
+    assert sorted(result.params) == ["w", "w_folded", "w_folded2"]
+    np.testing.assert_array_equal(result.params["w_folded"].array(), -W[0])
+
+
+def test_weights_of_a_packing_operator_stay_apart() -> None:
+    x, w, s = _vars()
+    parts = [relay.reshape(relay.negative(w), newshape=(-1,)), relay.reshape(s, newshape=(-1,))]
+    packed = relay.concatenate(parts, axis=0)
+    some = relay.strided_slice(packed, [0], [3], [1])
+    body = relay.Tuple([relay.cumsum(packed), relay.add(x, some)])
+    result = fold_weights(_model(relay.Function([x, w, s], body), w=W, s=S), packing=("cumsum",))
+    assert {name: weight.shape for name, weight in result.params.items()} == {
+        "w": (4, 3),
+        "s": (4,),
+    }
+    first, second = _run(result, X)
+    np.testing.assert_allclose(first, np.cumsum(np.concatenate([-W.ravel(), S])), rtol=1e-5)
+    np.testing.assert_array_equal(second, X - W[0])

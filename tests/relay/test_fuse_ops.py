@@ -184,7 +184,7 @@ def test_nothing_is_fused_through_a_let() -> None:
 
 
 def test_shape_operands_stay_constants() -> None:
-    y = relay.broadcast_to(_x(1, 3), relay.const(np.array([2, 3])))
+    y = relay.broadcast_to(_x(1, 3), relay.Constant(np.array([2, 3])))
     mod = FuseOps()(_module(relay.exp(y)))
     verify(mod)
     assert mod["main"].checked_type.ret_type == relay.TensorType((2, 3))

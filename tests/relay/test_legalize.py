@@ -68,7 +68,7 @@ def test_an_operator_of_relay_has_no_decomposition() -> None:
 def _thirds(data: relay.Expr, *, axis: int, indices_or_sections: int) -> relay.Expr:
     if indices_or_sections != 3:
         raise Unsupported("other than thirds")
-    places = [relay.const(np.array([at])) for at in range(3)]
+    places = [relay.Constant(np.array([at])) for at in range(3)]
     return relay.Tuple([relay.take(data, place, axis) for place in places])
 
 

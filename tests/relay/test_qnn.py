@@ -317,4 +317,4 @@ def test_builders_take_what_tvm_takes() -> None:
 def test_parameters_are_checked(scale: Any, zero_point: Any, found: str) -> None:
     x = relay.var("x", shape=(2, 3))
     with pytest.raises(TypeInferenceError, match=found):
-        relay.qnn.op.quantize(x, relay.const(np.asarray(scale)), relay.const(zero_point))
+        relay.qnn.op.quantize(x, relay.Constant(np.asarray(scale)), relay.const(zero_point))

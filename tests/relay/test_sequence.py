@@ -154,7 +154,7 @@ def test_what_is_empty_has_no_last() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda x: call("serde.sequence_insert", x, relay.const(np.zeros(3))), "elements like"),
+        (lambda x: call("serde.sequence_insert", x, relay.Constant(np.zeros(3))), "elements like"),
         (lambda x: call("serde.sequence_construct", [x]), "field 0: expected a tensor"),
         (lambda x: call("serde.sequence_construct", []), "at least one"),
         (lambda x: call("concatenate", [x, x]), "field 0: expected a tensor"),

@@ -156,7 +156,7 @@ BROADCAST_LESS: dict[str, tuple[Callable[..., relay.Expr], list[str]]] = {
         ["cast", "not_equal"],
     ),
     "numbers compared with zero": (
-        lambda x, f, g: relay.not_equal(relay.cast(x, "float64"), relay.const(np.float64(0))),
+        lambda x, f, g: relay.not_equal(relay.cast(x, "float64"), relay.Constant(np.float64(0))),
         ["cast", "not_equal"],
     ),
 }

@@ -36,7 +36,7 @@ def refuse(value: Any, message: str) -> None:
         relay.verify(value)
 
 
-@pytest.mark.parametrize("name", sorted(set(programs()) - {"same_names"}))
+@pytest.mark.parametrize("name", sorted(programs()))
 def test_programs_verify(name: str) -> None:
     mod = build_program(name)
     relay.verify(mod)
@@ -48,10 +48,6 @@ def test_samples_verify(definition: OpDef, given: Sample) -> None:
     function = build(definition, given).function
     relay.verify(function)
     relay.verify(InferType()(relay.IRModule({"main": function})))
-
-
-def test_parameter_names_of_main_differ() -> None:
-    refuse(build_program("same_names"), "main: two parameters are called data")
 
 
 def test_unbound_variable() -> None:

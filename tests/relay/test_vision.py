@@ -75,6 +75,22 @@ def test_all_classes(turned: bool) -> None:
     np.testing.assert_array_equal(selected, want + [[0, 0, 0]] * 7)
 
 
+def test_all_classes_of_each_image() -> None:
+    """In TVM's form of TensorFlow's, rows are sorted within each class, not across classes."""
+    b, s = relay.var("b", shape=(2, 6, 4)), relay.var("s", shape=(2, 2, 6))
+    built = relay.vision.all_class_non_max_suppression(b, s, 3, 0.5, 0.4, "tensorflow")
+    scores = np.stack([np.stack([MARKS, MARKS[::-1]]), np.stack([MARKS - 0.5, MARKS])])
+    found = run(relay.Function([b, s], built.astuple()), [np.repeat(SQUARES, 2, 0), scores])
+    first = [[0, 3], [0, 0], [1, 2], [1, 5], [1, 4]]
+    second = [[0, 3], [1, 3], [1, 0]]
+    marks = [MARKS[3], MARKS[0], MARKS[::-1][2], MARKS[::-1][5], MARKS[::-1][4]]
+    assert found[2].tolist() == [5, 3]
+    np.testing.assert_array_equal(found[0][0], first + [[0, 0]] * 7)
+    np.testing.assert_array_equal(found[0][1], second + [[0, 0]] * 9)
+    np.testing.assert_array_equal(found[1][0], marks + [0] * 7)
+    np.testing.assert_array_equal(found[1][1, :3], [MARKS[3] - np.float32(0.5), MARKS[3], MARKS[0]])
+
+
 def test_detections_of_all_classes_in_one_order() -> None:
     """The example of TFLite's DetectionPostProcess in its regular form."""
     b, s = relay.var("b", shape=(1, 6, 4)), relay.var("s", shape=(1, 6, 2))

@@ -10,7 +10,7 @@ _AXES = "Core ML has tensors of five axes at most"
 _FLOAT8 = "MIL has no floats of 8 bits"
 _INT4 = "MIL has integers of 4 bits as constants alone"
 _NO_ELEMENTS = "ML Programs have no tensors without elements"
-_OPEN_STACK = "a stack in a loop of MIL has its length from the first"
+_OPEN_STACK = "a stack in a loop of MIL has a most length from the first"
 
 _ALWAYS = {
     "dyn.image.resize2d-1": "MIL has no resizing to computed lengths by these places",
@@ -41,7 +41,6 @@ _ALWAYS = {
     "serde.dequantize_linear-5": _FLOAT8,
     "serde.dequantize_linear-6": _INT4,
     "serde.loop-1": _OPEN_STACK,
-    "serde.loop-2": _OPEN_STACK,
     "serde.loop-3": _NO_ELEMENTS,
     "serde.loop-5": "ML Programs have no sequences of tensors",
     "serde.non_max_suppression-3": _NO_ELEMENTS,
@@ -76,14 +75,19 @@ _BEFORE_17 = {
             "qnn.sigmoid-0", "qnn.sigmoid-1", "qnn.sqrt-0", "qnn.sqrt-1", "qnn.tanh-0",
             "qnn.tanh-1", "serde.conv_integer-0", "serde.conv_integer-1", "serde.conv_integer-2",
             "serde.conv_integer-4", "serde.dequantize_linear-0", "serde.dequantize_linear-1",
-            "serde.dequantize_linear-2", "serde.dequantize_linear-3",
+            "serde.dequantize_blocks-0", "serde.dequantize_blocks-1", "serde.dequantize_blocks-2",
+            "serde.dequantize_linear-2", "serde.dequantize_linear-3", "serde.dequantize_sparse-0",
+            "serde.dequantize_sparse-1",
             "serde.dynamic_quantize_linear-0", "serde.dynamic_quantize_linear-1",
             "serde.dynamic_quantize_linear-2", "serde.dynamic_quantize_linear-3",
+            "serde.lut_to_dense-0", "serde.lut_to_dense-1", "serde.lut_to_dense-2",
+            "serde.lut_to_dense-3", "serde.lut_to_sparse-0", "serde.lut_to_sparse-1",
             "serde.matmul_integer-0", "serde.matmul_integer-1", "serde.matmul_integer-2",
             "serde.matmul_integer-3", "serde.matmul_integer-4", "serde.qlinear_conv2d-0",
             "serde.qlinear_matmul-0", "serde.qlinear_matmul-1", "serde.quantize_linear-0",
             "serde.quantize_linear-1", "serde.quantize_linear-2", "serde.quantize_linear-3",
-            "serde.quantize_linear-4", "serde.quantize_linear-8", "serde.unique-5",
+            "serde.quantize_linear-4", "serde.quantize_linear-8", "serde.sparse_to_dense-1",
+            "serde.unique-5",
         ),
         _NARROW,
     ),

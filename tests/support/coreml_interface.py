@@ -74,7 +74,7 @@ def relay_net(
     channels = shape[layout.index("C")]
     x = Var("x", TensorType(shape, dtype))
     generator = np.random.default_rng(2)
-    kernel = relay.const(generator.normal(size=(3, channels, 3, 3)).astype(dtype))
+    kernel = relay.Constant(generator.normal(size=(3, channels, 3, 3)).astype(dtype))
     data = x if layout == "NCHW" else relay.transpose(x, axes=[0, 3, 1, 2])
     y = relay.nn.relu(relay.nn.conv2d(data, kernel, channels=3, kernel_size=(3, 3)))
     y = relay.max(y, axis=[2, 3])

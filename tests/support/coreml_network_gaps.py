@@ -8,7 +8,7 @@ _CONSENT = "rescaling integers takes 64 bits, which float32 has not: on floats, 
 _FLOAT8 = "networks have no floats of 8 bits"
 _INT4 = "networks have integers of 4 bits as weights alone"
 _NO_ELEMENTS = "networks have no tensors without elements"
-_OPEN_STACK = "a stack in a loop has its length from the first"
+_OPEN_STACK = "a stack in a loop has a most length from the first"
 _REGIONS = "each region has its own number of samples, which only its size tells"
 _OPEN_REGIONS = "the number of regions must be fixed where their pixels are looked up"
 
@@ -50,7 +50,6 @@ _ALWAYS = {
     "serde.dequantize_linear-5": _FLOAT8,
     "serde.dequantize_linear-6": _INT4,
     "serde.loop-1": _OPEN_STACK,
-    "serde.loop-2": _OPEN_STACK,
     "serde.loop-3": _NO_ELEMENTS,
     "serde.loop-4": "variables of a loop keep their shape in networks that are read",
     "serde.loop-5": "networks have no sequences of tensors",

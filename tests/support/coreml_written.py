@@ -64,7 +64,7 @@ def others() -> Iterator[tuple[RelayModel, dict[str, object]]]:
     held = var("x", 2, dtype="float16")
     kept = model(relay.add(held, held), held)
     yield kept.evolve(meta=replace(kept.meta, extra={"x.state": "out"})), {}
-    yield from ((each, {}) for each in (*weighed(), *images()))
+    yield from ((each, {}) for each in (*weighed(), *compressed(), *images()))
 
 
 def weighed() -> Iterator[RelayModel]:
@@ -82,6 +82,26 @@ def weighed() -> Iterator[RelayModel]:
     found = relay.serde.lstm(steps, *given, hidden_size=5, direction="bidirectional")
     arrays = {name: array.astype(np.float32) for name, array in kept.items()}
     yield model(found[0], steps, *given, **arrays)
+
+
+def compressed() -> Iterator[RelayModel]:
+    """A product with weights of a table, of zeros left out, and of both at once."""
+    x, codes = var("x", 1, 4), var("w", 8, 4, dtype="uint8")
+    table = relay.const(np.arange(4, dtype=np.float32).reshape(1, 1, 4, 1))
+    places = np.arange(32, dtype=np.uint8).reshape(8, 4) % 4
+    weight = relay.serde.lut_to_dense(codes, table)
+    yield model(relay.nn.dense(x, weight), x, codes, w=places)
+    mask, some = var("m", 8, 4, dtype="uint8"), var("w", 16, dtype="uint8")
+    arrays = {"m": places % 2, "w": places.reshape(-1)[:16]}
+    scale = relay.const(np.full((8, 1), 0.5, np.float32))
+    values = (
+        relay.cast(some, "float32"),
+        relay.serde.lut_to_sparse(mask, some, table),
+        relay.serde.dequantize_sparse(mask, some, scale),
+    )
+    for each in values:
+        weight = relay.serde.sparse_to_dense(each, mask)
+        yield model(relay.nn.dense(x, weight), x, mask, some, **arrays)
 
 
 def images() -> Iterator[RelayModel]:

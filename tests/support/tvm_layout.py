@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 import base64
+import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+
+import serde.relay as relay
+from serde.relay.expr import (
+    Call,
+    Constant,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from serde.relay.visit import post_order
 
 PARAMS_MAGIC = 0xF7E58D4F05049CB7
 ARRAY_MAGIC = 0xDD5E40F096B4A13F
@@ -16,6 +32,8 @@ TYPES = {
     "int32": (0, 32),
     "int64": (0, 64),
     "uint8": (1, 8),
+    "uint32": (1, 32),
+    "uint64": (1, 64),
     "bool": (1, 1),
     "float16": (2, 16),
     "float32": (2, 32),
@@ -126,3 +144,112 @@ class JsonGraph:
             "b64ndarrays": self.arrays,
             "attrs": {"tvm_version": "0.18.0"},
         }
+
+
+def module_json(mod: relay.IRModule) -> str:
+    """Return TVM's JSON of a module, without inferred types and places."""
+    graph = JsonGraph()
+    writer = _ModuleWriter(graph)
+    pairs = [writer.write(each) for pair in mod.functions.items() for each in pair]
+    root = graph.object("IRModule", functions=graph.add("Map", data=pairs), attrs=0)
+    return json.dumps(graph.whole(root))
+
+
+class _ModuleWriter:
+    def __init__(self, graph: JsonGraph) -> None:
+        self._graph = graph
+        self._done: dict[Any, int] = {}
+
+    def write(self, node: Any) -> int:
+        """Return the number of the node of an expression, which may be given several times."""
+        for each in post_order(node):
+            if each not in self._done:
+                self._done[each] = self._expr(each)
+        return self._done[node]
+
+    def _all(self, nodes: Iterable[Any]) -> int:
+        return self._graph.array(*[self.write(node) for node in nodes])
+
+    def _expr(self, node: Any) -> int:
+        graph, done = self._graph, self.write
+        if isinstance(node, Constant):
+            graph.arrays.append(base64.b64encode(container(node.data)).decode())
+            return graph.expr("relay.Constant", data=len(graph.arrays) - 1)
+        if isinstance(node, Op):
+            return graph.add("Op", repr_str=node.name)
+        if isinstance(node, GlobalVar):
+            return graph.expr("GlobalVar", name_hint=graph.text(node.name_hint))
+        if isinstance(node, Var):
+            name = graph.object("relay.Id", name_hint=graph.text(node.name_hint))
+            type_ = self._type(node.type_annotation)
+            return graph.expr("relay.Var", vid=name, type_annotation=type_)
+        if isinstance(node, Call):
+            callee = self._expr(node.op) if isinstance(node.op, Op) else done(node.op)
+            operands = self._all(node.args)
+            attrs = self._attrs(node) if node.attrs else 0
+            return graph.expr("relay.Call", op=callee, args=operands, attrs=attrs, type_args=0)
+        if isinstance(node, Tuple):
+            return graph.expr("relay.Tuple", fields=self._all(node.fields))
+        if isinstance(node, TupleGetItem):
+            value = done(node.tuple_value)
+            return graph.expr("relay.TupleGetItem", tuple_value=value, index=node.index)
+        if isinstance(node, If):
+            return graph.expr(
+                "relay.If", cond=done(node.cond), true_branch=done(node.true_branch),
+                false_branch=done(node.false_branch),
+            )  # fmt: skip
+        if isinstance(node, Let):
+            return graph.expr(
+                "relay.Let", var=done(node.var), value=done(node.value), body=done(node.body)
+            )
+        assert isinstance(node, Function)
+        return graph.expr(
+            "relay.Function", params=self._all(node.params), body=done(node.body),
+            ret_type=self._type(node.ret_type), type_params=0, attrs=0,
+        )  # fmt: skip
+
+    def _attrs(self, node: Call) -> int:
+        fields = {}
+        for name, value in node.attrs.items():
+            kind = node.op.attributes[name].annotation
+            boxed = any(word in kind for word in ("None", "Dim", "tuple"))
+            plain = "" if value is None and "dtype" in kind else value
+            fields[name] = self._value(plain, boxed=boxed and "dtype" not in kind)
+        return self._graph.object("relay.attrs.Some", **fields)
+
+    def _value(self, value: Any, *, boxed: bool = False) -> Any:
+        if isinstance(value, tuple):
+            return self._graph.array(*[self._boxed(item) for item in value])
+        if isinstance(value, np.dtype):
+            return value.name
+        if isinstance(value, bool):
+            return int(value)
+        if value is None:
+            return 0
+        return self._boxed(value) if boxed else value
+
+    def _boxed(self, item: Any) -> int:
+        if isinstance(item, tuple):
+            return int(self._value(item))
+        if isinstance(item, float):
+            return self._graph.object("FloatImm", dtype="float32", span=0, value=item)
+        return self._graph.text(item) if isinstance(item, str) else self._graph.integer(item)
+
+    def _type(self, type_: Any) -> int:
+        graph = self._graph
+        if type_ is None:
+            return 0
+        if isinstance(type_, relay.TensorType):
+            dims = graph.array(*map(self._dim, type_.shape))
+            return graph.object("relay.TensorType", shape=dims, dtype=type_.dtype, span=0)
+        if isinstance(type_, relay.FuncType):
+            arguments = graph.array(*map(self._type, type_.arg_types))
+            return graph.object(
+                "FuncType", arg_types=arguments, ret_type=self._type(type_.ret_type), span=0
+            )
+        return graph.object("TupleType", fields=graph.array(*map(self._type, type_.fields)), span=0)
+
+    def _dim(self, dim: Any) -> int:
+        if isinstance(dim, int):
+            return self._graph.integer(dim)
+        return self._graph.object("tir.Any", dtype="int32", span=0)

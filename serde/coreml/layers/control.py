@@ -138,7 +138,7 @@ def import_loop(
     if count is not None:
         limit = relay.cast(relay.reshape(ctx.integers(count), ()), "int64")
     elif max_loop_iterations:
-        limit = relay.const(np.int64(max_loop_iterations))
+        limit = relay.Constant(np.int64(max_loop_iterations))
     elif going is None:
         return []
     entering = tuple(values[name] for name in names)

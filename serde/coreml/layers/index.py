@@ -228,7 +228,7 @@ def import_slice_dynamic(
     far = np.where(by > 0, 2**31 - 1, -(2**31)).astype(np.int32)
     first = _opened(ctx.integers(begin), _flags(begin_masks, rank), np.where(by > 0, 0, far))
     last = _opened(ends_, _flags(end_masks, rank), far)
-    return relay.strided_slice(x, first, last, relay.const(by))
+    return relay.strided_slice(x, first, last, relay.Constant(by))
 
 
 def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
@@ -236,7 +236,7 @@ def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
     if not any(masks):
         return bounds
     whole = relay.const(np.asarray(open_, np.int32))
-    return relay.where(relay.const(np.array(masks)), whole, bounds)
+    return relay.where(relay.Constant(np.array(masks)), whole, bounds)
 
 
 @LAYERS.imports("sliceBySize")
@@ -259,7 +259,7 @@ def import_sliding_windows(
         raise Unsupported("needs the length of the axis")
     starts = np.arange((length - window_size) // step + 1)[:, None] * step
     indices = (starts + np.arange(window_size)).astype(np.int32)
-    return relay.serde.take(x, relay.const(indices), axis=place)
+    return relay.serde.take(x, relay.Constant(indices), axis=place)
 
 
 @LAYERS.imports("topK")

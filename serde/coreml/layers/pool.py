@@ -170,8 +170,13 @@ def _export_pool(op: str, kind: Pool) -> None:
         ceil_mode: bool = False,
         exclude_padding_from_average: bool = False,
     ) -> Value:
-        """A line is an image of one row."""
+        """A line is an image of one row; a stride less one at the end rounds lengths up."""
         excludes = exclude_padding_from_average
+        if ceil_mode:
+            pad = tuple(
+                sides + (strides[place // 2] - 1 if place % 2 else 0)
+                for place, sides in enumerate(pad)
+            )
         if len(strides) == 3:
             ctx.since(14, "pooling along three axes")
             fields = volume_fields(kernel_sizes, strides, pad)

@@ -35,7 +35,7 @@ def import_relu(ctx: Ctx, x: Expr) -> Expr:
 def export_relu(ctx: Out, data: Value) -> Value:
     if not is_float(ctx.type(data).dtype):
         zero = np.zeros((), numpy_dtype(ctx.type(data).dtype))
-        return ctx.spell(lambda x: relay.maximum(x, relay.const(zero)), data)
+        return ctx.spell(lambda x: relay.maximum(x, relay.Constant(zero)), data)
     return ctx.emit("relu", x=data)
 
 
@@ -84,7 +84,7 @@ def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
     shape[axis] = -1
 
     def spelled(x: Expr, slope: Expr) -> Expr:
-        zero = relay.const(np.zeros((), numpy_dtype(type_.dtype)))
+        zero = relay.Constant(np.zeros((), numpy_dtype(type_.dtype)))
         below = relay.multiply(relay.minimum(x, zero), relay.reshape(slope, shape))
         return relay.add(relay.maximum(x, zero), below)
 
@@ -170,10 +170,14 @@ def export_softsign(ctx: Out, data: Value) -> Value:
     return ctx.emit("softsign", x=data)
 
 
+QUICK = 1.702
+"""With this factor a swish is known as the quick form of gelu."""
+
+
 @OPS.imports("gelu")
 def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
     if mode == "SIGMOID_APPROXIMATION":
-        return relay.serde.swish(x, alpha=1.702)
+        return relay.serde.swish(x, alpha=QUICK)
     return relay.serde.gelu(x, approximate="tanh" if mode == "TANH_APPROXIMATION" else "none")
 
 
@@ -181,6 +185,11 @@ def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
 def export_gelu(ctx: Out, data: Value, *, approximate: str) -> Value:
     mode: Gelu = "TANH_APPROXIMATION" if approximate == "tanh" else "EXACT"
     return ctx.emit("gelu", x=data, mode=mode)
+
+
+@OPS.exports("serde.swish", when=lambda node: node.attrs["alpha"] == QUICK)
+def export_swish(ctx: Out, data: Value, *, alpha: float) -> Value:
+    return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 
 @OPS.imports("softmax")

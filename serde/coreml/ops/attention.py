@@ -87,7 +87,7 @@ def export_attention(
     groups, keys = ctx.type(key).shape[1:3]
     dtype = ctx.type(query).dtype
     if isinstance(width, int) and scale is not None and scale != 1 / math.sqrt(width):
-        factor = relay.const(np.array(scale * math.sqrt(width), numpy_dtype(dtype)))
+        factor = relay.Constant(np.array(scale * math.sqrt(width), numpy_dtype(dtype)))
         query = ctx.spell(lambda q: relay.multiply(q, factor), query)
     if isinstance(heads, int) and isinstance(groups, int) and heads != groups:
         each = heads // groups
@@ -112,17 +112,17 @@ def _both(mask: Expr, seen: Expr) -> Expr:
     dtype = tensor_type(mask).dtype
     if not is_float(dtype):
         return relay.logical_and(mask, seen)
-    return relay.where(seen, mask, relay.const(np.array(-np.inf, numpy_dtype(dtype))))
+    return relay.where(seen, mask, relay.Constant(np.array(-np.inf, numpy_dtype(dtype))))
 
 
 def _without_blind(result: Expr, mask: Expr) -> Expr:
     """Return zeros for queries that may attend to nothing, of which MIL makes no numbers."""
     if is_float(tensor_type(mask).dtype):
-        never = relay.const(np.array(-np.inf, numpy_dtype(tensor_type(mask).dtype)))
+        never = relay.Constant(np.array(-np.inf, numpy_dtype(tensor_type(mask).dtype)))
         alive = relay.not_equal(relay.max(mask, axis=(-1,), keepdims=True), never)
     else:
         whole = relay.cast(mask, "int32")
         most = relay.max(whole, axis=(-1,), keepdims=True)
         alive = relay.not_equal(most, relay.const(np.array(0, np.int32)))
-    zero = relay.const(np.zeros((), numpy_dtype(tensor_type(result).dtype)))
+    zero = relay.Constant(np.zeros((), numpy_dtype(tensor_type(result).dtype)))
     return relay.where(alive, result, zero)

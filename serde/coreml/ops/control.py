@@ -11,10 +11,13 @@ from serde.coreml.builder import Value
 from serde.coreml.context import ImportContext as Ctx
 from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.lists import is_shapeless, operand_of, shaped
+from serde.coreml.ops.domains import NUMBERS, held_in, work_dtype
+from serde.coreml.ops.shape.reshape import transposed
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
 from serde.relay.bodies import instantiate
-from serde.relay.expansion.tensors import along, fixed_shape, tensor_type
+from serde.relay.dims import Any, Dim
+from serde.relay.expansion.tensors import tensor_type
 from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.op.control.body import join, results
 from serde.relay.registry import call
@@ -149,17 +152,20 @@ def export_loop(
     wanted = ctx.result_types()
     stacks = wanted[len(state) :]
     most = None if limit is None or limit.data is None else int(limit.data.reshape(()))
-    if stacks and most is None:
-        raise Unsupported("a loop that stacks results and has no fixed limit")
+    if stacks and (limit is None or most == 0):
+        how = "no limit" if limit is None else "no iterations"
+        raise Unsupported(f"a loop of {how} that stacks {stacks[0]!r}")
+    length: Dim = Any() if most is None else most
+    rows = [TensorType((length, *each.shape[1:]), each.dtype) for each in stacks]
+    total = ctx.spell(_as_length, limit) if limit is not None and rows else None
     scalar = TensorType((), "int64")
     carried = [
         ctx.const(np.zeros((), np.int64)),
         ctx.const(np.array(True)) if going is None else going,
         *state,
-        *(_blank(ctx, each, most or 0) for each in stacks),
+        *(_zeros(ctx, each, total) for each in rows if total is not None),
     ]
-    types = [scalar, TensorType((), "bool"), *wanted[: len(state)]]
-    types += [TensorType((most or 0, *each.shape[1:]), each.dtype) for each in stacks]
+    types = [scalar, TensorType((), "bool"), *wanted[: len(state)], *rows]
 
     def ask(values: Sequence[Value]) -> list[Value]:
         number, further = values[0], values[1]
@@ -175,43 +181,146 @@ def export_loop(
         number, rows = values[0], values[2 + len(state) :]
         found = ctx.body(body, [number, *values[2 : 2 + len(state)], *captures])
         further, *later = found
-        following = ctx.spell(lambda i: relay.add(i, relay.const(np.array(1, np.int64))), number)
+        following = ctx.spell(lambda i: relay.add(i, relay.Constant(np.array(1, np.int64))), number)
         grown = [
-            ctx.spell(_put, row, number, new)
+            _put_at(ctx, row, number, new)
             for row, new in zip(rows, later[len(state) :], strict=True)
         ]
         return [following, further, *later[: len(state)], *grown]
 
     found = ctx.loop(carried, types, ask, turn)
     count, finals = found[0], found[2 : 2 + len(state)]
-    rows = [
+    made = [
         row if each.shape[0] == most else ctx.spell(_first, row, count)
         for row, each in zip(found[2 + len(state) :], stacks, strict=True)
     ]
-    return (*finals, *rows)
+    return (*finals, *made)
 
 
-def _blank(ctx: Out, type_: TensorType, most: int) -> Value:
-    """Return a stack of zeros that holds as many rows as a loop can make."""
-    shape = [most, *type_.shape[1:]]
-    fixed = [length for length in shape if isinstance(length, int)]
-    if len(fixed) < len(shape) or not most:
-        raise Unsupported(f"a loop that stacks {most} results of {type_!r}")
-    return ctx.const(np.zeros(fixed, numpy_dtype(type_.dtype)))
+def _as_length(limit: Expr) -> Expr:
+    """Return a limit as a vector of one length."""
+    return relay.reshape(relay.cast(relay.maximum(limit, relay.const(0, "int64")), "int32"), [1])
 
 
-def _put(stack: Expr, number: Expr, row: Expr) -> Expr:
+@OPS.exports("serde.scan")
+def export_scan(
+    ctx: Out,
+    state: tuple[Value, ...],
+    scanned: tuple[Value, ...],
+    captures: tuple[Value, ...],
+    *,
+    body: Function,
+    axes: tuple[int, ...],
+    reverse: tuple[bool, ...],
+    out_axes: tuple[int, ...],
+    out_reverse: tuple[bool, ...],
+) -> tuple[Value, ...]:
+    """A loop over the number of a slice, into stacks that have their full length from the first.
+
+    Rows are placed by their number, so that a stack that begins at its end needs no turning.
+    """
+    wanted, count = ctx.result_types(), len(state)
+    ranks = [ctx.type(each).rank for each in scanned]
+    along = [axis % rank for axis, rank in zip(axes or [0] * len(ranks), ranks, strict=True)]
+    if ctx.type(scanned[0]).shape[along[0]] == 0:
+        raise Unsupported(f"a walk along no slices of {ctx.type(scanned[0])!r}")
+    total = _length(ctx, scanned[0], along[0])
+    rows = [
+        _row_first(each, axis)
+        for each, axis in zip(wanted[count:], out_axes or [0] * len(wanted[count:]), strict=True)
+    ]
+    number = ctx.const(np.zeros(1, np.int32))
+    carried = [number, *state, *(_zeros(ctx, each, total) for each in rows)]
+    types = [ctx.type(number), *wanted[:count], *rows]
+    backwards = out_reverse or (False,) * len(rows)
+    last = ctx.spell(lambda n: relay.subtract(n, _ONE), total)
+
+    def ask(values: Sequence[Value]) -> list[Value]:
+        return [ctx.spell(lambda i, n: relay.squeeze(relay.less(i, n), [0]), values[0], total)]
+
+    def turn(values: Sequence[Value]) -> list[Value]:
+        place, stacks = values[0], values[1 + count :]
+        turned = any((*reverse, *backwards))
+        places = [place, ctx.spell(relay.subtract, last, place) if turned else place]
+        slices = [
+            _slice(ctx, each, places[flag], axis)
+            for each, axis, flag in zip(
+                scanned, along, reverse or (False,) * len(scanned), strict=True
+            )
+        ]
+        found = ctx.body(body, [*values[1 : 1 + count], *slices, *captures])
+        grown = [
+            _put_at(ctx, stack, places[flag], row)
+            for stack, flag, row in zip(stacks, backwards, found[count:], strict=True)
+        ]
+        return [ctx.spell(lambda i: relay.add(i, _ONE), place), *found[:count], *grown]
+
+    found = ctx.loop(carried, types, ask, turn)
+    placed = zip(found[1 + count :], out_axes or [0] * len(rows), strict=True)
+    return (*found[1 : 1 + count], *(_moved(ctx, stack, axis) for stack, axis in placed))
+
+
+_ONE = relay.const(np.ones(1, np.int32))
+
+
+def _length(ctx: Out, x: Value, axis: int) -> Value:
+    """Return the length of an axis, a vector of one int32, wherever it comes from."""
+    dim = ctx.type(x).shape[axis]
+    if isinstance(dim, int):
+        return ctx.const(np.array([dim], np.int32))
+    whole = ctx.emit("shape", TensorType((ctx.type(x).rank,), "int32"), x=x)
+    return ctx.emit("slice_by_size", TensorType((1,), "int32"), x=whole, begin=[axis], size=[1])
+
+
+def _row_first(type_: TensorType, axis: int) -> TensorType:
+    """Return the type of a stack with the axis that it was made along before the others."""
+    dims = list(type_.shape)
+    dims.insert(0, dims.pop(axis))
+    return TensorType(dims, type_.dtype)
+
+
+def _moved(ctx: Out, stack: Value, axis: int) -> Value:
+    order = list(range(1, ctx.type(stack).rank))
+    order.insert(axis % ctx.type(stack).rank, 0)
+    return transposed(ctx, stack, order)
+
+
+def _zeros(ctx: Out, type_: TensorType, total: Value) -> Value:
+    """Return a stack of zeros with a row for each slice."""
+    lengths = type_.shape
+    if type_.concrete_shape is not None:
+        return ctx.const(np.zeros(type_.concrete_shape, numpy_dtype(type_.dtype)))
+    work = work_dtype(ctx, type_.dtype, NUMBERS)
+    parts = [total, *([ctx.shape(lengths[1:])] if lengths[1:] else [])]
+    shape = ctx.emit("concat", TensorType((len(lengths),), "int32"), values=parts, axis=0)
+    zero = ctx.const(0, work)
+    made = ctx.emit("fill", TensorType(lengths, work), shape=shape, value=zero)
+    return held_in(ctx, made, type_.dtype)
+
+
+def _slice(ctx: Out, x: Value, place: Value, axis: int) -> Value:
+    """Return the slice of a tensor at a place, which is within it."""
+
+    def taken(data: Expr, index: Expr) -> Expr:
+        return relay.squeeze(relay.take(data, index, axis=axis, mode="fast"), [axis])
+
+    return ctx.spell(taken, x, place)
+
+
+def _put_at(ctx: Out, stack: Value, place: Value, row: Value) -> Value:
     """Return a stack with a row at a place."""
-    (length,) = fixed_shape(stack, [0])
-    places = along(relay.const(np.arange(length)), tensor_type(stack).rank, 0)
-    here = relay.equal(places, number)
-    return relay.where(here, relay.expand_dims(row, 0), stack)
+
+    def put(data: Expr, index: Expr, update: Expr) -> Expr:
+        rows = relay.expand_dims(update, 0)
+        return relay.scatter_nd(data, relay.reshape(index, [1, 1]), rows, "update")
+
+    return ctx.spell(put, stack, place, row)
 
 
 def _first(stack: Expr, count: Expr) -> Expr:
     """Return the first rows of a stack, as many as a loop made."""
     end = relay.reshape(count, [1])
-    zero, one = (relay.const(np.array([value], np.int64)) for value in (0, 1))
+    zero, one = (relay.Constant(np.array([value], np.int64)) for value in (0, 1))
     return call("dyn.strided_slice", stack, zero, end, one, axes=(0,))
 
 

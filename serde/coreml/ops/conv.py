@@ -385,6 +385,6 @@ def export_conv_transpose(
     )
     if any(zeros):
         widths = [(0, 0), (0, 0), *((0, more) for more in zeros)]
-        zero = relay.const(np.zeros((), numpy_dtype(wanted.dtype)))
+        zero = relay.Constant(np.zeros((), numpy_dtype(wanted.dtype)))
         result = ctx.spell(lambda x: relay.nn.pad(x, widths, zero), result)
     return result if inside else _biased(ctx, result, bias)

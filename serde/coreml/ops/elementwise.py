@@ -101,7 +101,7 @@ def builder(name: str) -> Callable[..., Expr]:
 
 def like(ctx: Ctx, x: Expr, value: float) -> Expr:
     """Return a number in the dtype of a tensor."""
-    return relay.const(np.array(value, numpy_dtype(ctx.type(x).dtype)))
+    return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
 
 
 def _unary(target: str) -> Callable[..., Expr]:
@@ -331,7 +331,10 @@ def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
     if not is_float(ctx.type(a).dtype):
         ends = [np.array(end) for end in clip_limits(numpy_dtype(ctx.type(a).dtype), a_min, a_max)]
         return ctx.spell(
-            lambda x: relay.minimum(relay.maximum(x, relay.const(ends[0])), relay.const(ends[1])), a
+            lambda x: relay.minimum(
+                relay.maximum(x, relay.Constant(ends[0])), relay.Constant(ends[1])
+            ),
+            a,
         )
     return ctx.emit("clip", x=a, alpha=a_min, beta=a_max)
 
@@ -407,7 +410,7 @@ def _magnitude(build: Callable[[Expr], Expr]) -> Callable[..., Expr]:
 
 
 def _number_like(x: Expr, value: float) -> Expr:
-    return relay.const(np.array(value, numpy_dtype(tensor_type(x).dtype)))
+    return relay.Constant(np.array(value, numpy_dtype(tensor_type(x).dtype)))
 
 
 def _half_up(x: Expr) -> Expr:

@@ -23,11 +23,11 @@ from serde.weights import dtype_name, numpy_dtype
 
 
 def _ones(ctx: Ctx, like_: Expr, shape: Sequence[int]) -> Expr:
-    return relay.const(np.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
+    return relay.Constant(np.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 def _zeros(ctx: Ctx, like_: Expr, shape: Sequence[int]) -> Expr:
-    return relay.const(np.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
+    return relay.Constant(np.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 @OPS.imports("batch_norm", since=(1, 17))
@@ -46,6 +46,16 @@ def import_batch_norm(
     beta = _zeros(ctx, mean, shape) if beta is None else beta
     vectors = [converted(each, ctx.type(x).dtype) for each in (gamma, beta, mean, variance)]
     return relay.nn.batch_norm(x, *vectors, epsilon=epsilon)[0]
+
+
+def _epsilon(ctx: Out, epsilon: float, like_: Value) -> Value:
+    """Return an epsilon in the dtype of a value; the least number there is for one too small.
+
+    A transformer's 1e-12 is nothing in float16, and what is constant would be divided by it.
+    """
+    dtype = numpy_dtype(ctx.type(like_).dtype)
+    least = np.finfo(dtype).smallest_subnormal
+    return ctx.const(max(dtype.type(epsilon), least) if epsilon > 0 else epsilon, dtype.name)
 
 
 def _is_affine_constant(node: Call) -> bool:
@@ -95,7 +105,7 @@ def export_batch_norm(
         variance=moving_var,
         gamma=gamma if scale else None,
         beta=beta if center else None,
-        epsilon=ctx.const(epsilon, ctx.type(moving_mean).dtype),
+        epsilon=_epsilon(ctx, epsilon, moving_mean),
     )
     return [result, moving_mean, moving_var]
 
@@ -190,7 +200,7 @@ def export_instance_norm(
         x=data,
         gamma=gamma if scale and inside else None,
         beta=beta if center and inside else None,
-        epsilon=ctx.const(epsilon, ctx.type(gamma if inside else data).dtype),
+        epsilon=_epsilon(ctx, epsilon, gamma if inside else data),
     )
     if inside or not (scale or center):
         return result
@@ -262,12 +272,14 @@ def expand_group_norm(
     scale: bool,
 ) -> Expr:
     """Each group becomes a row of its own, of which MIL normalises the elements."""
-    rank = tensor_type(data).rank
+    rank, dtype = tensor_type(data).rank, tensor_type(data).dtype
     axis = normalize_axis(axis, rank)
     order = [0, axis, *(each for each in range(1, rank) if each != axis)]
     moved = data if axis == 1 else relay.transpose(data, order)
     rows = relay.reshape(moved, [0, num_groups, -1])
-    result = relay.reshape_like(_standardized(rows, [2], epsilon), moved)
+    ones, zeros = (relay.const(np.full(num_groups, each), dtype) for each in (1, 0))
+    normal = relay.nn.instance_norm(rows, ones, zeros, 1, epsilon, False, False)
+    result = relay.reshape_like(normal, moved)
     if axis != 1:
         result = relay.transpose(result, [order.index(place) for place in range(rank)])
     return _scaled(result, gamma if scale else None, beta if center else None, axis)
@@ -326,7 +338,7 @@ def _layer_norm(
         axes=axes,
         gamma=gamma if inside else None,
         beta=beta if inside else None,
-        epsilon=ctx.const(epsilon, ctx.type(vectors[0] if inside else data).dtype),
+        epsilon=_epsilon(ctx, epsilon, vectors[0] if inside else data),
     )
     if inside:
         return result

@@ -176,7 +176,7 @@ def import_avg_pool(
         before, after = window.sides
         if window.ends is not None and list(window.ends) != after:
             raise Unsupported("an average that counts padding and is rounded up along open lengths")
-        zero = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+        zero = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
         if any((*before, *after)):
             x = relay.nn.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], zero)
         attrs, include = attrs | {"padding": (*(0,) * rank, *window.past)}, False
@@ -200,8 +200,12 @@ def import_l2_pool(
 
 def _fits(node: Call) -> bool:
     """Whether MIL has a window: of floats, without gaps, rounding up as MIL does if at all."""
-    type_ = node.args[0].type
-    return isinstance(type_, TensorType) and _is_window(type_, node.attrs)
+    type_, attrs = node.args[0].type, node.attrs
+    if not isinstance(type_, TensorType) or not _is_window(type_, attrs):
+        return False
+    # The mean of a window of padding alone is 0 in Relay and no number in MIL.
+    counts = attrs.get("count_include_pad", True)
+    return counts or _meets_data(attrs) or _spare(type_.shape[2:], attrs) is not None
 
 
 def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
@@ -211,8 +215,17 @@ def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
         return False
     if attrs.get("out_layout", "") not in ("", usual):
         return False
-    return all(each == 1 for each in attrs["dilation"]) and (
-        not _rounds_up(attrs, rank) or _spare(type_.shape[2:], attrs) is not None
+    return all(each == 1 for each in attrs["dilation"])
+
+
+def _meets_data(attrs: Mapping[str, AnyValue]) -> bool:
+    """Whether no window that is there by rounding up can begin beyond the data."""
+    sizes, strides = attrs["pool_size"], attrs["strides"]
+    if not _rounds_up(attrs, len(sizes)):
+        return True
+    _, after = split_padding(attrs["padding"], len(sizes))
+    return all(
+        stride + last <= size for size, stride, last in zip(sizes, strides, after, strict=True)
     )
 
 
@@ -236,15 +249,26 @@ def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, 
     return tuple(found)
 
 
-def _pairs(ctx: Out, data: Value, attrs: dict[str, AnyValue]) -> list[int]:
-    """Return the padding of a window, with more at the ends where lengths are rounded up."""
+def _rounding(
+    ctx: Out, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
+) -> dict[str, AnyValue]:
+    """Return the padding of a window and whether lengths are rounded up.
+
+    Where they are, and are known, the windows get as much more padding at the end as they reach
+    beyond it. Of open lengths MIL rounds up itself where it means the same: with equal padding
+    at both ends that no mean counts, and no window that it drops. Otherwise a stride less one
+    more at the end makes the quotient, rounded down, the one that was rounded up.
+    """
     rank = len(attrs["pool_size"])
-    if _rounds_up(attrs, rank):
-        spare = _spare(ctx.type(data).shape[2:], attrs)
-        if spare is None:
-            raise Unsupported(f"windows that round up along open lengths of {ctx.type(data)!r}")
-        attrs = _longer(attrs, spare)
-    return paired(attrs["padding"], rank)
+    if not _rounds_up(attrs, rank):
+        return {"pad": paired(attrs["padding"], rank), "ceil_mode": False}
+    spare = _spare(ctx.type(data).shape[2:], attrs)
+    before, after = split_padding(attrs["padding"], rank)
+    own = rank <= 2 and tuple(before) == tuple(after) and not counts_padding
+    if spare is None and own and _meets_data(attrs):
+        return {"pad": paired(attrs["padding"], rank), "ceil_mode": True}
+    spare = spare or tuple(stride - 1 for stride in attrs["strides"])
+    return {"pad": paired(_longer(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
 def _pool_export(op: str) -> Callable[..., Value]:
@@ -261,7 +285,6 @@ def _pool_export(op: str) -> Callable[..., Value]:
         ceil_mode: bool,
         count_include_pad: bool = False,
     ) -> Value:
-        """Where lengths are rounded up, the windows get as much more padding at the end."""
         attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
         attrs |= {"padding": padding, "ceil_mode": ceil_mode}
         exclude = {"exclude_padding_from_average": not count_include_pad}
@@ -271,8 +294,7 @@ def _pool_export(op: str) -> Callable[..., Value]:
             kernel_sizes=pool_size,
             strides=strides,
             pad_type="custom",
-            pad=_pairs(ctx, data, attrs),
-            ceil_mode=False,
+            **_rounding(ctx, data, attrs, counts_padding=op == "avg_pool" and count_include_pad),
             **(exclude if op == "avg_pool" else {}),
         )
 
@@ -307,12 +329,12 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         wide = _padded(converted(data, work), sides, fill)
         result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
         if kind == "avg" and count_include_pad:
-            result = relay.divide(result, relay.const(np.array(prod(pool_size), work)))
+            result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
-            ones = relay.const(np.ones((1, 1, *lengths), work))
+            ones = relay.Constant(np.ones((1, 1, *lengths), work))
             counts = _combined(_padded(ones, sides, 0), *window, relay.add)
-            least = relay.const(np.array(1, work))
+            least = relay.Constant(np.array(1, work))
             result = relay.divide(result, relay.maximum(counts, least))
         return arranged(converted(result, dtype), usual, out_layout or layout)
 
@@ -332,7 +354,7 @@ def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Ex
     if not any(map(any, sides)):
         return data
     fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
-    return relay.nn.pad(data, list(sides), relay.const(fill))
+    return relay.nn.pad(data, list(sides), relay.Constant(fill))
 
 
 def _combined(
@@ -400,8 +422,7 @@ def export_lp_pool(
         kernel_sizes=pool_size,
         strides=attrs["strides"],
         pad_type="custom",
-        pad=_pairs(ctx, data, attrs),
-        ceil_mode=False,
+        **_rounding(ctx, data, attrs),
     )
 
 

@@ -15,9 +15,14 @@ __all__ = ["OPS", "constants_hold"]
 OPS = ConverterTable("coreml", changes=CHANGES)
 
 _CONSTANT = {
+    "serde.dequantize_blocks": (0, 1, 2),
+    "serde.dequantize_sparse": (0, 1, 2, 3),
     "serde.gru": (1, 2, 3),
     "serde.lstm": (1, 2, 3, 7),
+    "serde.lut_to_dense": (0, 1),
+    "serde.lut_to_sparse": (0, 1, 2),
     "serde.rnn": (1, 2, 3),
+    "serde.sparse_to_dense": (0, 1),
 }
 """Operands that MIL wants constant, of operators that are decomposed where they are not."""
 

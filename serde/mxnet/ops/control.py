@@ -20,7 +20,7 @@ from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.exporter import Subgraph
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.dims import Any, Dim
 from serde.relay.expr import Expr, Function, If, TupleGetItem, Var
 from serde.relay.op.control.body import goes_on
 from serde.relay.registry import call
@@ -63,13 +63,15 @@ def _used(ctx: Out, result: Value, unused: Value) -> Value:
 
 
 def _fixed(types: Sequence[TensorType], what: str) -> None:
-    """Refuse what has no fixed shape.
+    """Refuse what may have another shape in each iteration.
+
+    A length that is a symbol is one for all of them, which MXNet finds when a graph is bound.
 
     Raises:
-        Unsupported: A type is of one.
+        Unsupported: A type is of such a shape.
     """
     for type_ in types:
-        if type_.concrete_shape is None:
+        if any(isinstance(dim, Any) for dim in type_.shape):
             raise Unsupported(f"{what} of {type_!r}: MXNet allocates it beforehand")
 
 
@@ -483,5 +485,5 @@ def _row(row: Expr) -> Expr:
 
 def _is_now(number: Expr, most: int, rank: int) -> Expr:
     """Return where the row of an iteration is in a stack of rows of `rank`."""
-    places = relay.const(np.arange(most).reshape(-1, *[1] * rank))
+    places = relay.Constant(np.arange(most).reshape(-1, *[1] * rank))
     return relay.equal(places, number)

@@ -223,7 +223,6 @@ def export_batch_norm(
         axis=axis,
         eps=epsilon,
         fix_gamma=False,
-        use_global_stats=True,
     )
     return [result, moving_mean, moving_var]
 

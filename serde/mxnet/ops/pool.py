@@ -25,6 +25,7 @@ from serde.relay.expr import Call, Expr
 from serde.relay.precision import lowest
 from serde.relay.shapes import is_float, split_padding
 from serde.relay.types import TensorType
+from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]
 
@@ -61,14 +62,18 @@ def import_pooling(
     if pool_type == "max":
         return window.max()
     if pool_type == "avg":
-        return window.average(include_pad=count_include_pad is not False)
+        return window.with_empty(window.average(include_pad=count_include_pad is not False))
     if pool_type == "sum":
-        return window.sum(data)
-    return _lp(ctx, data, p_value, window.sum)
+        return window.with_empty(window.sum(window.data))
+    return window.with_empty(_lp(ctx, window.data, p_value, window.sum))
 
 
 class _Window:
-    """The window of one pooling, and what can be taken over it."""
+    """The window of one pooling, and what can be taken over it.
+
+    Where the last place along an axis holds padding alone, or lies past it, the window stops
+    before, and what it does not reach is put behind the result.
+    """
 
     def __init__(
         self,
@@ -84,10 +89,11 @@ class _Window:
         self.data = data
         self.kernel = tuple(kernel)
         self.strides = tuple(strides)
-        self.pad = tuple(pad)
+        self.pad = [(each, each) for each in pad]
         self.layout = layout
         self.ndim = len(self.kernel)
         self.axes = [layout.index(letter) for letter in "DHW"[3 - self.ndim :]]
+        self.empty = [0] * self.ndim
         self.overshoot = [self._overshoot(i) for i in range(self.ndim)] if ceil_mode else None
 
     def _overshoot(self, i: int) -> int | None:
@@ -97,17 +103,42 @@ class _Window:
             Unsupported: The last window may lie in the padding altogether.
         """
         length = self.ctx.type(self.data).shape[self.axes[i]]
-        kernel, stride, pad = self.kernel[i], self.strides[i], self.pad[i]
+        kernel, stride, pad = self.kernel[i], self.strides[i], self.pad[i][0]
         room = length + 2 * pad - kernel
         excess = (-room) % stride if isinstance(room, int) else None
         most = stride - 1 if excess is None else excess
-        if most >= kernel - pad and (pad or most):
-            raise Unsupported("pooling_convention='full' with a window that holds padding only")
-        return excess
+        if most < kernel - pad or not (pad or most):
+            return excess
+        if not isinstance(room, int) or pad >= kernel:
+            raise Unsupported(
+                "pooling_convention='full' with a window that may hold padding only",
+                hint="give the lengths of the input as numbers",
+            )
+        self._stop_before(i, room)
+        return 0
+
+    def _stop_before(self, i: int, room: int) -> None:
+        """Leave out the last window along an axis, and the data that only it would reach."""
+        axis, pad = self.axes[i], self.pad[i][0]
+        length = self.ctx.static_lengths(self.data, (axis,))[0]
+        end = room // self.strides[i] * self.strides[i] + self.kernel[i] - pad
+        if end < length:
+            self.data = relay.strided_slice(self.data, [0], [end], axes=[axis])
+        self.pad[i] = (pad, max(end - length, 0))
+        self.empty[i] = 1
+
+    def with_empty(self, result: Expr, value: float = 0) -> Expr:
+        """Return a result with the windows that hold nothing."""
+        if not any(self.empty):
+            return result
+        return self._padded(result, [(0, more) for more in self.empty], value)
 
     def max(self) -> Expr:
+        """The greatest of nothing is the least number that there is."""
         build = getattr(relay.nn, f"max_pool{self.ndim}d")
-        return build(self.data, **self._geometry(self.pad, ceil_mode=not self._even()))
+        result = build(self.data, **self._geometry(self.pad, ceil_mode=not self._even()))
+        least = lowest(numpy_dtype(self.ctx.type(self.data).dtype))
+        return self.with_empty(result, least)
 
     def average(self, *, include_pad: bool) -> Expr:
         """A mean that counts padding does not count what lies past it."""
@@ -115,15 +146,14 @@ class _Window:
         if self._even():
             geometry = self._geometry(self.pad, ceil_mode=False)
             return build(self.data, **geometry, count_include_pad=include_pad)
-        data, pad = self.data, self.pad
-        if include_pad and any(pad):
-            around = [(each, each) for each in pad]
+        data, pad, none = self.data, self.pad, [(0, 0)] * self.ndim
+        if include_pad and pad != none:
             if None in (self.overshoot or ()):
                 # Runtimes fuse a pad into the pooling behind it, and then count past it.
-                counted = self._padded(relay.ones_like(data), around, 1)
-                share = self._filled_mean(counted, (0,) * self.ndim)
+                counted = self._padded(relay.ones_like(data), pad, 1)
+                share = self._filled_mean(counted, none)
                 return relay.divide(self._filled_mean(data, pad), share)
-            data, pad = self._padded(data, around), (0,) * self.ndim
+            data, pad = self._padded(data, pad), none
         return build(data, **self._geometry(pad, ceil_mode=True), count_include_pad=False)
 
     def sum(self, data: Expr) -> Expr:
@@ -131,32 +161,31 @@ class _Window:
         mean = self._filled_mean(data, self.pad)
         return relay.multiply(mean, scalar_like(self.ctx, mean, prod(self.kernel)))
 
-    def _filled_mean(self, data: Expr, pad: tuple[int, ...]) -> Expr:
+    def _filled_mean(self, data: Expr, pad: Sequence[tuple[int, int]]) -> Expr:
         """Return means over whole windows, what they lack past the padding filled with zeros."""
         build = getattr(relay.nn, f"avg_pool{self.ndim}d")
         if not self._even():
             spare = self.overshoot or []
-            after = [
-                each + (stride - 1 if more is None else more)
-                for each, stride, more in zip(pad, self.strides, spare, strict=True)
+            whole = [
+                (before, after + (stride - 1 if more is None else more))
+                for (before, after), stride, more in zip(pad, self.strides, spare, strict=True)
             ]
-            data = self._padded(data, list(zip(pad, after, strict=True)))
-            pad = (0,) * self.ndim
+            data, pad = self._padded(data, whole), [(0, 0)] * self.ndim
         return build(data, **self._geometry(pad, ceil_mode=False), count_include_pad=True)
 
     def _even(self) -> bool:
         return self.overshoot is None or all(excess == 0 for excess in self.overshoot)
 
-    def _geometry(self, pad: Sequence[int], *, ceil_mode: bool) -> dict[str, object]:
+    def _geometry(self, pad: Sequence[tuple[int, int]], *, ceil_mode: bool) -> dict[str, object]:
         return {
             "pool_size": self.kernel,
             "strides": self.strides,
-            "padding": (*pad, *pad),
+            "padding": (*(before for before, _ in pad), *(after for _, after in pad)),
             "layout": self.layout,
             "ceil_mode": ceil_mode,
         }
 
-    def _padded(self, data: Expr, widths: list[tuple[int, int]], value: int = 0) -> Expr:
+    def _padded(self, data: Expr, widths: Sequence[tuple[int, int]], value: float = 0) -> Expr:
         pad_width = [(0, 0)] * len(self.layout)
         for axis, width in zip(self.axes, widths, strict=True):
             pad_width[axis] = width
@@ -352,7 +381,7 @@ def _ones(data: Expr) -> Expr:
     lengths = TensorType(type_.shape[2:], type_.dtype).concrete_shape
     if lengths is None:
         return relay.ones_like(data)
-    return relay.const(np.ones((1, 1, *lengths), type_.dtype))
+    return relay.Constant(np.ones((1, 1, *lengths), type_.dtype))
 
 
 _WIDER = {"float16": "float32", "int8": "float32", "uint8": "float32"}

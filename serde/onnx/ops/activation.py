@@ -44,7 +44,8 @@ def _has_exact_attributes(node: Call) -> bool:
 
 @OPS.exports("nn.leaky_relu")
 def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
-    if exact(ctx.type(x).dtype, alpha):
+    dtype = ctx.type(x).dtype
+    if ctx.takes("LeakyRelu", dtype) and exact(dtype, alpha):
         return ctx.emit("LeakyRelu", x, alpha=alpha)
     negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
     return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)
@@ -306,7 +307,9 @@ def import_log_softmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
 def import_hardmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
     """The first of equal maxima is 1."""
     type_ = ctx.type(x)
-    (length,) = ctx.static_lengths(x, [axis])
+    length = type_.shape[axis]
+    if not isinstance(length, int):
+        return call("serde.hardmax", x, axis=axis)
     on, off = scalar_like(ctx, x, 1), scalar_like(ctx, x, 0)
     first = relay.argmax(x, axis=(axis,), keepdims=False)
     return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)

@@ -290,7 +290,7 @@ def import_scan_v8(
     found = [
         import_scan(
             ctx,
-            *[relay.take(x, relay.const(sample), axis=0, mode="fast") for x in inputs],
+            *[relay.take(x, relay.const(sample, "int32"), axis=0, mode="fast") for x in inputs],
             body=body,
             num_scan_inputs=num_scan_inputs,
             scan_input_directions=directions,

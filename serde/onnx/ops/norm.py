@@ -18,6 +18,7 @@ from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
+from serde.relay.dims import Any
 from serde.relay.expr import Call, Expr
 from serde.relay.registry import call
 from serde.relay.shapes import normalize_axis
@@ -401,9 +402,14 @@ def import_group_norm_v18(
     ctx: ImportCtx, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
 ) -> Expr:
     """Before 21, there is one scale a group."""
-    (channels,) = ctx.static_lengths(x, [1])
-    each = channels // num_groups
-    scale, bias = (relay.repeat(given, repeats=each, axis=0) for given in (scale, bias))
+    channels = ctx.type(x).shape[1]
+    if isinstance(channels, Any):
+        raise Unsupported("a number of channels without a length or a name")
+    wide = (num_groups, channels // num_groups)
+    scale, bias = (
+        relay.reshape(relay.broadcast_to(relay.expand_dims(each, axis=1), wide), (channels,))
+        for each in (scale, bias)
+    )
     return relay.nn.group_norm(x, scale, bias, num_groups=num_groups, axis=1, epsilon=epsilon)
 
 

@@ -214,7 +214,7 @@ def _with_identity(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Exp
         limits = np.iinfo(type_.dtype)
         value = limits.max if op == "min" else limits.min
     widths = [(0, int(a in axes and n == 0)) for a, n in enumerate(type_.shape)]
-    return relay.nn.pad(x, widths, relay.const(np.array(value, type_.dtype)))
+    return relay.nn.pad(x, widths, relay.Constant(np.array(value, type_.dtype)))
 
 
 def _fold(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:

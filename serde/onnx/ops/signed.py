@@ -108,7 +108,7 @@ def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> E
         return call("serde.take", x, indices, axis=axis)
     if known.size and not -length <= known.min() <= known.max() < length:
         raise Unsupported(f"an index outside a length of {length}")
-    return relay.take(x, relay.const(known % max(length, 1)), axis=axis, mode="fast")
+    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
 
 
 @OPS.imports("GatherND", since=(11, 12, 13))
@@ -127,8 +127,8 @@ def import_one_hot(
         return call("serde.one_hot", indices, values, depth=count, axis=axis)
     wide = relay.cast(indices, "int64")
     end = relay.reshape(relay.cast(depth, "int64"), newshape=())
-    places = relay.where(relay.less(wide, relay.const(np.int64(0))), relay.add(wide, end), wide)
-    off, on = (relay.take(values, relay.const(np.int64(each)), axis=0) for each in (0, 1))
+    places = relay.where(relay.less(wide, relay.Constant(np.int64(0))), relay.add(wide, end), wide)
+    off, on = (relay.take(values, relay.Constant(np.int64(each)), axis=0) for each in (0, 1))
     at = axis % (ctx.type(indices).rank + 1)
     return call("dyn.one_hot", places, on, off, end, axis=at, dtype=ctx.type(values).dtype)
 
@@ -153,11 +153,11 @@ def _accumulated(name: str) -> Callable[..., Expr]:
             place = int(ctx.constant(axis).item()) if rank > 1 else 0
             return call(name, x, axis=place, exclusive=exclusive, reverse=reverse)
         number = relay.reshape(relay.cast(axis, "int64"), newshape=())
-        place = relay.floor_mod(number, relay.const(np.int64(rank)))
+        place = relay.floor_mod(number, relay.Constant(np.int64(rank)))
         found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
         chosen = found[0]
         for i in range(1, rank):
-            chosen = relay.where(relay.equal(place, relay.const(np.int64(i))), found[i], chosen)
+            chosen = relay.where(relay.equal(place, relay.Constant(np.int64(i))), found[i], chosen)
         return chosen
 
     return import_accumulated

@@ -10,8 +10,9 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Call, Expr, If
 from serde.relay.registry import call
+from serde.relay.transform.infer_type import infer_if
 from serde.relay.types import TensorType
 
 
@@ -38,26 +39,80 @@ def _spectrum(
     ctx: ImportCtx, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
 ) -> Expr:
     """Return a transform; that of one side back to real numbers has the other side added first."""
-    wanted = None if length is None else int(ctx.constant(length).item())
-    if not (inverse and onesided):
-        return call(
-            "serde.dft", x, axis=axis, dft_length=wanted, inverse=inverse, onesided=onesided
-        )
+    wanted = None if length is None or not ctx.is_constant(length) else ctx.ints(length)[0]
+    if inverse and onesided:
+        return _real_signal(ctx, x, axis, length, wanted)
+    if length is not None and wanted is None:
+        x = _cut_or_padded(ctx, x, axis, _scalar(length))
+    return call("serde.dft", x, axis=axis, dft_length=wanted, inverse=inverse, onesided=onesided)
+
+
+def _real_signal(
+    ctx: ImportCtx, x: Expr, axis: int, length: Expr | None, wanted: int | None
+) -> Expr:
+    """Return the real signal of the frequencies that are not told by others."""
     rank = ctx.type(x).rank
-    (given,) = ctx.static_lengths(x, [axis])
-    full = 2 * (given - 1) if wanted is None else wanted
-    side = full // 2 + 1
-    if side > given:
-        raise Unsupported(f"{given} frequencies of a signal of {full}")
-    mirrored = np.arange(side, full)
-    order = np.concatenate([np.arange(side), full - mirrored])
-    signs = np.ones((full, 2))
-    signs[mirrored, 1] = -1
-    shape = [full if each == axis % rank else 1 for each in range(rank - 1)]
-    both = relay.take(x, relay.const(order), axis=axis % rank, mode="fast")
-    factors = relay.const(signs.reshape(*shape, 2), ctx.type(x).dtype)
+    given = ctx.type(x).shape[axis]
+    if wanted is None and length is None and isinstance(given, int):
+        wanted = 2 * (given - 1)
+    if wanted is not None and isinstance(given, int) and wanted // 2 + 1 > given:
+        raise Unsupported(f"{given} frequencies of a signal of {wanted}")
+    if wanted is not None:
+        order, signs = _mirrored(wanted)
+    else:
+        full = _even_length(ctx, x, axis) if length is None else _scalar(length)
+        order, signs = _mirrored_at_run_time(full)
+    both = relay.take(x, order, axis=axis % rank, mode="fast")
+    shape = [-1 if each == axis % rank else 1 for each in range(rank - 1)]
+    factors = ctx.fold(relay.cast(relay.reshape(signs, [*shape, 2]), ctx.type(x).dtype))
     found = call("serde.dft", relay.multiply(both, factors), axis=axis, inverse=True)
-    return relay.take(found, relay.const(np.array([0])), axis=rank - 1, mode="fast")
+    return relay.take(found, relay.Constant(np.array([0])), axis=rank - 1, mode="fast")
+
+
+def _mirrored(full: int) -> tuple[Expr, Expr]:
+    """Return where each frequency is found on one side, and the signs of its two parts."""
+    order, signs = np.arange(full), np.ones((full, 2))
+    mirrored = order[full // 2 + 1 :].copy()
+    order[mirrored] = full - mirrored
+    signs[mirrored, 1] = -1
+    return relay.Constant(order), relay.Constant(signs)
+
+
+def _mirrored_at_run_time(full: Expr) -> tuple[Expr, Expr]:
+    place = call("arange", _int(0), full, _int(1), dtype="int64")
+    side = relay.add(relay.divide(full, _int(2)), _int(1))
+    mirrored = relay.greater_equal(place, side)
+    ones = relay.ones_like(place)
+    signs = relay.stack([ones, relay.where(mirrored, relay.negative(ones), ones)], axis=1)
+    return relay.where(mirrored, relay.subtract(full, place), place), signs
+
+
+def _int(value: int) -> Expr:
+    return relay.Constant(np.array(value, np.int64))
+
+
+def _scalar(x: Expr) -> Expr:
+    return relay.reshape(relay.cast(x, "int64"), newshape=())
+
+
+def _length(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+    """Return the length of an axis as a scalar of int64: a constant where it is known."""
+    place = _int(axis % ctx.type(x).rank)
+    return ctx.fold(relay.take(relay.shape_of(x, "int64"), place, axis=0, mode="fast"))
+
+
+def _even_length(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+    return relay.multiply(relay.subtract(_length(ctx, x, axis), _int(1)), _int(2))
+
+
+def _cut_or_padded(ctx: ImportCtx, x: Expr, axis: int, length: Expr) -> Expr:
+    """Return `x` with the first elements of an axis, as many as asked for, zeros after the last."""
+    rank = ctx.type(x).rank
+    place = call("arange", _int(0), length, _int(1), dtype="int64")
+    shape = [-1 if each == axis % rank else 1 for each in range(rank)]
+    inside = relay.reshape(relay.less(place, _length(ctx, x, axis)), shape)
+    found = relay.take(x, place, axis=axis % rank, mode="clip")
+    return relay.where(inside, found, relay.const(0, ctx.type(x).dtype))
 
 
 @OPS.imports("DFT", since=20)
@@ -70,17 +125,17 @@ def import_dft(
     inverse: bool = False,
     onesided: bool = False,
 ) -> Expr:
-    """Where the axis is computed, all of them are transformed and one is chosen."""
-    if axis is None or ctx.is_constant(axis) or onesided or dft_length is not None:
-        place = -2 if axis is None else int(ctx.constant(axis).item())
+    """Where the axis is computed, it decides between the transforms along all of them."""
+    if axis is None or ctx.is_constant(axis):
+        place = -2 if axis is None else ctx.ints(axis)[0]
         return _spectrum(ctx, x, place, dft_length, inverse, onesided)
     rank = ctx.type(x).rank
-    number = relay.reshape(relay.cast(axis, "int64"), newshape=())
-    wanted = relay.floor_mod(number, relay.const(np.int64(rank)))
-    chosen = _spectrum(ctx, x, 0, None, inverse, False)
-    for each in range(1, rank - 1):
-        found = _spectrum(ctx, x, each, None, inverse, False)
-        chosen = relay.where(relay.equal(wanted, relay.const(np.int64(each))), found, chosen)
+    wanted = relay.floor_mod(_scalar(axis), _int(rank))
+    chosen = _spectrum(ctx, x, rank - 2, dft_length, inverse, onesided)
+    for each in range(rank - 2):
+        found = _spectrum(ctx, x, each, dft_length, inverse, onesided)
+        chosen = If(relay.equal(wanted, _int(each)), found, chosen)
+        chosen.type = infer_if(chosen)
     return chosen
 
 
@@ -107,16 +162,29 @@ def import_stft(
     *,
     onesided: bool = True,
 ) -> Expr:
-    """The transform of each frame, looked up by constant places."""
-    (length,) = ctx.static_lengths(signal, [1])
+    """The transform of each frame; frames are looked up, by constant places where these are."""
+    length = _length(ctx, signal, 1)
+    size, step = length, ctx.fold(_scalar(frame_step))
     if frame_length is not None:
-        size = int(ctx.constant(frame_length).item())
-    else:
-        size = length if window is None else ctx.static_shape(window)[0]
-    step = int(ctx.constant(frame_step).item())
-    starts = np.arange(1 + (length - size) // step) * step
-    places = relay.const((starts[:, None] + np.arange(size)).astype(np.int64))
+        size = ctx.fold(_scalar(frame_length))
+    elif window is not None:
+        size = _length(ctx, window, 0)
+    places = _frames(ctx, length, size, step)
     frames = relay.take(signal, places, axis=1, mode="fast")
     if window is not None:
         frames = relay.multiply(frames, relay.expand_dims(window, axis=1))
     return call("serde.dft", frames, axis=2, onesided=onesided)
+
+
+def _frames(ctx: ImportCtx, length: Expr, size: Expr, step: Expr) -> Expr:
+    """Return the place of each element of each frame, one row a frame."""
+    known = [ctx.known(each) for each in (length, size, step)]
+    if not any(each is None for each in known):
+        whole, wide, apart = (int(each.item()) for each in known if each is not None)
+        starts = np.arange(1 + (whole - wide) // apart) * apart
+        return relay.Constant((starts[:, None] + np.arange(wide)).astype(np.int64))
+    count = relay.add(relay.divide(relay.subtract(length, size), step), _int(1))
+    frame = call("arange", _int(0), count, _int(1), dtype="int64")
+    within = call("arange", _int(0), size, _int(1), dtype="int64")
+    starts_of = relay.expand_dims(relay.multiply(frame, step), axis=1)
+    return relay.add(starts_of, relay.expand_dims(within, axis=0))

@@ -16,7 +16,7 @@ from serde.relay.registry import call
 
 
 def _wide(value: float) -> Expr:
-    return relay.const(np.float64(value))
+    return relay.Constant(np.float64(value))
 
 
 def _scalar(ctx: ImportCtx, x: Expr, dtype: str) -> Expr:
@@ -27,7 +27,7 @@ def _scalar(ctx: ImportCtx, x: Expr, dtype: str) -> Expr:
 
 def _counting(ctx: ImportCtx, count: Expr) -> Expr:
     """Return 0, 1, ... below a number of int64, as float64."""
-    steps = (relay.const(np.int64(0)), ctx.fold(count), relay.const(np.int64(1)))
+    steps = (relay.Constant(np.int64(0)), ctx.fold(count), relay.Constant(np.int64(1)))
     return relay.cast(call("arange", *steps, dtype="int64"), "float64")
 
 
@@ -90,7 +90,7 @@ def import_mel_weight_matrix(
     rate, low, high = (
         _scalar(ctx, each, "float64") for each in (sample_rate, lower_edge_hertz, upper_edge_hertz)
     )
-    one, two = relay.const(np.int64(1)), relay.const(np.int64(2))
+    one, two = relay.Constant(np.int64(1)), relay.Constant(np.int64(2))
     number = relay.add(bins, two)
     start = _mels(low)
     step = relay.divide(relay.subtract(_mels(high), start), relay.cast(number, "float64"))
@@ -101,7 +101,7 @@ def import_mel_weight_matrix(
     edges = relay.floor(relay.divide(relay.multiply(hertz, whole), rate))
     steps = relay.cast(_counting(ctx, bins), "int64")
     lower, centre, higher = (
-        relay.take(edges, relay.add(steps, relay.const(np.int64(each))), axis=0, mode="fast")
+        relay.take(edges, relay.add(steps, relay.Constant(np.int64(each))), axis=0, mode="fast")
         for each in range(3)
     )
     rows = relay.expand_dims(

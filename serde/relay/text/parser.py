@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from serde.errors import RelayError, TypeInferenceError
+from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.limits import MAX_NESTING
 from serde.relay.collection import without_collection
 from serde.relay.expr import (
@@ -30,7 +30,7 @@ from serde.relay.expr import (
     Var,
 )
 from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, all_ops, infer_call
+from serde.relay.registry import OpDef, all_ops
 from serde.relay.text.composite import raise_composites
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
@@ -38,7 +38,8 @@ from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pair
 from serde.relay.text.value_parser import NUMERIC, WORDS, ValueParser
 from serde.relay.transform.infer_type import InferType, infer_function
 from serde.relay.types import FuncType, Type, accepts
-from serde.relay.visit import free_vars, post_order
+from serde.relay.verify import verify
+from serde.relay.visit import children, free_vars, post_order
 
 __all__ = ["fromtext", "parse_attributes", "parse_expr"]
 
@@ -80,16 +81,17 @@ def fromtext(text: str, *, name: str = "<text>") -> IRModule:
 
     Raises:
         ParseError: The text does not parse, or holds what the pivot lacks.
-        TypeInferenceError: Its operators do not fit their operands.
+        IllTypedError: Its operators do not fit their operands.
     """
     parser = _Parser(text, name)
     mod = parser.module()
     try:
         checked = InferType()(mod)
+        verify(checked, types=False)
         raised = raise_composites(checked, _read_attribute)
-    except TypeInferenceError as error:
-        raise parser.located(error, mod) from None
-    return raised if raised is checked else InferType()(raised)
+        return raised if raised is checked else InferType()(raised)
+    except (TypeInferenceError, VerifyError) as error:
+        raise parser.located(error) from None
 
 
 def parse_expr(text: str, *, name: str = "<text>") -> Expr:
@@ -99,7 +101,7 @@ def parse_expr(text: str, *, name: str = "<text>") -> Expr:
 
     Raises:
         ParseError: The text does not parse, or holds what the pivot lacks.
-        TypeInferenceError: Its operators do not fit their operands.
+        IllTypedError: Its operators do not fit their operands.
     """
     return _Parser(text, name).single_expression()
 
@@ -172,8 +174,12 @@ class _Parser(ValueParser):
         nodes = post_order(expr)
         unbound = free_vars(expr)
         untyped = [v for v in unbound if v.type is None]
-        if not untyped and not any(isinstance(node, GlobalVar) for node in nodes):
+        if untyped or any(isinstance(node, GlobalVar) for node in nodes):
+            return expr
+        try:
             infer_function(Function(unbound, expr))
+        except TypeInferenceError as error:
+            raise self.located(error) from None
         return expr
 
     def attribute_list(self) -> dict[str, AnyValue]:
@@ -187,17 +193,15 @@ class _Parser(ValueParser):
             raise self._expected("the end of the text")
         return values
 
-    def located(self, error: TypeInferenceError, mod: IRModule) -> TypeInferenceError:
-        """Return `error` with the place of the call that raised it, where that is known."""
-        for node in post_order(*mod.functions.values()):
-            if node not in self._places or not isinstance(node, Call):
-                continue
-            try:
-                infer_call(node)
-            except TypeInferenceError as found:
-                line, column = self._lexer.place(self._places[node])
-                return TypeInferenceError(f"{self._name}:{line}:{column}: {found}")
-        return TypeInferenceError(f"{self._name}: {error}")
+    def located(self, error: RelayError) -> IllTypedError:
+        """Return `error` with the place of the expression that it is about, or of what has it."""
+        node, position = error.node, 0
+        if isinstance(node, Expr) and node not in self._places:
+            node = next((user for user in self._places if node in children(user)), None)
+        if isinstance(node, Expr):
+            position = self._places[node]
+        line, column = self._lexer.place(position)
+        return IllTypedError(str(error), line=line, column=column, name=self._name)
 
     def _start_definition(self) -> None:
         self._declared = []
@@ -314,6 +318,7 @@ class _Parser(ValueParser):
         except RelayError as error:
             raise self._fail(str(error), start) from None
         self._functions[number] = function
+        self._places[function] = start.position
         return function
 
     def _parameter(self) -> Var:
@@ -334,13 +339,13 @@ class _Parser(ValueParser):
 
     def _sequence(self) -> Step:
         """Read bindings, then the value; lets become nested from the last one back."""
-        lets: list[tuple[Var, Expr]] = []
+        lets: list[tuple[Var, Expr, Token]] = []
         while True:
             token = self._lexer.peek()
             if self._accept("let"):
                 variable = self._definition()
                 self._expect("=")
-                lets.append((variable, (yield self._expr())))
+                lets.append((variable, (yield self._expr()), token))
             elif self._accept("free_var"):
                 self._definition()
             elif token.kind == "graph" and self._next_is("=", 1):
@@ -351,12 +356,17 @@ class _Parser(ValueParser):
                 value = yield self._expr()
                 if not self._accept(";"):
                     break
-                lets.append((Var(""), value))
+                lets.append((Var(""), value, token))
                 continue
             self._expect(";")
-        for variable, bound in reversed(lets):
-            value = Let(variable, bound, value)
+        for variable, bound, start in reversed(lets):
+            value = self._placed(Let(variable, bound, value), start)
         return value
+
+    def _placed(self, node: Expr, token: Token) -> Expr:
+        """Return a node, having noted where it stands."""
+        self._places[node] = token.position
+        return node
 
     # Expressions.
 
@@ -394,14 +404,13 @@ class _Parser(ValueParser):
         else:
             value = yield from self._atom()
         if self._accept("."):
-            value = self._projection(value)
+            value = self._placed(self._projection(value), token)
         while self._next_is("("):
             place = self._lexer.peek()
             args, attrs = yield from self._arguments()
             if attrs:
                 raise self._fail(f"{value!r} takes no attributes", place)
-            value = Call(value, args)
-            self._places[value] = token.position
+            value = self._placed(Call(value, args), token)
         return value
 
     def _projection(self, value: Expr) -> Expr:
@@ -422,7 +431,7 @@ class _Parser(ValueParser):
         if token.kind == "ident":
             return (yield from self._word(token))
         if token.kind == "punct" and token.text == "(":
-            return (yield from self._parenthesis())
+            return (yield from self._parenthesis(token))
         if token.kind == "punct" and token.text == "{":
             self._enter()
             self._scopes.append({})
@@ -443,7 +452,7 @@ class _Parser(ValueParser):
             self._depth -= 1
             return function
         if token.text == "if":
-            return (yield from self._if())
+            return self._placed((yield from self._if()), token)
         if token.text == "meta":
             value = self._meta(token)
             if not isinstance(value, Constant):
@@ -464,17 +473,20 @@ class _Parser(ValueParser):
         other = yield self._block()
         return If(cond, then, other)
 
-    def _parenthesis(self) -> Step:
+    def _parenthesis(self, start: Token) -> Step:
         fields: list[Expr] = []
         comma = False
         self._enter()
         while not self._accept(")"):
-            fields.append(self._simple() or (yield self._expr()))
+            field = self._simple()
+            fields.append(field if field is not None else (yield self._expr()))
             if not self._next_is(")"):
                 self._expect(",")
                 comma = True
         self._depth -= 1
-        return fields[0] if len(fields) == 1 and not comma else Tuple(fields)
+        if len(fields) == 1 and not comma:
+            return fields[0]
+        return self._placed(Tuple(fields), start)
 
     def _simple(self) -> Expr | None:
         """Read an argument that is one name, if that is what comes next."""

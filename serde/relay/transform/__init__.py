@@ -12,11 +12,13 @@ from serde.relay.transform.combine_parallel import (
 )
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
+from serde.relay.transform.count_loops import CountLoops
 from serde.relay.transform.cse import EliminateCommonSubexpr
 from serde.relay.transform.cut import cut, named_values, results_of
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
 from serde.relay.transform.fast_math import FastMath
 from serde.relay.transform.flatten_atrous import FlattenAtrousConv
+from serde.relay.transform.flatten_results import flatten_results
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.fold_scale_axis import (
     BackwardFoldScaleAxis,
@@ -32,7 +34,11 @@ from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear
+from serde.relay.transform.raise_box_nms import box_nms_patterns
+from serde.relay.transform.raise_layers import RaiseLayers
 from serde.relay.transform.raise_recursion import RaiseRecursion
+from serde.relay.transform.raise_slice_like import RaiseSliceLike
+from serde.relay.transform.rename import rename
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
@@ -41,11 +47,13 @@ from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_ov
 __all__ = [
     "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
     "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
-    "ConvertLayout", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
+    "ConvertLayout", "CountLoops", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
     "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
-    "RaiseRecursion", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential", "SimplifyExpr",
-    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "channels_first", "cut",
-    "extension_patterns", "float16_overflows", "fold_weights", "named_values", "results_of",
+    "RaiseLayers", "RaiseRecursion", "RaiseSliceLike", "RemoveUnusedFunctions",
+    "SequencesToTuples", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
+    "ToFloat16", "ToGraphNormalForm", "box_nms_patterns", "channels_first", "cut",
+    "extension_patterns", "flatten_results", "float16_overflows", "fold_weights", "named_values",
+    "rename", "results_of",
 ]  # fmt: skip

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Op, Var
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.fusion_graph import OPAQUE_ATTRS, is_absent, parts, walk
-from serde.relay.visit import children, rebuild
+from serde.relay.transform.fusion_graph import OPAQUE_ATTRS, is_absent, parts
+from serde.relay.visit import Binding, binding_order, children, rebuild
 
 __all__ = ["ToANormalForm"]
 
@@ -62,20 +62,21 @@ class _Scope:
 class _Binder:
     def __init__(self, function: Function) -> None:
         self._root = function
-        self._order = walk(function)
+        self._steps = binding_order(function, parts)
         self._scopes: dict[Expr, _Scope] = {function: _Scope(None)}
         self._inner: dict[tuple[Expr, int], _Scope] = {}
-        self._values: dict[Expr, list[Let]] = {}
+        self._values: set[Expr] = set()
         self._done: dict[Expr, Expr] = {}
         self._count = 0
-        for node in reversed(self._order):
-            self._place_operands(node)
+        for step in reversed(self._steps):
+            if not isinstance(step, Binding):
+                self._place_operands(step)
 
     def _place_operands(self, node: Expr) -> None:
         """Say in which scope a node needs each of its children."""
         scope = self._scopes[node]
         if isinstance(node, Let):
-            self._values.setdefault(node.value, []).append(node)
+            self._values.add(node.value)
         for place, child in enumerate(parts(node)):
             inside = isinstance(node, Function) or (isinstance(node, If) and place > 0)
             needed = scope
@@ -87,10 +88,12 @@ class _Binder:
 
     def run(self) -> Expr:
         """Bind children first."""
-        for node in self._order:
-            self._done[node] = self._bound(node)
-            for let in self._values.get(node, ()):
-                self._scopes[let].bindings.append((let.var, self._done[node]))
+        for step in self._steps:
+            if isinstance(step, Binding):
+                let = step.let
+                self._scopes[let].bindings.append((let.var, self._done[let.value]))
+            else:
+                self._done[step] = self._bound(step)
         return self._done[self._root]
 
     def _bound(self, node: Expr) -> Expr:

@@ -18,7 +18,9 @@ from serde.relay.transform.legalize import Legalize
 from serde.relay.types import TensorType, accepts
 from serde.relay.visit import children, post_order, rewrite, use_counts
 
-__all__ = ["Compose", "Match", "Pattern", "extension_patterns", "replace_nodes"]
+__all__ = [
+    "Compose", "Match", "Pattern", "extension_patterns", "replace_nodes", "same_calls",
+]  # fmt: skip
 
 _COMMUTATIVE = frozenset([
     "add", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "logical_and", "logical_or",
@@ -323,7 +325,7 @@ def _raised(
         again = _plain_over(result)
     except RelayError:
         return None
-    return result if _same(again, match.root) else None
+    return result if same_calls(again, match.root) else None
 
 
 def _exact(default: AnyValue, node: Constant, sign: int) -> float:
@@ -350,7 +352,7 @@ def _plain_over(node: Call) -> Expr:
     return rewrite(_plain(call), lambda _node, new: new, back)
 
 
-def _same(left: Expr, right: Expr) -> bool:
+def same_calls(left: Expr, right: Expr) -> bool:
     """Whether two small graphs over the same operands are equal, commuted operands included."""
     if left is right:
         return True
@@ -359,14 +361,14 @@ def _same(left: Expr, right: Expr) -> bool:
     if isinstance(left, Call) and isinstance(right, Call):
         if left.op is not right.op or _attr_keys(left) != _attr_keys(right):
             return False
-        if all(map(_same, left.args, right.args)):
+        if all(map(same_calls, left.args, right.args)):
             return True
-        return _commutes(left) and all(map(_same, left.args, reversed(right.args)))
+        return _commutes(left) and all(map(same_calls, left.args, reversed(right.args)))
     if isinstance(left, TupleGetItem) and isinstance(right, TupleGetItem):
-        return left.index == right.index and _same(left.tuple_value, right.tuple_value)
+        return left.index == right.index and same_calls(left.tuple_value, right.tuple_value)
     if isinstance(left, Tuple) and isinstance(right, Tuple):
         same_length = len(left.fields) == len(right.fields)
-        return same_length and all(map(_same, left.fields, right.fields))
+        return same_length and all(map(same_calls, left.fields, right.fields))
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import ClassVar
@@ -16,7 +16,7 @@ from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import is_random
 from serde.relay.visit import rewrite
 
-__all__ = ["EliminateCommonSubexpr", "exact_key"]
+__all__ = ["EliminateCommonSubexpr", "exact_key", "value_key"]
 
 
 @dataclass(frozen=True)
@@ -33,21 +33,29 @@ class EliminateCommonSubexpr(FunctionPass):
         known: dict[Hashable, Expr] = {}
 
         def replace(_node: Expr, new: Expr) -> Expr:
-            key = _key(new)
+            key = value_key(new)
             return new if key is None else known.setdefault(key, new)
 
         result = rewrite(function, replace)
         return result if isinstance(result, Function) else function
 
 
-def _key(node: Expr) -> Hashable | None:
+def value_key(
+    node: Expr, number: Callable[[Expr], Hashable] = lambda child: child
+) -> Hashable | None:
+    """Return a key that nodes of one value share; None where only the node itself has its value.
+
+    Args:
+        node: The node.
+        number: Gives what equal children have in common; by default the children are it.
+    """
     if isinstance(node, Call) and isinstance(node.op, OpDef) and not is_random(node):
         attrs = tuple((name, exact_key(value)) for name, value in node.attrs.items())
-        return (node.op, node.args, attrs)
+        return (node.op, tuple(map(number, node.args)), attrs)
     if isinstance(node, Tuple):
-        return ("tuple", node.fields)
+        return ("tuple", tuple(map(number, node.fields)))
     if isinstance(node, TupleGetItem):
-        return ("field", node.tuple_value, node.index)
+        return ("field", number(node.tuple_value), node.index)
     if isinstance(node, Constant):
         data = np.ascontiguousarray(node.data)
         digest = hashlib.sha256(data.tobytes()).digest()

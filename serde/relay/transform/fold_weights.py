@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Final
 
 from serde.limits import CHUNK_BYTES, MAX_INLINE_BYTES, MAX_WEIGHT_GROWTH
 from serde.relay.computed import ComputedWeight
@@ -13,6 +16,7 @@ from serde.relay.model import RelayModel
 from serde.relay.registry import OpDef
 from serde.relay.rows import RESHAPES
 from serde.relay.transform.closed import closed_nodes
+from serde.relay.transform.cse import value_key
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.types import TensorType, TupleType
 from serde.relay.visit import children, free_vars, post_order, rewrite
@@ -22,31 +26,47 @@ from serde.weights import ArrayWeight, FileWeight, Weight, numpy_dtype
 __all__ = ["fold_weights"]
 
 
-def fold_weights(model: RelayModel, *, report: Report | None = None) -> RelayModel:
+_SUFFIX: Final = re.compile(r"(_folded[0-9]*)+\Z")
+_MOVES: Final = RESHAPES | {"transpose"}
+"""Operators whose result has the elements of the operand, each once."""
+
+_SHARED_BYTES: Final = 2**16
+"""Largest weight that is stored in each form in which it is used."""
+
+
+def fold_weights(
+    model: RelayModel,
+    *,
+    report: Report | None = None,
+    share: bool = True,
+    packing: Collection[str] = (),
+) -> RelayModel:
     """Make every largest expression over weights and constants one weight.
 
-    It takes the name of its largest source if that is used nowhere else, and otherwise that
-    name with a suffix. Expressions of constants alone become constants. Weights that are not
-    used any more are dropped; inputs stay. A weight in a file that is only reshaped stays a
-    range of the file.
+    It takes the name of its largest source that is used nowhere else, and otherwise the name of
+    its largest source with a suffix. Expressions of constants alone become constants. Weights
+    that are not used any more are dropped; inputs stay. A weight in a file that is only reshaped
+    stays a range of the file.
 
     Args:
         model: A model with inferred types.
         report: Notes are added for large weights that must be evaluated as one tensor.
+        share: Whether a large weight that is used in several forms, the same elements in another
+            order or shape, is stored once and rearranged in the graph.
+        packing: Operators that take weights one behind the other in one vector. These stay
+            weights of their own, under their own names, and are put together in the graph.
     """
     mod = FoldConstant()(model.mod)
     main = mod["main"]
     weights = {p: model.params[p.name_hint] for p in main.params if p.name_hint in model.params}
-    folds = _folds(main, weights)
-    taken = {variable.name_hint for variable in _used_elsewhere(main, folds)}
-    taken.update(param.name_hint for param in main.params if param not in weights)
+    folds = _folds(main, weights, share=share, packing=packing)
+    stay = _used_outside(main.body, {expr for fold in folds for expr in fold.exprs})
+    _choose_names(folds, main, stay, weights)
     for fold in folds:
-        fold.choose_name(taken)
-        taken.add(fold.variable.name_hint)
         _note(fold, report)
     if not folds and mod is model.mod and not _unused(main, weights):
         return model
-    memo: dict[Expr, Expr] = {fold.expr: fold.variable for fold in folds}
+    memo: dict[Expr, Expr] = {expr: fold.variable for fold in folds for expr in fold.exprs}
     body = rewrite(main.body, lambda _node, new: new, memo)
     params = _params(main, body, folds, weights)
     function = Function(params, body, main.ret_type, main.attrs, main.span)
@@ -60,9 +80,9 @@ def fold_weights(model: RelayModel, *, report: Report | None = None) -> RelayMod
 
 @dataclass
 class _Fold:
-    """An expression that becomes a weight."""
+    """Equal expressions that become one weight."""
 
-    expr: Expr
+    exprs: list[Expr]
     sources: dict[Var, Weight]
     weight: Weight
     variable: Var
@@ -70,42 +90,139 @@ class _Fold:
     @property
     def largest(self) -> Var:
         """The source with the most bytes; of equals, the first."""
-        return max(self.sources, key=lambda variable: self.sources[variable].nbytes)
+        return self._largest_of(self.sources)
 
-    def choose_name(self, taken: set[str]) -> None:
-        """Name the new weight after its largest source."""
-        name = base = self.largest.name_hint
+    def _largest_of(self, variables: Iterable[Var]) -> Var:
+        return max(variables, key=lambda variable: self.sources[variable].nbytes)
+
+    def take_name(self, own: Collection[Var], taken: Collection[str]) -> None:
+        """Name the new weight.
+
+        Args:
+            own: Its sources that nothing else uses.
+            taken: Names that it must not have.
+        """
+        source = self._largest_of(own) if own else self.largest
+        base = _SUFFIX.sub("", source.name_hint)
+        names = {variable.name_hint for variable in own}
+        name = source.name_hint if names - {base} == names else base
         count = 0
         while name in taken:
             count += 1
             name = f"{base}_folded{count if count > 1 else ''}"
         type_ = TensorType(self.weight.shape, self.weight.dtype)
-        self.variable = Var(name, type_, self.largest.span)
+        self.variable = Var(name, type_, source.span)
 
 
-def _folds(main: Function, weights: Mapping[Var, Weight]) -> list[_Fold]:
-    closed = _in_proportion(
-        main.body, closed_nodes(main, {variable.name_hint for variable in weights}), weights
-    )
-    found: dict[Expr, None] = {}
-    for node in post_order(main.body):
-        if node in closed and not isinstance(node, Tuple):
+def _choose_names(
+    folds: Sequence[_Fold], main: Function, stay: Collection[Expr], weights: Mapping[Var, Weight]
+) -> None:
+    """Name new weights; a suffix is never put behind another.
+
+    Those that have a source of their own come first, since its name is theirs; then large ones.
+    """
+    taken = {param.name_hint for param in main.params if param in stay or param not in weights}
+    users = Counter(variable for fold in folds for variable in fold.sources)
+    owned = [[v for v in fold.sources if users[v] == 1 and v not in stay] for fold in folds]
+    pairs = list(zip(folds, owned, strict=True))
+    for fold, own in sorted(pairs, key=lambda pair: (not pair[1], -pair[0].weight.nbytes)):
+        fold.take_name(own, taken)
+        taken.add(fold.variable.name_hint)
+
+
+def _folds(
+    main: Function, weights: Mapping[Var, Weight], *, share: bool, packing: Collection[str]
+) -> list[_Fold]:
+    order = post_order(main.body)
+    before = closed_nodes(main, {variable.name_hint for variable in weights})
+    closed = _in_proportion(order, before - _packed(order, packing), weights)
+    numbers = _numbers(node for node in order if node in closed)
+    wanted = _wanted(main.body, order, closed)
+    if share:
+        wanted = _unshared(main.body, wanted, numbers, weights)
+    found: dict[int, _Fold] = {}
+    for expr in (node for node in order if node in wanted):
+        known = found.get(numbers[expr])
+        if known is not None:
+            known.exprs.append(expr)
             continue
-        for child in children(node):
-            if child in closed and _folds_away(child):
-                found[child] = None
-    if main.body in closed and _folds_away(main.body):
-        found[main.body] = None
-    result = []
-    for expr in found:
         sources = {v: weights[v] for v in free_vars(expr) if v in weights}
         if sources:
-            result.append(_Fold(expr, sources, _weight_of(expr, sources), next(iter(sources))))
-    return result
+            weight = _weight_of(expr, sources)
+            found[numbers[expr]] = _Fold([expr], sources, weight, next(iter(sources)))
+    return list(found.values())
+
+
+def _wanted(body: Expr, order: Sequence[Expr], closed: Collection[Expr]) -> set[Expr]:
+    """Return the largest closed expressions: those that something not closed uses.
+
+    A tuple is no weight, so its fields are wanted where it is.
+    """
+    wanted: set[Expr] = {body} if body in closed else set()
+    for node in reversed(order):
+        if node in closed and not (isinstance(node, Tuple) and node in wanted):
+            continue
+        wanted.update(child for child in children(node) if child in closed)
+    return {node for node in wanted if _folds_away(node)}
+
+
+def _packed(order: Sequence[Expr], packing: Collection[str]) -> set[Expr]:
+    """Return what puts weights one behind the other for an operator among `packing`."""
+    found: set[Expr] = set()
+    for node in order:
+        if not _calls(node, packing):
+            continue
+        for vector in (each for each in children(node) if _calls(each, ("concatenate",))):
+            (parts,) = children(vector)
+            reshaped = (each for each in children(parts) if _calls(each, ("reshape",)))
+            found |= {vector, parts, *reshaped}
+    return found
+
+
+def _calls(node: Expr, names: Collection[str]) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
+
+
+def _unshared(
+    body: Expr,
+    wanted: set[Expr],
+    numbers: Mapping[Expr, int],
+    weights: Mapping[Var, Weight],
+) -> set[Expr]:
+    """Return `wanted` without what rearranges a large weight that is used in another form, too."""
+    forms: dict[Var, set[int]] = {}
+    moves: dict[Expr, Var] = {}
+    for node in wanted:
+        source = _moved(node)
+        if isinstance(source, Var) and weights[source].nbytes > _SHARED_BYTES:
+            forms.setdefault(source, set()).add(numbers[node])
+            moves[node] = source
+    if not moves:
+        return wanted
+    direct = _used_outside(body, wanted)
+    several = {source for source, each in forms.items() if source in direct or len(each) > 1}
+    return {node for node in wanted if moves.get(node) not in several}
+
+
+def _moved(node: Expr) -> Expr:
+    """Return what `node` has the elements of, in another order or shape."""
+    while isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _MOVES:
+        node = node.args[0]
+    return node
+
+
+def _numbers(nodes: Iterable[Expr]) -> dict[Expr, int]:
+    """Return a number for each of `nodes`, children first; equal ones have one number."""
+    numbers: dict[Expr, int] = {}
+    known: dict[Hashable, int] = {}
+    for node in nodes:
+        key = value_key(node, numbers.__getitem__)
+        numbers[node] = known.setdefault(node if key is None else key, len(known))
+    return numbers
 
 
 def _in_proportion(
-    body: Expr, closed: Collection[Expr], weights: Mapping[Var, Weight]
+    order: Sequence[Expr], closed: Collection[Expr], weights: Mapping[Var, Weight]
 ) -> set[Expr]:
     """Return the closed nodes that need no value much larger than all weights are.
 
@@ -113,7 +230,7 @@ def _in_proportion(
     """
     most = MAX_INLINE_BYTES + MAX_WEIGHT_GROWTH * sum(each.nbytes for each in weights.values())
     kept: set[Expr] = set()
-    for node in post_order(body):
+    for node in order:
         if node in closed and _bytes_of(node) <= most and all(c in kept for c in children(node)):
             kept.add(node)
     return kept
@@ -155,27 +272,20 @@ def _weight_of(expr: Expr, sources: Mapping[Var, Weight]) -> Weight:
     return ComputedWeight(expr, sources)
 
 
-def _used_elsewhere(main: Function, folds: list[_Fold]) -> set[Var]:
-    """Return the weights that stay in the graph or feed several folds."""
-    folded: set[Expr] = {fold.expr for fold in folds}
-    remaining: set[Var] = set()
+def _used_outside(body: Expr, folded: Collection[Expr]) -> set[Expr]:
+    """Return the variables that are used outside the expressions `folded`."""
+    found: set[Expr] = set()
     visited: set[Expr] = set()
-    pending: list[Expr] = [main.body]
+    pending: list[Expr] = [body]
     while pending:
         node = pending.pop()
         if node in visited or node in folded:
             continue
         visited.add(node)
         if isinstance(node, Var):
-            remaining.add(node)
+            found.add(node)
         pending.extend(children(node))
-    seen: set[Var] = set()
-    for fold in folds:
-        for variable in fold.sources:
-            if variable in seen:
-                remaining.add(variable)
-            seen.add(variable)
-    return remaining
+    return found
 
 
 def _unused(main: Function, weights: Mapping[Var, Weight]) -> bool:
@@ -184,7 +294,7 @@ def _unused(main: Function, weights: Mapping[Var, Weight]) -> bool:
 
 
 def _params(
-    main: Function, body: Expr, folds: list[_Fold], weights: Mapping[Var, Weight]
+    main: Function, body: Expr, folds: Sequence[_Fold], weights: Mapping[Var, Weight]
 ) -> list[Var]:
     """Return inputs, weights still used, and new weights where their largest source was."""
     used = set(free_vars(body))

@@ -12,7 +12,7 @@ from serde.relay.module import IRModule
 from serde.relay.registry import OpDef, infer_call
 from serde.relay.transform.base import Pass
 from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, join_types
-from serde.relay.visit import post_order
+from serde.relay.visit import Binding, binding_order
 
 __all__ = ["InferType", "infer_function", "infer_if"]
 
@@ -75,25 +75,33 @@ def infer_function(function: Function) -> Function:
     _infer_scope(function)
     result = function.body.type
     if result is None:
-        raise TypeInferenceError(f"the result of {function!r} has no type")
+        error = TypeInferenceError(f"the result of {function!r} has no type")
+        error.node = function
+        raise error
     if function.ret_type is not None:
         return function
     return Function(function.params, function.body, result, function.attrs, function.span)
 
 
 def _infer_scope(function: Function) -> None:
-    nodes = post_order(function)
-    binders: dict[Expr, list[Let]] = {}
-    for node in nodes:
-        if isinstance(node, Let):
-            binders.setdefault(node.value, []).append(node)
-            if node.var.type is None:
-                node.var.type = node.value.type
-    for node in nodes:
-        if not isinstance(node, Var):
-            node.type = _infer(node)
-        for let in binders.get(node, ()):
-            _bind(let)
+    steps = binding_order(function)
+    for step in steps:
+        if isinstance(step, Let) and step.var.type is None:
+            step.var.type = step.value.type
+    for step in steps:
+        try:
+            _infer_step(step)
+        except TypeInferenceError as error:
+            if error.node is None:
+                error.node = step.let if isinstance(step, Binding) else step
+            raise
+
+
+def _infer_step(step: Expr | Binding) -> None:
+    if isinstance(step, Binding):
+        _bind(step.let)
+    elif not isinstance(step, Var):
+        step.type = _infer(step)
 
 
 def _bind(let: Let) -> None:

@@ -61,13 +61,19 @@ class _Lifted:
     captures: dict[Var, None] = field(default_factory=dict)
 
     def function(self, lifted: dict[Expr, _Lifted]) -> Function:
-        """Return the global function."""
+        """Return the global function; none of its variables is another function's."""
         literal = self.literal
-        fresh = [Var(each.name_hint, each.type, each.span) for each in self.captures]
-        names = dict(zip(self.captures, fresh, strict=True))
+        names = {variable: _fresh(variable) for variable in self.bound}
+        names |= {each: Var(each.name_hint, each.type, each.span) for each in self.captures}
         body = _Lowering(lifted, names).expression(literal.body)
-        params = [*fresh, *literal.params]
+        params = [names[variable] for variable in (*self.captures, *literal.params)]
         return Function(params, body, literal.ret_type, literal.attrs, literal.span)
+
+
+def _fresh(variable: Var) -> Var:
+    fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
+    fresh.type = variable.type
+    return fresh
 
 
 def _lifted(function: Function, name: str, taken: set[str]) -> dict[Expr, _Lifted]:
@@ -102,6 +108,8 @@ def _only_called(order: list[Expr], root: Function) -> dict[Function, Var | None
     for node in order:
         if isinstance(node, Let):
             values.add(node.body)
+            if not isinstance(node.value, Function):
+                values.add(node.value)
             owners.setdefault(node.value, []).append(node)
         elif isinstance(node, Call):
             values.update(node.args)

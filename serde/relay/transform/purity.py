@@ -6,7 +6,16 @@ from serde.relay.bodies import all_nodes, carried
 from serde.relay.expr import Call
 from serde.relay.registry import OpDef
 
-__all__ = ["is_random", "must_wait"]
+__all__ = ["UNPACKS", "is_random", "must_wait"]
+
+UNPACKS = frozenset(
+    f"serde.{name}"
+    for name in (
+        "dequantize_blocks", "dequantize_linear", "dequantize_sparse", "lut_to_dense",
+        "lut_to_sparse", "sparse_to_dense",
+    )
+)  # fmt: skip
+"""Operators that make weights of what is compressed."""
 
 _DRAWS = ("bernoulli", "multinomial", "random", "sample_")
 
@@ -30,10 +39,10 @@ def must_wait(call: Call) -> bool:
     """Whether a call must not be evaluated before the model runs.
 
     That is so for random numbers; for loops, which may take any time or never end; and for what
-    makes floats of quantised numbers: evaluated beforehand, a weight would be four times as
-    large, and a runtime would not know that it was quantised.
+    unpacks compressed weights: evaluated beforehand, they would be several times as large, and a
+    runtime would not know that they were compressed.
     """
-    unpacks = isinstance(call.op, OpDef) and call.op.name == "serde.dequantize_linear"
+    unpacks = isinstance(call.op, OpDef) and call.op.name in UNPACKS
     return unpacks or bool(carried(call)) or is_random(call)
 
 

@@ -163,7 +163,7 @@ def import_crop_resize_v1(
     else:
         (images,) = ctx.static_lengths(x, [0])
         boxes = relay.repeat(rows, images, axis=0)
-        indices = relay.const(np.tile(np.arange(images, dtype=np.int32), count))
+        indices = relay.Constant(np.tile(np.arange(images, dtype=np.int32), count))
     found = _boxes(
         ctx,
         x,

@@ -337,7 +337,7 @@ def _image_expansion(ndim: int) -> Callable[..., Expr]:
             mask = (places < 0) | (places > before[index] - 1)
             if how.mode == "tf_crop_and_resize" and mask.any():
                 shape = [-1 if each == axis else 1 for each in range(type_.rank)]
-                line = relay.const(mask.reshape(shape))
+                line = relay.Constant(mask.reshape(shape))
                 outside = line if outside is None else relay.logical_or(outside, line)
         if outside is not None:
             fill = relay.const(extrapolation_value, tensor_type(result).dtype)

@@ -154,7 +154,7 @@ def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None,
         places = relay.minimum(low, relay.const(length - 1, "int32"))
     first = (np.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
     first = first.reshape(*wanted[:shared], *[1] * (len(wanted) - shared))
-    found = relay.take(flat, relay.add(places, relay.const(first)), axis=0, mode="fast")
+    found = relay.take(flat, relay.add(places, relay.Constant(first)), axis=0, mode="fast")
     new = len(wanted) - shared
     middle = [len(wanted) + each for each in range(len(passed))]
     back = [*range(shared), *middle, *range(shared, shared + new)]
@@ -249,7 +249,7 @@ def _rows(ctx: Out, x: Value, rows: Value, batch_dims: int) -> Value:
 def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
     """Before iOS16, the places in the shared axes become part of each index."""
     grid = np.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
-    rows = relay.concatenate((relay.const(grid), relay.cast(indices, "int32")), axis=0)
+    rows = relay.concatenate((relay.Constant(grid), relay.cast(indices, "int32")), axis=0)
     return call("gather_nd", data, rows, batch_dims=0)
 
 
@@ -257,7 +257,7 @@ def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: 
 def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
     """Before iOS16, the places in the shared axes become part of each index."""
     grid = np.indices(_lengths(indices)[:-1]).astype(np.int32)[:batch_dims]
-    front = relay.const(np.moveaxis(grid, 0, -1))
+    front = relay.Constant(np.moveaxis(grid, 0, -1))
     rows = relay.concatenate((front, relay.cast(indices, "int32")), axis=-1)
     return call("serde.gather_nd", data, rows, batch_dims=0)
 

@@ -28,7 +28,7 @@ def import_make_list(
     dtype: str = "fp32",
 ) -> Expr:
     """Its elements are zeros until they are written; a length that is text is told by the first."""
-    zero = relay.const(np.zeros(()), DTYPES[dtype])
+    zero = relay.const(0, DTYPES[dtype])
     length = relay.const(np.int32(1)) if init_length is None else init_length
     given = elem_shape if isinstance(elem_shape, tuple) else (elem_shape,)
     shape = [Any() if isinstance(each, str) else int(each) for each in given]
@@ -134,5 +134,5 @@ def _grown(ls: Expr, index: Expr) -> Expr:
     missing = relay.maximum(relay.subtract(after, head), zero)
     tail = relay.strided_slice(length, [1], [2**31 - 1], [1])
     widths = relay.concatenate((missing, tail), axis=0)
-    more = call("dyn.full", relay.const(np.zeros(()), dtype), widths)
+    more = call("dyn.full", relay.const(0, dtype), widths)
     return relay.concatenate((ls, more), axis=0)

@@ -115,7 +115,7 @@ def _bound(ctx: Ctx, bound: Expr, mask: Sequence[bool], far: Sequence[int]) -> A
     if not any(mask):
         return bound
     ends = relay.const(np.array(far), ctx.type(bound).dtype)
-    return relay.where(relay.const(np.array(mask)), ends, bound)
+    return relay.where(relay.Constant(np.array(mask)), ends, bound)
 
 
 @dataclass(frozen=True)
@@ -369,6 +369,6 @@ def expand_strided_set(data: Expr, v: Expr, begin: Expr, end: Expr, strides: Exp
     ranges = tuple(slice(*cuts.get(axis, (None, None, None))) for axis in range(len(shape)))
     places = flat_places(shape, ranges)
     flat = relay.reshape(relay.broadcast_to(v, places.shape), [-1])
-    index = relay.const(places.reshape(-1))
+    index = relay.Constant(places.reshape(-1))
     written = relay.scatter_elements(relay.reshape(data, [-1]), index, flat, 0, "update")
     return relay.reshape(written, shape)

@@ -239,7 +239,7 @@ def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
         kept = [a for a in range(len(term)) if a not in (first, second)]
         moved = relay.transpose(x, axes=[first, second, *kept])
         places = np.stack([np.arange(length)] * 2).astype(np.int32)
-        x = call("gather_nd", moved, relay.const(places), batch_dims=0)
+        x = call("gather_nd", moved, relay.Constant(places), batch_dims=0)
         term = term[first] + "".join(term[a] for a in kept)
     return x, term
 

@@ -57,7 +57,7 @@ def _matrix(matrix: tuple[Expr, ...], columns: int) -> Expr:
     if count > places.shape[1]:
         data = relay.strided_slice(data, [0], [places.shape[1]], axes=[0])
     zeros = relay.const(np.zeros(shape), _dtype(data))
-    found = relay.scatter_nd(zeros, relay.const(places), data, "update")
+    found = relay.scatter_nd(zeros, relay.Constant(places), data, "update")
     if not block:
         return found
     moved = relay.transpose(found, axes=[0, 2, 1, 3])
@@ -83,7 +83,7 @@ def expand_sparse_transpose(data: Expr, indices: Expr, indptr: Expr) -> Expr:
     order = np.argsort(columns, kind="stable").astype(np.int32)
     count = len(_data(indptr, "rows")) - 1
     starts = np.concatenate([[0], np.cumsum(np.bincount(columns, minlength=count))])
-    moved = relay.take(data, relay.const(order), axis=0, mode="fast")
+    moved = relay.take(data, relay.Constant(order), axis=0, mode="fast")
     places = relay.const(rows[order], _dtype(indices))
     return relay.Tuple([moved, places, relay.const(starts, _dtype(indptr))])
 

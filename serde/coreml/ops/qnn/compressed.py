@@ -1,7 +1,8 @@
-"""Weights that a program keeps compressed: expressions over them, so that they stay where they are.
+"""Weights that a program keeps compressed: operators on them, so that they stay where they are.
 
 Of two kinds there are two forms: before iOS18 indices and masks are packed into bytes, which are
-a weight of one axis; from then on they are tensors of elements narrower than a byte.
+a weight of one axis; from then on they are tensors of elements narrower than a byte, and what one
+operator gives may be what another takes.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
+from serde.coreml.builder import Held, Value
 from serde.coreml.context import ImportContext as Ctx
+from serde.coreml.exporter import ExportContext as Out
 from serde.coreml.ops.table import OPS
 from serde.errors import Unsupported
-from serde.relay.dims import Dim
 from serde.relay.expansion.tensors import along, converted
-from serde.relay.expr import Expr
+from serde.relay.expr import Call, Expr, Tuple
+from serde.relay.registry import OpDef, get
 from serde.relay.shapes import is_float, normalize_axis
-from serde.weights import numpy_dtype
+from serde.relay.transform.purity import UNPACKS
+from serde.relay.types import TensorType
+from serde.relay.visit import post_order
 
 
 @OPS.imports("constexpr_cast", since=(16, 18))
@@ -63,43 +66,16 @@ def import_constexpr_lut_to_dense_v16(ctx: Ctx, indices: Expr, lut: Expr, shape:
     bits = entries.bit_length() - 1
     if entries != 1 << bits or bits not in (1, 2, 3, 4, 6, 8):
         raise Unsupported(f"a table of {entries} entries")
-    places = ctx.unpacked(indices, _lengths(ctx, shape), bits)
-    return relay.take(lut, relay.cast(places, "int32"), axis=0, mode="clip")
+    lengths = _lengths(ctx, shape)
+    places = ctx.unpacked(indices, lengths, bits)
+    return relay.serde.lut_to_dense(places, relay.reshape(lut, [1] * len(lengths) + [-1, 1]))
 
 
 @OPS.imports("constexpr_lut_to_dense", since=18)
 def import_constexpr_lut_to_dense(
     ctx: Ctx, indices: Expr, lut: Expr, *, vector_axis: int | None = None
 ) -> Expr:
-    return _looked_up(ctx, indices, lut, vector_axis)
-
-
-def _looked_up(ctx: Ctx, indices: Expr, lut: Expr, vector_axis: int | None) -> Expr:
-    """Return the entries of tables at indices; each table serves a block of the indices.
-
-    An entry of several numbers lies along `vector_axis` in the result.
-    """
-    shape = ctx.static_shape(indices)
-    *blocks, entries, width = ctx.static_shape(lut)
-    if len(blocks) != len(shape) or any(n % b for n, b in zip(shape, blocks, strict=True)):
-        raise Unsupported(f"tables {list(blocks)} of indices {list(shape)}")
-    places = relay.cast(indices, "int32")
-    first = entries
-    for axis in reversed(range(len(shape))):
-        if blocks[axis] > 1:
-            line = np.arange(shape[axis]) // (shape[axis] // blocks[axis]) * first
-            where = [-1 if each == axis else 1 for each in range(len(shape))]
-            places = relay.add(places, relay.const(line.astype(np.int32).reshape(where)))
-        first *= blocks[axis]
-    if width == 1:
-        return relay.take(relay.reshape(lut, [-1]), places, axis=0, mode="clip")
-    if vector_axis is None:
-        raise Unsupported(f"entries of {width} numbers without an axis to lie along")
-    axis = normalize_axis(vector_axis, len(shape))
-    found = relay.take(relay.reshape(lut, [-1, width]), places, axis=0, mode="clip")
-    order = [*range(axis + 1), len(shape), *range(axis + 1, len(shape))]
-    longer = [n * width if each == axis else n for each, n in enumerate(shape)]
-    return relay.reshape(relay.transpose(found, order), longer)
+    return relay.serde.lut_to_dense(indices, lut, vector_axis=vector_axis)
 
 
 @OPS.imports("constexpr_sparse_to_dense", since=16)
@@ -107,36 +83,13 @@ def import_constexpr_sparse_to_dense_v16(
     ctx: Ctx, nonzero_data: Expr, mask: Expr, shape: Expr
 ) -> Expr:
     """One bit a place."""
-    return _dense(ctx, nonzero_data, ctx.unpacked(mask, _lengths(ctx, shape), 1))
+    marks = ctx.unpacked(mask, _lengths(ctx, shape), 1)
+    return relay.serde.sparse_to_dense(nonzero_data, marks)
 
 
 @OPS.imports("constexpr_sparse_to_dense", since=18)
 def import_constexpr_sparse_to_dense(ctx: Ctx, nonzero_data: Expr, mask: Expr) -> Expr:
-    return _dense(ctx, nonzero_data, mask)
-
-
-def _dense(ctx: Ctx, values: Expr, mask: Expr) -> Expr:
-    """Return values in order at the places that a mask marks, zeros elsewhere."""
-    type_, shape = ctx.type(values), ctx.type(mask).shape
-    zero = relay.const(np.zeros((), numpy_dtype(type_.dtype)))
-    if type_.size == 0:
-        return relay.full(zero, shape, type_.dtype)
-    marks = relay.reshape(relay.cast(mask, "int32"), [-1])
-    before = relay.subtract(relay.cumsum(marks, axis=0), marks)
-    found = relay.take(values, before, axis=0, mode="clip")
-    one = relay.const(np.array(1, np.int32))
-    return relay.reshape(relay.where(relay.equal(marks, one), found, zero), shape)
-
-
-def _marked(ctx: Ctx, data: Expr, mask: Expr, count: Dim) -> Expr:
-    """Return the elements of a tensor at the places that a mask marks."""
-    if not isinstance(count, int):
-        raise Unsupported(f"{count} marked elements")
-    marks = relay.reshape(relay.cast(mask, "int32"), [-1])
-    ends = relay.cumsum(marks, axis=0)
-    numbers = relay.const(np.arange(1, count + 1, dtype=np.int32))
-    places = relay.searchsorted(ends, numbers, right=False, dtype="int32")
-    return relay.take(relay.reshape(data, [-1]), places, axis=0, mode="clip")
+    return relay.serde.sparse_to_dense(nonzero_data, mask)
 
 
 @OPS.imports("constexpr_lut_to_sparse", since=18)
@@ -148,45 +101,35 @@ def import_constexpr_lut_to_sparse(
     *,
     vector_axis: int | None = None,
 ) -> list[Expr]:
-    """Which table a place has follows from where it is, so places are looked up densely."""
+    """An entry of several numbers takes as many places of the mask that comes out."""
     width = ctx.static_shape(lut)[-1]
-    (count,) = ctx.static_shape(indices_nonzero_data)
-    dense = _looked_up(ctx, _dense(ctx, indices_nonzero_data, indices_mask), lut, vector_axis)
-    mask = indices_mask
+    values = relay.serde.lut_to_sparse(
+        indices_mask, indices_nonzero_data, lut, vector_axis=vector_axis
+    )
     if width > 1 and vector_axis is not None:
-        mask = relay.repeat(mask, width, axis=vector_axis)
-    return [mask, _marked(ctx, dense, mask, count * width)]
+        return [relay.repeat(indices_mask, width, axis=vector_axis), values]
+    return [indices_mask, values]
 
 
 @OPS.imports("constexpr_blockwise_shift_scale", since=18)
 def import_constexpr_blockwise_shift_scale(
     ctx: Ctx, data: Expr, scale: Expr, offset: Expr | None = None
 ) -> Expr:
-    return _shifted_scaled(ctx, data, scale, offset)
-
-
-def _shifted_scaled(ctx: Ctx, data: Expr, scale: Expr, offset: Expr | None) -> Expr:
-    """Return a tensor less offsets, times scales, each of which serves a block of it."""
-    type_, factor = ctx.type(data), ctx.type(scale)
+    """Blocks along one axis are ONNX's."""
+    type_ = ctx.type(data)
     shape, blocks = ctx.static_shape(data), ctx.static_shape(scale)
     if len(shape) != len(blocks) or any(n % b for n, b in zip(shape, blocks, strict=True)):
         raise Unsupported(f"scales {list(blocks)} of {list(shape)}")
-    whole = offset is None or ctx.type(offset).dtype == type_.dtype
-    if whole and not is_float(type_.dtype):
-        found = _granularity(shape, blocks)
-        if found is not None:
-            axis, size, rank = found
-            vectors = [scale, *([] if offset is None else [offset])]
-            if rank < len(shape):
-                wanted = [-1] * rank
-                vectors = [relay.reshape(each, wanted) for each in vectors]
-            zero = vectors[1] if offset is not None else None
-            return relay.serde.dequantize_linear(data, vectors[0], zero, axis=axis, block_size=size)
-    result = converted(data, factor.dtype)
-    if offset is not None:
-        lower = converted(offset, factor.dtype)
-        result = relay.subtract(result, _repeated(lower, shape, blocks))
-    return relay.multiply(result, _repeated(scale, shape, blocks))
+    found = _granularity(shape, blocks)
+    alike = offset is None or ctx.type(offset).dtype == type_.dtype
+    if found is None or not alike or is_float(type_.dtype):
+        return relay.serde.dequantize_blocks(data, scale, offset)
+    axis, size, rank = found
+    vectors = [scale, *([] if offset is None else [offset])]
+    if rank < len(shape):
+        vectors = [relay.reshape(each, [-1] * rank) for each in vectors]
+    zero = vectors[1] if offset is not None else None
+    return relay.serde.dequantize_linear(data, vectors[0], zero, axis=axis, block_size=size)
 
 
 def _granularity(shape: Sequence[int], blocks: Sequence[int]) -> tuple[int, int, int] | None:
@@ -202,20 +145,170 @@ def _granularity(shape: Sequence[int], blocks: Sequence[int]) -> tuple[int, int,
     return None
 
 
-def _repeated(x: Expr, shape: Sequence[int], blocks: Sequence[int]) -> Expr:
-    """Return a tensor with each entry as often as it serves a block, unless it broadcasts."""
-    for axis, (length, count) in enumerate(zip(shape, blocks, strict=True)):
-        if 1 < count < length:
-            x = relay.repeat(x, length // count, axis=axis)
-    return x
-
-
 @OPS.imports("constexpr_sparse_blockwise_shift_scale", since=18)
 def import_constexpr_sparse_blockwise_shift_scale(
     ctx: Ctx, data_mask: Expr, nonzero_data: Expr, scale: Expr, offset: Expr | None = None
 ) -> list[Expr]:
-    """Which scale a place has follows from where it is, so the tensor is made dense between."""
-    (count,) = ctx.static_shape(nonzero_data)
-    dense = _dense(ctx, nonzero_data, data_mask)
-    scaled = _shifted_scaled(ctx, dense, scale, offset)
-    return [data_mask, _marked(ctx, scaled, data_mask, count)]
+    values = relay.serde.dequantize_sparse(data_mask, nonzero_data, scale, offset)
+    return [data_mask, values]
+
+
+_WIDTHS = {2: 1, 4: 2, 8: 3, 16: 4, 64: 6, 256: 8}
+"""Bits of an index by the number of entries of its table."""
+
+_CODES = ("int4", "int8", "uint4", "uint8")
+_FLOATS = ("float16", "float32")
+
+
+def _types(node: Call) -> list[TensorType]:
+    """Return the types of the operands that are there, all of fixed shape; none if one is not."""
+    types = [each.type for each in node.args if not isinstance(each, Tuple)]
+    found = [each for each in types if isinstance(each, TensorType) and each.concrete_shape]
+    return found if len(found) == len(types) else []
+
+
+def _has_tables(node: Call) -> bool:
+    """Whether indices are as narrow as the entries of their tables tell."""
+    types = _types(node)
+    return (
+        bool(types)
+        and types[-1].dtype in (*_CODES, *_FLOATS)
+        and types[-1].shape[-2] in _WIDTHS
+        and types[-2].dtype in ("uint2", "uint4", "uint8")
+    )
+
+
+def _has_one_table(node: Call) -> bool:
+    """Whether there is one table of single numbers, which are at hand."""
+    types = _types(node)
+    return (
+        _has_tables(node)
+        and not _is_unpacked(node.args[1])
+        and types[1].size == types[1].shape[-2]
+        and types[1].dtype in _FLOATS
+    )
+
+
+def _is_unpacked(x: Expr) -> bool:
+    """Whether a weight is made by such an operator, which before iOS18 none can take."""
+    return any(
+        isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
+        for node in post_order(x)
+    )
+
+
+def _is_at_hand(node: Call) -> bool:
+    return bool(_types(node)) and not any(map(_is_unpacked, node.args))
+
+
+def _has_codes(node: Call) -> bool:
+    """Whether scales are floats of integers of a program, with offsets that are such as well."""
+    types = _types(node)
+    given = types[1:] if node.op == get("serde.dequantize_sparse") else types
+    if len(given) < 2 or given[0].dtype not in _CODES or given[1].dtype not in _FLOATS:
+        return False
+    return all(each.dtype in (given[0].dtype, given[1].dtype) for each in given[2:])
+
+
+def _bits(ctx: Out, table: Value) -> int:
+    return _WIDTHS[ctx.static_shape(table)[-2]]
+
+
+def _vector_axis(ctx: Out, vector_axis: int | None) -> Value | None:
+    return None if vector_axis is None else ctx.const(vector_axis, "int32")
+
+
+@OPS.exports("serde.lut_to_dense", since=18, when=_has_tables)
+def export_lut_to_dense(
+    ctx: Out, indices: Value, table: Value, *, vector_axis: int | None
+) -> Value:
+    return ctx.constexpr(
+        "constexpr_lut_to_dense",
+        [(ctx.result_type(), None)],
+        indices=Held(indices, _bits(ctx, table)),
+        lut=Held(table),
+        vector_axis=_held(_vector_axis(ctx, vector_axis)),
+    )[0]
+
+
+@OPS.exports("serde.lut_to_dense", since=16, when=_has_one_table)
+def export_lut_to_dense_v16(
+    ctx: Out, indices: Value, table: Value, *, vector_axis: int | None
+) -> Value:
+    return ctx.constexpr(
+        "constexpr_lut_to_dense",
+        [(ctx.result_type(), None)],
+        indices=Held(indices, _bits(ctx, table), in_bytes=True),
+        lut=Held(ctx.spell(lambda x: relay.reshape(x, [-1]), table)),
+        shape=Held(ctx.const(ctx.static_shape(indices), "uint32")),
+    )[0]
+
+
+def _held(x: Value | None) -> Held | None:
+    return None if x is None else Held(x)
+
+
+@OPS.exports("serde.sparse_to_dense", since=18, when=lambda node: bool(_types(node)))
+def export_sparse_to_dense(ctx: Out, values: Value, mask: Value) -> Value:
+    return ctx.constexpr(
+        "constexpr_sparse_to_dense",
+        [(ctx.result_type(), None)],
+        nonzero_data=Held(values),
+        mask=Held(mask, 1),
+    )[0]
+
+
+@OPS.exports("serde.sparse_to_dense", since=16, when=_is_at_hand)
+def export_sparse_to_dense_v16(ctx: Out, values: Value, mask: Value) -> Value:
+    return ctx.constexpr(
+        "constexpr_sparse_to_dense",
+        [(ctx.result_type(), None)],
+        nonzero_data=Held(values),
+        mask=Held(mask, 1, in_bytes=True),
+        shape=Held(ctx.const(ctx.static_shape(mask), "uint32")),
+    )[0]
+
+
+@OPS.exports("serde.lut_to_sparse", since=18, when=_has_tables)
+def export_lut_to_sparse(
+    ctx: Out, mask: Value, indices: Value, table: Value, *, vector_axis: int | None
+) -> Value:
+    """The mask comes out, too, wider where entries are of several numbers."""
+    shape, width = list(ctx.static_shape(mask)), ctx.static_shape(table)[-1]
+    if vector_axis is not None:
+        shape[vector_axis] *= width
+    return ctx.constexpr(
+        "constexpr_lut_to_sparse",
+        [(TensorType(shape, "uint8"), 1), (ctx.result_type(), None)],
+        indices_mask=Held(mask, 1),
+        indices_nonzero_data=Held(indices, _bits(ctx, table)),
+        lut=Held(table),
+        vector_axis=_held(_vector_axis(ctx, vector_axis)),
+    )[1]
+
+
+@OPS.exports("serde.dequantize_blocks", since=18, when=_has_codes)
+def export_dequantize_blocks(
+    ctx: Out, data: Value, scale: Value, offset: Value | None = None
+) -> Value:
+    return ctx.constexpr(
+        "constexpr_blockwise_shift_scale",
+        [(ctx.result_type(), None)],
+        data=Held(data),
+        scale=Held(scale),
+        offset=_held(offset),
+    )[0]
+
+
+@OPS.exports("serde.dequantize_sparse", since=18, when=_has_codes)
+def export_dequantize_sparse(
+    ctx: Out, mask: Value, values: Value, scale: Value, offset: Value | None = None
+) -> Value:
+    return ctx.constexpr(
+        "constexpr_sparse_blockwise_shift_scale",
+        [(TensorType(ctx.type(mask).shape, "uint8"), 1), (ctx.result_type(), None)],
+        data_mask=Held(mask, 1),
+        nonzero_data=Held(values),
+        scale=Held(scale),
+        offset=_held(offset),
+    )[1]

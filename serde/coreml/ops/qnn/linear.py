@@ -114,6 +114,15 @@ def _is_open(node: Call) -> bool:
     )
 
 
+def stays_quantized(node: Call, version: int) -> bool:
+    """Whether a weight that a call dequantises is written quantised for a version of iOS."""
+    data = node.args[0].type
+    if not isinstance(data, TensorType) or not data.rank or not _is_open(node):
+        return False
+    whole = data.dtype not in _NARROW and not node.attrs["block_size"]
+    return version >= 18 or (version >= 16 and whole)
+
+
 def _out_dtype(attrs: AnyValue) -> str:
     return "" if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
 

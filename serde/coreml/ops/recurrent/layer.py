@@ -186,11 +186,18 @@ class Layer:
         self.data = data if order is None and not half else ctx.spell(entering, data)
 
     def constant(self, build: Callable[..., Expr], *operands: Value | None) -> Value | None:
-        """Return a constant made of weights; None where one is not there."""
+        """Return a constant made of weights; None where one is not there.
+
+        Before iOS17 layers compute in float32: from iOS16 on weights of float16 are held so.
+        """
         known = [each for each in operands if each is not None]
         if len(known) < len(operands):
             return None
-        return self.ctx.spell(lambda *given: relay.cast(build(*given), self.work), *known)
+        if self.work == self.dtype or not self.ctx.quantises:
+            return self.ctx.spell(lambda *given: relay.cast(build(*given), self.work), *known)
+        held = self.ctx.spell(lambda *given: relay.cast(build(*given), self.dtype), *known)
+        type_ = TensorType(self.ctx.type(held).shape, self.work)
+        return self.ctx.compressed("constexpr_cast", type_, source_val=held, output_dtype="fp32")
 
     def state(self, x: Value | None, numbers: Sequence[int]) -> Value:
         """Return the first states of some directions as MIL has them: (batch, all of them)."""
@@ -199,7 +206,7 @@ class Layer:
             count = self.ctx.type(self.data).shape[1]
             if isinstance(count, int):
                 return self.ctx.const(np.zeros((count, width), numpy_dtype(self.work)))
-            zeros = relay.const(np.zeros((1, width), numpy_dtype(self.work)))
+            zeros = relay.Constant(np.zeros((1, width), numpy_dtype(self.work)))
             return self.ctx.spell(lambda d: _zero_rows(d, zeros), self.data)
         axis = 1 if self.batch_first else 0
 
@@ -252,7 +259,7 @@ class Layer:
 
 def _zero_rows(data: Expr, zeros: Expr) -> Expr:
     """Return rows of zeros, as many as there are sequences."""
-    nothing = relay.const(np.zeros((), numpy_dtype(tensor_type(data).dtype)))
+    nothing = relay.Constant(np.zeros((), numpy_dtype(tensor_type(data).dtype)))
     column = relay.multiply(relay.sum(data, axis=(0, 2)), nothing)
     return relay.add(relay.expand_dims(column, 1), zeros)
 

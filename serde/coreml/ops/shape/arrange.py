@@ -57,7 +57,7 @@ def expand_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
     length = shape[place]
     if isinstance(length, int) and type_.rank >= MAX_RANK:
         places = np.repeat(np.arange(length, dtype=np.int32), repeats)
-        return relay.take(data, relay.const(places), axis=place)
+        return relay.take(data, relay.Constant(places), axis=place)
     counts = [1] * (type_.rank + 1)
     counts[place + 1] = repeats
     wide = relay.tile(relay.expand_dims(data, axis=place + 1), counts)

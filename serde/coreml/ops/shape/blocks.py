@@ -178,7 +178,9 @@ def expand_space_to_batch(
     rest = len(shape) - 1 - rank
     if any(side for pair in paddings for side in pair):
         widths = ((0, 0), *paddings, *[(0, 0)] * rest)
-        data = relay.nn.pad(data, widths, relay.cast(relay.const(pad_value), _dtype(data)))
+        data = relay.nn.pad(
+            data, widths, relay.cast(relay.const(pad_value, "float32"), _dtype(data))
+        )
     whole = _dims(data)
     split: list[Dim] = [whole[0]]
     for length, block in zip(whole[1:], block_shape, strict=False):

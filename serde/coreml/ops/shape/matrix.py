@@ -79,5 +79,5 @@ def expand_matrix_set_diag(
     inside = (number >= k1) & (number <= k2)
     places = np.where(inside, (k2 - number) * longest + step, 0).astype(np.int32)
     flat = relay.reshape(diagonal, [*type_.shape[:-2], (k2 - k1 + 1) * longest])
-    found = relay.take(flat, relay.const(places), axis=type_.rank - 2, mode="fast")
-    return relay.where(relay.const(inside), found, input)
+    found = relay.take(flat, relay.Constant(places), axis=type_.rank - 2, mode="fast")
+    return relay.where(relay.Constant(inside), found, input)

@@ -39,7 +39,7 @@ def import_pad(
 ) -> Expr:
     """Widths are those of the last axes, before and after each in turn."""
     rank = ctx.type(x).rank
-    zero = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+    zero = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
     value = zero if constant_val is None else constant_val
     if not ctx.is_constant(pad):
         widths = relay.reshape(pad, [rank, 2])
@@ -167,7 +167,7 @@ def expand_dilate(x: Expr, *, strides: tuple[int, ...], dilation_value: float) -
         value: AnyValue = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
         widths = [(0, 0)] * (type_.rank + 1)
         widths[axis + 1] = (0, stride - 1)
-        apart = relay.nn.pad(relay.expand_dims(x, axis=axis + 1), widths, relay.const(value))
+        apart = relay.nn.pad(relay.expand_dims(x, axis=axis + 1), widths, relay.Constant(value))
         shape = list(type_.shape)
         shape[axis] = shape[axis] * stride
         x = relay.strided_slice(relay.reshape(apart, shape), [0], [1 - stride], axes=[axis])

@@ -295,7 +295,7 @@ def export_dyn_reshape(ctx: Out, data: Value, newshape: Value, *, allowzero: boo
         places = ctx.const(np.minimum(np.arange(count), rank - 1))
         newshape = ctx.spell(
             lambda x, shape, index: relay.where(
-                relay.equal(shape, relay.const(np.zeros((), ctx.type(newshape).dtype))),
+                relay.equal(shape, relay.Constant(np.zeros((), ctx.type(newshape).dtype))),
                 relay.cast(relay.take(relay.shape_of(x), index, axis=0), ctx.type(newshape).dtype),
                 shape,
             ),

@@ -26,7 +26,7 @@ def expand_multibox_prior(
     """They follow from the lengths of a feature map alone."""
     height, width = fixed_shape(data, [2, 3])
     boxes = prior_boxes(height, width, sizes, ratios, steps, offsets, clip)
-    return relay.const(boxes.astype(numpy_dtype(tensor_type(data).dtype)))
+    return relay.Constant(boxes.astype(numpy_dtype(tensor_type(data).dtype)))
 
 
 @OPS.expands("vision.multibox_transform_loc")

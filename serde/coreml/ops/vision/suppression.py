@@ -24,7 +24,7 @@ _FLOATS = ("float16", "float32")
 
 def number(value: float, dtype: str) -> Expr:
     """Return a number as a constant."""
-    return relay.const(np.array(value, numpy_dtype(dtype)))
+    return relay.Constant(np.array(value, numpy_dtype(dtype)))
 
 
 def _corners(boxes: Expr) -> Expr:
@@ -58,7 +58,7 @@ def suppressed(
     best = relay.max(marks, axis=(2,), keepdims=True)
     kind = relay.cast(relay.argmax(marks, axis=(2,), keepdims=True), "float32")
     line = np.arange(count, dtype=np.float32).reshape(1, count, 1)
-    place = relay.add(relay.zeros_like(best), relay.const(line))
+    place = relay.add(relay.zeros_like(best), relay.Constant(line))
     # Suppression leaves out what does not score above zero: the scores that count are moved there.
     least = float(np.finfo(np.float32).min) if score_threshold is None else score_threshold
     taking = relay.greater_equal(best, number(least, "float32"))
@@ -345,14 +345,14 @@ def expand_non_max_suppression(
     if id_index >= 0 and not force_suppress:
         kind = relay.strided_slice(rows, [id_index], [id_index + 1], [1], axes=[2])
         corners = _apart(corners, kind)
-    ranks = relay.const(np.arange(boxes, 0, -1, dtype=numpy_dtype(dtype))[None])
+    ranks = relay.Constant(np.arange(boxes, 0, -1, dtype=numpy_dtype(dtype))[None])
     marks = relay.where(takes_part, ranks, number(0, dtype))
     overlap = np.float32(bound) * np.nextafter(np.float32(1), np.float32(0))
     listed = call(
         "serde.non_max_suppression",
         corners,
         relay.expand_dims(marks, 1),
-        relay.const(np.array([boxes], np.int64)),
+        relay.Constant(np.array([boxes], np.int64)),
         relay.const(np.array([overlap], np.float32)),
         relay.const(np.array([0.5], np.float32)),
     )

@@ -126,8 +126,8 @@ def import_deformable_convolution(
         tap = np.indices(kernel)[axis].reshape(-1, 1, 1, 1) * dilation[axis]
         regular = tap + steps.reshape((1, 1, -1, 1) if axis == 0 else (1, 1, 1, -1))
         regular = np.tile(regular, (num_deformable_group, 1, 1, 1))
-        first, end = (relay.const((n - regular).astype(dtype)) for n in (0, lengths[axis]))
-        last = relay.const((lengths[axis] - 1 - regular).astype(dtype))
+        first, end = (relay.Constant((n - regular).astype(dtype)) for n in (0, lengths[axis]))
+        last = relay.Constant((lengths[axis] - 1 - regular).astype(dtype))
         inside += [relay.greater_equal(shift, first), relay.less(shift, end)]
         held.append(relay.minimum(shift, last))
     shown = relay.cast(reduce(relay.logical_and, inside), dtype)

@@ -164,7 +164,7 @@ def _cut_to(whole: Expr, target_shape: Sequence[int]) -> Expr:
     """Cut spatial axes whose lengths are symbols; of an odd surplus, one more in front."""
     ndim = len(target_shape)
     lengths = relay.strided_slice(relay.shape_of(whole, "int64"), [2], [2 + ndim])
-    target = relay.const(np.array(target_shape, np.int64))
+    target = relay.Constant(np.array(target_shape, np.int64))
     surplus = relay.add(relay.subtract(lengths, target), relay.const(1, "int64"))
     starts = relay.floor_divide(surplus, relay.const(2, "int64"))
     axes = list(range(2, 2 + ndim))

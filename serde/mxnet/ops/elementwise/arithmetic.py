@@ -100,10 +100,10 @@ def scalar_like(ctx: Ctx, x: Expr, value: float) -> Expr:
     dtype = numpy_dtype(ctx.type(x).dtype)
     if not np.issubdtype(dtype, np.integer):
         with np.errstate(over="ignore"):
-            return relay.const(np.array(value).astype(dtype))
+            return relay.Constant(np.array(value).astype(dtype))
     if not abs(value) < 2.0**63:
         raise Unsupported(f"{value} as {dtype} is beyond its range")
-    return relay.const(np.array(int(value)).astype(dtype))
+    return relay.Constant(np.array(int(value)).astype(dtype))
 
 
 def with_scalar(ctx: Ctx, data: Expr, scalar: float, is_int: bool) -> tuple[Expr, Expr]:

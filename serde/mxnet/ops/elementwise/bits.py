@@ -23,7 +23,7 @@ def _powers(places: Expr, dtype: str, count: int) -> Expr:
     table = np.zeros(count + 1, np.uint64)
     bits = min(count + 1, 8 * kind.itemsize)
     table[:bits] = np.uint64(1) << np.arange(bits, dtype=np.uint64)
-    return relay.take(relay.const(table.astype(kind)), places, axis=0, mode="clip")
+    return relay.take(relay.Constant(table.astype(kind)), places, axis=0, mode="clip")
 
 
 def left_shifted(data: Expr, places: Expr) -> Expr:

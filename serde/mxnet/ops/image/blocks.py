@@ -75,7 +75,7 @@ def expand_space_to_batch_nd(
     type_, rank = tensor_type(data), len(block_shape)
     rest = type_.rank - 1 - rank
     if any(map(any, paddings)):
-        value = relay.const(np.asarray(pad_value).astype(type_.dtype))
+        value = relay.Constant(np.asarray(pad_value).astype(type_.dtype))
         data = relay.nn.pad(data, [(0, 0), *paddings, *[(0, 0)] * rest], value)
     shape = fixed_shape(data)
     split = [shape[0]]

@@ -29,7 +29,7 @@ def _starker(x: Expr, factor: Expr) -> Expr:
     """Away from the mean of what is grey in an image, or in its one channel."""
     grey = x
     if tensor_type(x).shape[-1] != 1:
-        grey = relay.sum(relay.multiply(x, relay.const(GREY)), axis=(-1,))
+        grey = relay.sum(relay.multiply(x, relay.Constant(GREY)), axis=(-1,))
     mean = relay.mean(grey)
     rest = relay.multiply(relay.subtract(_number(1), factor), mean)
     return relay.add(relay.multiply(x, factor), rest)

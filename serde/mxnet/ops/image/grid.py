@@ -39,9 +39,9 @@ def import_grid_generator(
     height, width = ctx.static_lengths(data, (2, 3))
     dtype = ctx.type(data).dtype
     rows, columns = np.meshgrid(np.arange(height), np.arange(width), indexing="ij")
-    places = relay.add(data, relay.const(np.stack([columns, rows])[None].astype(dtype)))
+    places = relay.add(data, relay.Constant(np.stack([columns, rows])[None].astype(dtype)))
     spans = np.array([(width - 1) / 2, (height - 1) / 2], dtype).reshape(1, 2, 1, 1)
-    normal = relay.divide(places, relay.const(spans))
+    normal = relay.divide(places, relay.Constant(spans))
     return relay.subtract(normal, relay.const(1, dtype))
 
 

@@ -96,7 +96,7 @@ def _tapped(data: Expr, axis: int, taps: Taps, dtype: str) -> list[Expr]:
     """Return what is read at each tap, times its weight; `axis` is counted from the end."""
     parts = []
     for places, weights in zip(taps.places.T, taps.weights.T, strict=True):
-        factor = relay.const(weights.reshape((-1,) + (1,) * (-axis - 1)).astype(dtype))
+        factor = relay.Constant(weights.reshape((-1,) + (1,) * (-axis - 1)).astype(dtype))
         read = relay.take(data, relay.const(places.astype(np.int32)), axis, mode="fast")
         parts.append(relay.multiply(read, factor))
     return parts
@@ -129,7 +129,7 @@ def _of_bytes(data: Expr, rows: Taps, columns: Taps, *, linear: bool) -> Expr:
 def _averaged(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
     """Return means over what each pixel covers; bytes are rounded to even, halved ones up."""
     wide = "float64" if dtype == "uint8" else dtype
-    below, right = (relay.const(each.astype(wide)) for each in (rows, columns))
+    below, right = (relay.Constant(each.astype(wide)) for each in (rows, columns))
     across = call("serde.matmul", right, converted(data, wide))
     order = (0, 2, 1, 3) if tensor_type(data).rank == 4 else (1, 0, 2)
     down = relay.transpose(call("serde.matmul", below, relay.transpose(across, order)), order)
@@ -160,7 +160,7 @@ def resized(ctx: Ctx, data: Expr, width: int, height: int, interp: int) -> Expr:
     if interp == NEAREST:
         for axis, (old, new) in zip((-3, -2), axes, strict=True):
             places = np.minimum(np.floor(np.arange(new) * (old / new)), old - 1).astype(np.int32)
-            data = relay.take(data, relay.const(places), axis, mode="fast")
+            data = relay.take(data, relay.Constant(places), axis, mode="fast")
         return data
     halved = interp == LINEAR and all(old == 2 * new for old, new in axes)
     if halved or (interp == AREA and all(old >= new for old, new in axes)):
@@ -238,7 +238,7 @@ def import_copy_make_border(
     if type:
         for axis, sides in enumerate(((top, rows, bot), (left, columns, right))):
             places = _border_places(type, *sides).astype(np.int32)
-            src = relay.take(src, relay.const(places), axis, mode="fast")
+            src = relay.take(src, relay.Constant(places), axis, mode="fast")
         return src
     fill = np.zeros(channels) if values else np.full(channels, value)
     fill[: len(values)] = values[:channels]
@@ -246,10 +246,10 @@ def import_copy_make_border(
         fill = np.clip(np.rint(fill), 0, 255)
     around = [(top, bot), (left, right), (0, 0)]
     if len(set(fill)) == 1:
-        return relay.nn.pad(src, around, relay.const(fill[0].astype(dtype)))
+        return relay.nn.pad(src, around, relay.Constant(fill[0].astype(dtype)))
     parts = relay.split(src, channels, axis=2)
     bordered = [
-        relay.nn.pad(part, around, relay.const(number.astype(dtype)))
+        relay.nn.pad(part, around, relay.Constant(number.astype(dtype)))
         for part, number in zip(parts, fill, strict=True)
     ]
     return relay.concatenate(bordered, axis=2)

@@ -55,7 +55,7 @@ def import_normalize(
     dtype = ctx.type(data).dtype
     wide = "float64" if dtype == "float64" else "float32"
     middle, spread = (
-        relay.const(np.array(each, np.float32).astype(wide).reshape(-1, 1, 1))
+        relay.Constant(np.array(each, np.float32).astype(wide).reshape(-1, 1, 1))
         for each in (mean, std)
     )
     moved = relay.subtract(converted(data, wide), middle)
@@ -122,7 +122,7 @@ def saturated(ctx: Ctx, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
 @OPS.imports("_image_adjust_lighting")
 def import_adjust_lighting(ctx: Ctx, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
     require_colours(ctx, data)
-    light = relay.const(LIGHT @ np.array(alpha, np.float32))
+    light = relay.Constant(LIGHT @ np.array(alpha, np.float32))
     return saturated(ctx, data, lambda x: relay.add(x, light))
 
 
@@ -130,5 +130,5 @@ def import_adjust_lighting(ctx: Ctx, data: Expr, *, alpha: tuple[float, ...]) ->
 def import_random_lighting(ctx: Ctx, data: Expr, *, alpha_std: float = 0.05) -> Expr:
     require_colours(ctx, data)
     alpha = call("serde.random_normal", None, shape=(3,), scale=alpha_std, dtype="float32")
-    light = relay.sum(relay.multiply(relay.const(LIGHT), alpha), axis=(1,))
+    light = relay.sum(relay.multiply(relay.Constant(LIGHT), alpha), axis=(1,))
     return saturated(ctx, data, lambda x: relay.add(x, light))

@@ -114,6 +114,9 @@ def import_bilinear_resize(
         size = _scaled_lengths(data, lengths, (scale_height, scale_width), odd=mode == "odd_scale")
     else:
         size = tuple(_made(mode, length) for length in lengths)
+    if isinstance(size, tuple) and 0 in size:
+        empty = (*ctx.type(data).shape[:2], *size)
+        return relay.full(relay.const(0, ctx.type(data).dtype), empty)
     return relay.image.resize2d(
         data,
         size,
@@ -191,10 +194,7 @@ def _factors(call: Call) -> tuple[int, ...] | None:
     """Return the whole numbers by which lengths are multiplied; None if they are not."""
     data = tensor_type(call.args[0])
     lengths = [data.shape[axis] for axis in layout_axes(call.attrs["layout"], "NCHW")[2:]]
-    found = [
-        next((factor for factor in range(1, _MOST) if length * factor == wanted), None)
-        for length, wanted in zip(lengths, call.attrs["size"], strict=True)
-    ]
+    found = [_factor(*pair) for pair in zip(lengths, call.attrs["size"], strict=True)]
     factors = tuple(factor for factor in found if factor is not None)
     return factors if len(factors) == len(found) else None
 
@@ -256,6 +256,11 @@ def _resize_expansion(ndim: int) -> Callable[..., Expr]:
         """Neighbours and their weights are known where lengths are; they are constants."""
         lengths = _lengths(size)
         if lengths is None:
+            how = Interpolation(method, coordinate_transformation_mode, rounding_method)
+            repeated = _repeated(data, size, layout_axes(layout, "NC" + SPATIAL[ndim])[2:], how)
+            if repeated is not None:
+                dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
+                return converted(repeated, dtype)
             raise Unsupported(f"resizing to open lengths {', '.join(map(str, size))}")
         if 8 * max(lengths) > MAX_INLINE_BYTES:
             raise Unsupported(f"places of {max(lengths)} pixels are too large to write")
@@ -281,6 +286,39 @@ for _ndim in (1, 2, 3):
     OPS.expands(f"image.resize{_ndim}d")(_resize_expansion(_ndim))
 
 
+def _repeated(
+    data: Expr, size: Sequence[Dim], axes: Sequence[int], how: Interpolation
+) -> Expr | None:
+    """Return open lengths times whole numbers where the nearest pixels are repeated ones.
+
+    The places of pixels then repeat from one pixel to the next, so that those of a few tell all.
+    """
+    if how.method != "nearest_neighbor" or how.mode not in ("asymmetric", "half_pixel"):
+        return None
+    shape = tensor_type(data).shape
+    factors = [_factor(shape[axis], wanted) for axis, wanted in zip(axes, size, strict=True)]
+    probe = 4
+    for factor in factors:
+        if factor is None or factor == 1:
+            continue
+        places = how.places(probe, probe * factor, 0.0, 0.0)
+        (index, weight), *others = how.taps(places, probe)
+        if others or weight is not None or list(index) != [i // factor for i in range(len(index))]:
+            return None
+    whole = [factor for factor in factors if factor is not None]
+    if len(whole) < len(factors):
+        return None
+    if len(set(whole)) == 1 and tuple(axes) == (2, 3):
+        return relay.nn.upsampling(data, float(whole[0]), float(whole[0]))
+    for axis, factor in zip(axes, whole, strict=True):
+        data = relay.repeat(data, factor, axis) if factor != 1 else data
+    return data
+
+
+def _factor(length: Dim, wanted: Dim) -> int | None:
+    return next((factor for factor in range(1, _MOST) if length * factor == wanted), None)
+
+
 def _working(data: Expr, method: str) -> Expr:
     """Return `data` in the dtype in which it is interpolated."""
     if method == "nearest_neighbor" or tensor_type(data).dtype == "float64":
@@ -297,7 +335,7 @@ def _read(data: Expr, axis: int, places: AnyValue, length: int, how: Interpolati
             shape = [1] * tensor_type(data).rank
             shape[axis] = -1
             factor = weight.reshape(shape).astype(tensor_type(data).dtype)
-            part = relay.multiply(part, relay.const(factor))
+            part = relay.multiply(part, relay.Constant(factor))
         total = part if total is None else relay.add(total, part)
     return data if total is None else total
 
@@ -316,7 +354,7 @@ def _replaced(data: Expr, axis: int, mask: AnyValue, value: float) -> Expr:
     shape = [1] * tensor_type(data).rank
     shape[axis] = -1
     fill = relay.const(value, tensor_type(data).dtype)
-    return relay.where(relay.const(mask.reshape(shape)), fill, data)
+    return relay.where(relay.Constant(mask.reshape(shape)), fill, data)
 
 
 def _is_repeated(call: Call) -> bool:

@@ -31,7 +31,7 @@ def import_histogram(
     low, high = range
     steps = np.arange(bin_cnt + 1)
     bounds = (high * steps + low * (bin_cnt - steps)) / bin_cnt
-    edges = relay.const(bounds.astype(numpy_dtype(ctx.type(data).dtype)))
+    edges = relay.Constant(bounds.astype(numpy_dtype(ctx.type(data).dtype)))
     return [_counted_evenly(flat, edges, bin_cnt, low, high), edges]
 
 
@@ -63,7 +63,7 @@ def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float
     moves = relay.logical_and(above, relay.not_equal(target, top))
     target = relay.add(target, relay.cast(moves, "int64"))
     number = relay.where(inside, target, relay.const(-1, "int64"))
-    hits = relay.equal(relay.expand_dims(number, 1), relay.const(np.arange(count)))
+    hits = relay.equal(relay.expand_dims(number, 1), relay.Constant(np.arange(count)))
     return relay.sum(relay.cast(hits, "int64"), axis=(0,))
 
 
@@ -78,7 +78,7 @@ def import_bincount(
 ) -> Expr:
     """The result is as long as the greatest element asks for; counts have the dtype of the data."""
     places = converted(data, "int64")
-    least = relay.const(np.array([minlength - 1]))
+    least = relay.Constant(np.array([minlength - 1]))
     most = relay.max(relay.concatenate([places, least], 0), axis=(0,), keepdims=True)
     length = relay.add(most, relay.const(1, "int64"))
     given = weights if has_weights and weights is not None else relay.ones_like(data)

@@ -51,7 +51,7 @@ def import_delete(
         if ctx.type(obj).size == 0:
             return data
         places = relay.reshape(converted(obj, "int64"), (1, -1))
-        steps = relay.const(np.arange(length)[:, None])
+        steps = relay.Constant(np.arange(length)[:, None])
         hit = relay.any(relay.equal(steps, places), axis=(1,))
         return call("serde.compress", data, relay.logical_not(hit), axis=along)
     if int_ind is None:
@@ -59,7 +59,7 @@ def import_delete(
     else:
         gone = np.array([_one_index(int_ind, length, length - 1)])
     kept = np.delete(np.arange(length), gone)
-    return relay.take(data, relay.const(kept), axis=along, mode="fast")
+    return relay.take(data, relay.Constant(kept), axis=along, mode="fast")
 
 
 def _insert(ctx: Ctx, data: Expr, values: Expr, axis: int, order: Expr, count: Dim) -> Expr:
@@ -74,7 +74,7 @@ def _insert(ctx: Ctx, data: Expr, values: Expr, axis: int, order: Expr, count: D
 def _order(places: Array, length: int) -> Expr:
     """Return the order of new entries, each before the old one at its place, and old ones."""
     keys = np.concatenate([2 * places, 2 * np.arange(length) + 1])
-    return relay.const(np.argsort(keys, kind="stable"))
+    return relay.Constant(np.argsort(keys, kind="stable"))
 
 
 def _values(ctx: Ctx, data: Expr, values: Expr | None, val: float | None) -> Expr:
@@ -162,6 +162,6 @@ def import_insert_tensor(
         (count,) = ctx.static_lengths(given, [along])
         places = relay.broadcast_to(places, [count])
     twice = relay.multiply(places, relay.const(2, "int64"))
-    odd = relay.const(2 * np.arange(length) + 1)
+    odd = relay.Constant(2 * np.arange(length) + 1)
     order = relay.argsort(relay.concatenate([twice, odd], 0), axis=0, dtype="int64")
     return _insert(ctx, data, given, along, order, count)

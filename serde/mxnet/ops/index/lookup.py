@@ -47,7 +47,7 @@ def export_adv_index(ctx: Out, inputs: tuple[Value, ...]) -> Value:
 def import_ravel_multi_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The length of the first axis does not count, and no index is too large."""
     steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
-    parts = relay.multiply(converted(data, "int64"), relay.const(steps[:, None].copy()))
+    parts = relay.multiply(converted(data, "int64"), relay.Constant(steps[:, None].copy()))
     return converted(relay.sum(parts, axis=(0,)), ctx.type(data).dtype)
 
 
@@ -107,9 +107,9 @@ def export_sparse_reshape(
     steps = np.array([prod(before[axis + 1 :]) for axis in range(len(before))])
 
     def spelled(rows: Expr) -> Expr:
-        parts = relay.multiply(rows, relay.const(steps.astype(dtype)))
+        parts = relay.multiply(rows, relay.Constant(steps.astype(dtype)))
         flat = relay.sum(parts, axis=(1,))
-        moved = relay.unravel_index(flat, relay.const(after.astype(np.int64)))
+        moved = relay.unravel_index(flat, relay.Constant(after.astype(np.int64)))
         return relay.transpose(moved, [1, 0])
 
     return ctx.spell(spelled, sparse_indices), ctx.const(after)

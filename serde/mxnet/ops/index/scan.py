@@ -58,4 +58,4 @@ def import_ediff1d(
 
 
 def _single(ctx: Ctx, data: Expr, value: float) -> Expr:
-    return relay.const(np.reshape(ctx.constant(scalar_like(ctx, data, value)), (1,)))
+    return relay.Constant(np.reshape(ctx.constant(scalar_like(ctx, data, value)), (1,)))

@@ -95,7 +95,7 @@ def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
     """Cut height and width, of which one is a symbol, on both sides alike."""
     own = relay.strided_slice(relay.shape_of(data, "int64"), [2], [4])
     if crop_like is None:
-        wanted = relay.const(np.array(h_w, np.int64))
+        wanted = relay.Constant(np.array(h_w, np.int64))
     else:
         wanted = relay.strided_slice(relay.shape_of(crop_like, "int64"), [2], [4])
     surplus = relay.subtract(own, wanted)
@@ -146,7 +146,7 @@ def import_one_hot(
 ) -> Expr:
     if depth == 0:
         return relay.zeros([*ctx.type(indices).shape, 0], dtype)
-    on, off = (relay.const(np.array(value, dtype=dtype)) for value in (on_value, off_value))
+    on, off = (relay.Constant(np.array(value, dtype=dtype)) for value in (on_value, off_value))
     return relay.one_hot(as_index(ctx, indices), on, off, depth, -1, dtype)
 
 
@@ -277,7 +277,7 @@ def _taken_by_batch(
         else:
             places = relay.maximum(relay.minimum(places, last), relay.const(0, own.dtype))
         chosen = relay.broadcast_to(relay.reshape(places, view), shape)
-        rows = [relay.const(np.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids]
+        rows = [relay.Constant(np.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids]
         return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
 
     return ctx.spell(spelled, data, indices)

@@ -196,7 +196,7 @@ def _groups(data: Expr, count: int) -> tuple[Expr, ...]:
     dtype = type_.dtype if isinstance(type_, TensorType) else ""
     order = relay.argsort(data, axis=0, dtype="int64")
     ordered = relay.take(data, order, axis=0, mode="clip")
-    changes: list[Expr] = [relay.const(np.zeros(1, np.int64))]
+    changes: list[Expr] = [relay.Constant(np.zeros(1, np.int64))]
     if count > 1:
         before = relay.strided_slice(ordered, [0], [count - 1], [1])
         after = relay.strided_slice(ordered, [1], [count], [1])

@@ -63,7 +63,7 @@ def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> 
 
     A row that is not the last of its place goes behind the end.
     """
-    number = relay.const(np.arange(count))
+    number = relay.Constant(np.arange(count))
     factor = relay.const(count, "int64")
     keys = relay.sort(relay.add(relay.multiply(places, factor), number), 0)
     place = relay.divide(keys, factor)
@@ -71,7 +71,7 @@ def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> 
     rows = _totals(relay.take(updates, origin, axis=0, mode="clip"), place, count, mode)
     ones = relay.const(np.ones((count, 1), np.int32))
     numbers = _totals(ones, place, count, "add") if mode == "mean" else ones
-    following = [relay.const(np.array([-1]))]
+    following = [relay.Constant(np.array([-1]))]
     if count > 1:
         following.insert(0, relay.strided_slice(place, [1], [count], [1]))
     is_last = relay.not_equal(place, relay.concatenate(following, 0))
@@ -131,7 +131,7 @@ def export_scatter_elements(
     def places(at: Expr) -> Expr:
         chosen = relay.cast(wrapped(at, shape[along]), "int64")
         flat = relay.add(
-            relay.multiply(chosen, relay.const(steps[along], "int64")), relay.const(fixed)
+            relay.multiply(chosen, relay.const(steps[along], "int64")), relay.Constant(fixed)
         )
         return relay.reshape(flat, (-1,))
 
@@ -159,7 +159,7 @@ def export_scatter_nd(
 
     def places(at: Expr) -> Expr:
         rows = relay.reshape(relay.cast(at, "int64"), (depth, count))
-        return relay.sum(relay.multiply(rows, relay.const(steps[:, None])), axis=(0,))
+        return relay.sum(relay.multiply(rows, relay.Constant(steps[:, None])), axis=(0,))
 
     size, width = prod(shape[:depth]), prod(shape[depth:])
     result = _write(
@@ -265,7 +265,7 @@ def import_slice_assign_scalar(
             (shape[axis],) = ctx.static_lengths(data, [axis])
     mask = np.zeros(shape, np.bool_)
     mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
-    return relay.where(relay.const(mask), scalar_like(ctx, data, scalar), data)
+    return relay.where(relay.Constant(mask), scalar_like(ctx, data, scalar), data)
 
 
 @OPS.imports("scatter_nd")

@@ -14,7 +14,7 @@ from serde.weights import Array
 
 
 def _product(data: Expr, matrix: Array) -> Expr:
-    return relay.nn.matmul(data, relay.const(matrix))
+    return relay.nn.matmul(data, relay.Constant(matrix))
 
 
 def _rows(data: Expr, width: int) -> Expr:
@@ -98,7 +98,7 @@ def export_stft(
     axis = result.rank - 3
 
     def spelled(x: Expr, weights: Expr) -> Expr:
-        frames = relay.take(x, relay.const(starts[:, None] + taps), axis=axis, mode="clip")
+        frames = relay.take(x, relay.Constant(starts[:, None] + taps), axis=axis, mode="clip")
         used = relay.strided_slice(weights, [0], [win_length], [1])
         frames = relay.multiply(relay.cast(frames, "float64"), relay.cast(used, "float64"))
         rows = relay.reshape(frames, (-1, win_length))

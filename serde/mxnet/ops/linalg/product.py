@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from string import ascii_letters
 from typing import Any as AnyValue
@@ -62,13 +63,18 @@ def import_batch_dot(
 def import_dot(
     ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
 ) -> Expr:
-    """Contracts the last axis of the left with the first of the right."""
-    left, right = ctx.type(lhs), ctx.type(rhs)
-    if (left.rank, right.rank) == (1, 1):
+    """Contracts the last axis of the left with the first of the right.
+
+    Transposed, it is the first axis of the left or the last of the right; no other axis moves.
+    """
+    left, right = ctx.type(lhs).rank, ctx.type(rhs).rank
+    if (left, right) == (1, 1):
         return relay.sum(relay.multiply(lhs, rhs), axis=(0,), keepdims=True)
-    if (left.rank, right.rank) != (2, 2):
-        raise Unsupported(f"expected two matrices or two vectors, found {left} and {right}")
-    return relay.nn.matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+    if right == 2 and (left == 2 or (left > 2 and not transpose_a)):
+        return relay.nn.matmul(lhs, rhs, transpose_a=transpose_a, transpose_b=transpose_b)
+    first = 0 if transpose_a else left - 1
+    second = right - 1 if transpose_b else 0
+    return _contracted(lhs, rhs, [first], [second])
 
 
 @OPS.imports("_npi_einsum")
@@ -324,9 +330,31 @@ def export_einsum(ctx: Out, data: tuple[Value, ...], *, equation: str) -> Value:
             return relay.cast(relay.einsum(wide, equation), "float16")
 
         return ctx.spell(spelled, *data)
+    flags = _as_dot(equation) if ctx.result_type().dtype in ("float32", "float64") else None
+    if flags is not None:
+        return ctx.emit("dot", *data, transpose_a=flags[0], transpose_b=flags[1])
     return ctx.emit(
         "_npi_einsum", *data, num_args=len(data), subscripts=equation.replace(" ", ""), optimize=0
     )
+
+
+def _as_dot(equation: str) -> tuple[bool, bool] | None:
+    """Return the transpositions of the ``dot`` that an equation is; None if it is none."""
+    found = _DOT.fullmatch(equation.replace(" ", ""))
+    if found is None:
+        return None
+    left, right, result = found.groups()
+    shared = set(left) & set(right)
+    if len(shared) != 1 or any(len(set(term)) < len(term) for term in (left, right)):
+        return None
+    letter = shared.pop()
+    ends = (letter in (left[0], left[-1]), letter in (right[0], right[-1]))
+    if not all(ends) or result != (left + right).replace(letter, "") or not result:
+        return None
+    return left[-1] != letter, right[0] != letter
+
+
+_DOT = re.compile(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)")
 
 
 def require_dtype(ctx: Out, data: Value, out_dtype: AnyValue) -> None:

@@ -35,7 +35,7 @@ def _filled(ctx: Out, data: Value, indices: Value, indptr: Value, columns: int) 
             stored = relay.strided_slice(stored, [0], [len(places)], [1])
         blank = relay.zeros((size,), type_.dtype)
         if len(places):
-            blank = relay.scatter_nd(blank, relay.const(places[None]), stored, mode="add")
+            blank = relay.scatter_nd(blank, relay.Constant(places[None]), stored, mode="add")
         return relay.reshape(blank, (len(counts) * height, columns))
 
     return ctx.spell(spelled, data)
@@ -76,7 +76,7 @@ def export_sparse_transpose(
     order = np.argsort(at, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=count))])
     values = ctx.spell(
-        lambda x: relay.take(x, relay.const(order), axis=0, mode="clip"), sparse_data
+        lambda x: relay.take(x, relay.Constant(order), axis=0, mode="clip"), sparse_data
     )
     return values, ctx.const(rows[order].astype(at.dtype)), ctx.const(starts.astype(pointers.dtype))
 
@@ -132,7 +132,7 @@ def export_sparse_fill_empty_rows(
         if len(added):
             parts.append(relay.broadcast_to(relay.reshape(default, (1,)), (len(added),)))
         joined = relay.concatenate(parts, 0)
-        return relay.take(joined, relay.const(order), axis=0, mode="clip")
+        return relay.take(joined, relay.Constant(order), axis=0, mode="clip")
 
     values = ctx.spell(spelled, sparse_values, default_value)
     return ctx.const(indices[order]), values, ctx.const(empty)

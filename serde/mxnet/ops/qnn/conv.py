@@ -238,11 +238,11 @@ class _Layer:
             weights.weight,
             weights.bias,
             data_step,
-            relay.const(np.zeros((), self.ctx.type(self.data).dtype)),
+            relay.Constant(np.zeros((), self.ctx.type(self.data).dtype)),
             weights.step,
             relay.const(np.zeros(channels, np.int8)),
             ending.step,
-            relay.const(np.zeros((), ending.dtype)),
+            relay.Constant(np.zeros((), ending.dtype)),
             out_dtype=ending.dtype,
             **self.window,
         )

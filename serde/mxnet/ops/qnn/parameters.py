@@ -97,7 +97,7 @@ def step(end: Expr, levels: float) -> Expr:
 
 def levels_in(x: Expr, scale: Expr, dtype: str, *, axis: int = 0) -> Expr:
     """Return real numbers in steps of `scale`, rounded half to even and cut to the range."""
-    zero = relay.const(np.zeros((), dtype))
+    zero = relay.Constant(np.zeros((), dtype))
     return call("serde.quantize_linear", x, scale, zero, axis=axis, out_dtype=dtype)
 
 

@@ -219,13 +219,13 @@ def rescaled(level: Expr, ratio: Array, away: bool) -> Expr:
         factor = mantissa << np.maximum(exponent, 0)
     right = 31 + np.maximum(-exponent, 0)
     half = np.int64(1) << (right - 1)
-    product = relay.multiply(relay.cast(level, "int64"), relay.const(factor))
+    product = relay.multiply(relay.cast(level, "int64"), relay.Constant(factor))
     if away:
         below = relay.cast(relay.less(product, relay.const(0, "int64")), "int64")
-        rounded = relay.add(product, relay.subtract(relay.const(half), below))
+        rounded = relay.add(product, relay.subtract(relay.Constant(half), below))
     else:
-        rounded = relay.add(product, relay.const(half))
-    return relay.cast(relay.right_shift(rounded, relay.const(right)), "int32")
+        rounded = relay.add(product, relay.Constant(half))
+    return relay.cast(relay.right_shift(rounded, relay.Constant(right)), "int32")
 
 
 @OPS.exports("qnn.requantize")
@@ -253,7 +253,7 @@ def export_requantize(
             whole = rescaled(relay.subtract(level, zero), ratio, away)
             return _saturated(relay.add(whole, shift), "int32", target)
         distance = relay.subtract(relay.cast(level, compute_dtype), relay.cast(zero, compute_dtype))
-        real = relay.multiply(distance, relay.const(ratio.astype(compute_dtype)))
+        real = relay.multiply(distance, relay.Constant(ratio.astype(compute_dtype)))
         real = relay.add(real, relay.cast(shift, compute_dtype))
         half = relay.const(0.5, compute_dtype)
         whole = relay.round(real) if away else relay.floor(relay.add(real, half))

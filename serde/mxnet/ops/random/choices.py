@@ -85,10 +85,10 @@ def import_multinomial(
     """How often each place comes up in `n` trials; the last has what the others leave of one."""
     if len(inputs) != (pvals is None):
         raise Unsupported(f"{len(inputs)} tensors beside pvals={pvals}")
-    weights = inputs[0] if inputs else relay.const(np.array(pvals))
+    weights = inputs[0] if inputs else relay.Constant(np.array(pvals))
     (places,) = ctx.static_shape(weights)
     drawn = _drawn(weights, (*lengths(size or ()), n))
-    marks = relay.equal(relay.expand_dims(drawn, axis=-1), relay.const(np.arange(places)))
+    marks = relay.equal(relay.expand_dims(drawn, axis=-1), relay.Constant(np.arange(places)))
     return relay.sum(relay.cast(marks, "int64"), axis=-2)
 
 
@@ -135,11 +135,13 @@ def _reservoir(places: int, count: int) -> Expr:
     own = np.arange(count)
     later = np.arange(count, places)
     if not later.size or not count:
-        return relay.const(own)
-    scaled = relay.multiply(_unit(later.shape), relay.const(later + 1.0))
-    taken = relay.equal(relay.cast(relay.floor(scaled), "int64"), relay.const(own[:, None]))
-    last = relay.max(relay.where(taken, relay.const(later), relay.const(np.int64(-1))), axis=-1)
-    return relay.maximum(last, relay.const(own))
+        return relay.Constant(own)
+    scaled = relay.multiply(_unit(later.shape), relay.Constant(later + 1.0))
+    taken = relay.equal(relay.cast(relay.floor(scaled), "int64"), relay.Constant(own[:, None]))
+    last = relay.max(
+        relay.where(taken, relay.Constant(later), relay.Constant(np.int64(-1))), axis=-1
+    )
+    return relay.maximum(last, relay.Constant(own))
 
 
 @OPS.imports("_shuffle")
@@ -168,11 +170,11 @@ def import_sample_unique_zipfian(
     odds = spread / spread.sum()
     rows, count = shape
     keys = gumbel(Room("float64", (rows, range_max)), 0.0, 1.0)
-    keys = relay.add(keys, relay.const(np.log(odds)))
+    keys = relay.add(keys, relay.Constant(np.log(odds)))
     found = relay.topk(keys, k=count, axis=-1, ret_type="indices", dtype="int64")
     if ctx.outputs == 1:
         return [found]
-    seen = relay.cumsum(relay.take(relay.const(odds), found, axis=0), axis=-1)
+    seen = relay.cumsum(relay.take(relay.Constant(odds), found, axis=0), axis=-1)
     seen = relay.strided_slice(seen, [0], [count - 1], [1], axes=[-1])
     unit = Room("float64", (rows, count - 1)).unit()
     again = relay.floor(relay.divide(relay.log(unit), relay.log(seen)))

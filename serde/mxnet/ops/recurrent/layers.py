@@ -19,11 +19,11 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.exporter import ExportContext as Out
 from serde.mxnet.ops.layout import fixed_shape, tensor_type
-from serde.mxnet.ops.recurrent.stack import STACK, Mode, stack
+from serde.mxnet.ops.recurrent.stack import STACK, Mode, joined_parts, stack
 from serde.mxnet.ops.table import OPS
 from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.op.recurrent.gates import count_directions
-from serde.relay.registry import OpDef, call, get
+from serde.relay.registry import call, get
 
 _ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 """Where MXNet has the gates that Relay's operators list: input, forget, cell and output of an
@@ -56,7 +56,7 @@ class _Vector:
         self._at = 0
         self._joined: dict[int, Expr] = {}
         begin = 0
-        for part in _parts(data):
+        for part in joined_parts(data):
             self._joined[begin] = part
             begin += ctx.static_shape(part)[0]
 
@@ -73,7 +73,7 @@ class _Vector:
         piece = self._joined.get(begin)
         if piece is None or self._ctx.static_shape(piece) != (size,):
             piece = relay.strided_slice(self._data, [begin], [self._at], [1])
-        elif _is_call(piece, "reshape") and self._ctx.type(piece.args[0]).shape == shape:
+        elif _is_reshape(piece) and self._ctx.type(piece.args[0]).shape == shape:
             return piece.args[0]
         return relay.reshape(piece, shape)
 
@@ -87,16 +87,8 @@ class _Vector:
             raise Unsupported(f"{self._length} parameters where the layers have {self._at}")
 
 
-def _is_call(node: Expr, name: str) -> TypeGuard[Call]:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name
-
-
-def _parts(data: Expr) -> Sequence[Expr]:
-    """Return what a vector is joined from."""
-    if not _is_call(data, "concatenate"):
-        return ()
-    joined = data.args[0]
-    return joined.fields if isinstance(joined, Tuple) else ()
+def _is_reshape(node: Expr) -> TypeGuard[Call]:
+    return isinstance(node, Call) and node.op is get("reshape")
 
 
 @OPS.imports("RNN", ignored=("p",))
@@ -383,6 +375,9 @@ def _packed(
             pieces.append(relay.reshape(own, (-1,)))
     if bias is None:
         zeros = np.zeros(directions * 2 * gates * hidden, tensor_type(input_weight).dtype)
-        return relay.concatenate([*pieces, relay.const(zeros)], axis=0)
-    rows = relay.reshape(bias, (directions * 2, gates * hidden))
-    return relay.concatenate([*pieces, relay.reshape(_in_order(rows, order, 1), (-1,))], axis=0)
+        return relay.concatenate([*pieces, relay.Constant(zeros)], axis=0)
+    rows = _in_order(relay.reshape(bias, (directions * 2, gates * hidden)), order, 1)
+    for number in range(directions * 2):
+        own = relay.strided_slice(rows, [number], [number + 1], [1], axes=[0])
+        pieces.append(relay.reshape(own, (-1,)))
+    return relay.concatenate(pieces, axis=0)

@@ -15,13 +15,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.registry import Array, OpDef, infer_call
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.registry import Array, OpDef, get, infer_call
 from serde.relay.transform.base import FunctionPass
 from serde.relay.types import TensorType
 from serde.relay.visit import children, post_order, rewrite
 
-__all__ = ["STACK", "MergeStacks", "stack"]
+__all__ = ["STACK", "MergeStacks", "joined_parts", "stack"]
 
 Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
 
@@ -77,7 +77,7 @@ def _stack(
         np.zeros((rows, data.shape[1], width), data.dtype) if given is None else given
         for given, width in zip((state, cell), widths, strict=False)
     ]
-    operands = [const(each) for each in (data, parameters, *states)]
+    operands = [Constant(each) for each in (data, parameters, *states)]
     results = import_rnn(
         ImportContext(1), *operands, state_size=hidden_size, num_layers=num_layers, mode=mode,
         bidirectional=bidirectional, state_outputs=True, projection_size=projection_size,
@@ -208,20 +208,45 @@ _NEAR = 500
 """So many nodes are looked at to tell where a state comes from."""
 
 
+def joined_parts(vector: Expr) -> Sequence[Expr]:
+    """Return what a vector is joined from; of another vector, nothing."""
+    if not isinstance(vector, Call) or vector.op is not get("concatenate"):
+        return ()
+    joined = vector.args[0]
+    return joined.fields if isinstance(joined, Tuple) else ()
+
+
+def _cut(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
+    """Return the pieces of a vector before and behind a place; those that it is joined of."""
+    pieces = joined_parts(vector)
+    at = 0
+    for number, piece in enumerate(pieces):
+        if at == place:
+            return pieces[:number], pieces[number:]
+        type_ = piece.type
+        length = type_.shape[0] if isinstance(type_, TensorType) else None
+        if not isinstance(length, int):
+            break
+        at += length
+    before = relay.strided_slice(vector, [0], [place], [1], axes=[0])
+    return [before], [relay.strided_slice(vector, [place], [end], [1], axes=[0])]
+
+
 def _merged(chain: Sequence[Call]) -> list[Expr]:
     """Return the results of one stack for several."""
     attrs = dict(chain[0].attrs)
     rows = 2 if attrs["bidirectional"] else 1
-    weights, biases = [], []
+    weights: list[Expr] = []
+    biases: list[Expr] = []
     for each in chain:
         vector = each.args[1]
         type_ = vector.type
         if not isinstance(type_, TensorType) or not isinstance(type_.shape[0], int):
             raise TypeInferenceError(f"expected a vector of fixed length, found {vector.type!r}")
         tail = each.attrs["num_layers"] * rows * 2 * GATES[attrs["mode"]] * attrs["hidden_size"]
-        cut = type_.shape[0] - tail
-        weights.append(relay.strided_slice(vector, [0], [cut], [1], axes=[0]))
-        biases.append(relay.strided_slice(vector, [cut], [type_.shape[0]], [1], axes=[0]))
+        before, behind = _cut(vector, type_.shape[0] - tail, type_.shape[0])
+        weights += before
+        biases += behind
     states: list[Expr] = []
     for place in (2, 3):
         given = [each.args[place] for each in chain]

@@ -98,7 +98,8 @@ def _arg_reduction(target: str) -> Callable[..., AnyValue]:
         """The index comes as float32; without an axis it counts through the flat tensor."""
         if axis is None:
             flat = relay.reshape(data, (-1,))
-            result = relay.expand_dims(getattr(relay, target)(flat, axis=(0,)), 0)
+            axes = ctx.type(data).rank if keepdims else 1
+            result = relay.expand_dims(getattr(relay, target)(flat, axis=(0,)), 0, max(axes, 1))
         else:
             result = getattr(relay, target)(data, axis=(axis,), keepdims=keepdims)
             result = with_axis(ctx, data, result, (axis,), keepdims)

@@ -73,7 +73,7 @@ def export_sliding_window(
     def spelled(x: Expr) -> Expr:
         for i, (length, size, step) in enumerate(zip(lengths, window_shape, strides, strict=True)):
             starts = np.arange((length - size) // step + 1) * step
-            places = relay.const(starts[:, None] + np.arange(size))
+            places = relay.Constant(starts[:, None] + np.arange(size))
             x = relay.take(x, places, axis=first + 2 * i, mode="clip")
         order = [*range(first), *range(first, rank + count, 2), *range(first + 1, rank + count, 2)]
         return relay.transpose(x, order)
@@ -167,7 +167,7 @@ def export_mirror_pad(
                     "symmetric" if mode == "SYMMETRIC" else "reflect"
                 )
                 places = np.pad(np.arange(length), widths, mode=kind)
-                x = relay.take(x, relay.const(places), axis=axis, mode="clip")
+                x = relay.take(x, relay.Constant(places), axis=axis, mode="clip")
         return x
 
     return ctx.spell(spelled, data)

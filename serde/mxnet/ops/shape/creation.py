@@ -31,7 +31,7 @@ def _filled(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue
     lengths: list[Dim] = [shape] if isinstance(shape, int) else list(shape)
     if any(isinstance(length, int) and length < 0 for length in lengths):
         raise Unsupported(f"a shape of unknown lengths: {shape}")
-    return relay.full(relay.const(np.array(value).astype(dtype)), lengths, dtype)
+    return relay.full(relay.Constant(np.array(value).astype(dtype)), lengths, dtype)
 
 
 @OPS.imports("_zeros", "_npi_zeros", ignored=("ctx",))
@@ -117,7 +117,7 @@ def import_linspace(
     endpoint: bool = True,
     dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
-    return relay.const(_spaced(start, stop, num, endpoint).astype(dtype))
+    return relay.Constant(_spaced(start, stop, num, endpoint).astype(dtype))
 
 
 def _spaced(start: float, stop: float, num: int, endpoint: bool) -> Array:
@@ -137,7 +137,7 @@ def import_logspace(
     base: float = 10.0,
     dtype: np.dtype[AnyValue] = FLOAT32,
 ) -> Expr:
-    return relay.const(np.power(base, _spaced(start, stop, num, endpoint)).astype(dtype))
+    return relay.Constant(np.power(base, _spaced(start, stop, num, endpoint)).astype(dtype))
 
 
 def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
@@ -216,11 +216,11 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
         if M is None:
             raise Unsupported("a window without its length M")
         if M <= 1:
-            return relay.const(np.ones(max(M, 0)).astype(dtype))
+            return relay.Constant(np.ones(max(M, 0)).astype(dtype))
         if not is_float(dtype.name):
-            return relay.const(np.zeros(M, dtype))
+            return relay.Constant(np.zeros(M, dtype))
         turn = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
-        return relay.const(window(turn.astype(np.float64)).astype(dtype))
+        return relay.Constant(window(turn.astype(np.float64)).astype(dtype))
 
 
 for _name, _window in WINDOWS.items():
@@ -326,8 +326,8 @@ def export_matrix_set_diag(
     flat = ctx.reshape(diagonal, (*outer, (k2 - k1 + 1) * width))
 
     def spelled(x: Expr, values: Expr) -> Expr:
-        chosen = relay.take(values, relay.const(places), axis=-1, mode="clip")
-        return relay.where(relay.const(on), chosen, x)
+        chosen = relay.take(values, relay.Constant(places), axis=-1, mode="clip")
+        return relay.where(relay.Constant(on), chosen, x)
 
     return ctx.spell(spelled, input, flat)
 

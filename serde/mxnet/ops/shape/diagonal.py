@@ -34,7 +34,7 @@ def _diagonal(ctx: Ctx, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
     places = (steps - min(k, 0)) * columns + steps + max(k, 0)
     outer = ctx.type(last).shape[:-2]
     flat = reshaped(last, [*outer, rows * columns])
-    return relay.take(flat, relay.const(places), axis=len(outer), mode="fast")
+    return relay.take(flat, relay.Constant(places), axis=len(outer), mode="fast")
 
 
 @OPS.imports("diag")
@@ -83,4 +83,4 @@ def import_diag_indices_from(ctx: Ctx, data: Expr) -> Expr:
     shape = ctx.static_shape(data)
     if len(shape) < 2 or len(set(shape)) > 1:
         raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")
-    return relay.const(np.tile(np.arange(shape[0]), (len(shape), 1)))
+    return relay.Constant(np.tile(np.arange(shape[0]), (len(shape), 1)))

@@ -22,7 +22,7 @@ def places(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int
     for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
         length = length * each
     if isinstance(length, int):
-        return relay.const(np.arange(length, dtype=dtype))
+        return relay.Constant(np.arange(length, dtype=dtype))
     if not isinstance(length, Any):
         return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
     if axis is None:
@@ -60,7 +60,7 @@ def import_arange_like(
         start, step = int(start), int(step)
     numbers = relay.cast(numbers, dtype)
     if step != 1:
-        numbers = relay.multiply(numbers, relay.const(np.array(step).astype(dtype)))
+        numbers = relay.multiply(numbers, relay.Constant(np.array(step).astype(dtype)))
     if start != 0:
-        numbers = relay.add(numbers, relay.const(np.array(start).astype(dtype)))
+        numbers = relay.add(numbers, relay.Constant(np.array(start).astype(dtype)))
     return numbers if axis is not None else relay.reshape_like(numbers, data)

@@ -237,7 +237,7 @@ def _mirrored(ctx: Ctx, data: Expr, axis: int, widths: tuple[int, int], edge: bo
         pairs = [widths if i == axis else (0, 0) for i in range(ctx.type(data).rank)]
         return relay.nn.mirror_pad(data, pairs, "SYMMETRIC" if edge else "REFLECT")
     places = np.pad(np.arange(length), widths, mode="symmetric" if edge else "reflect")
-    return relay.take(data, relay.const(places), axis=axis, mode="fast")
+    return relay.take(data, relay.Constant(places), axis=axis, mode="fast")
 
 
 def axes_last(ctx: Ctx, data: Expr, *axes: int) -> Expr:

@@ -415,7 +415,7 @@ def _padded_by_parts(
                 (length,) = ctx.static_lengths(data, [axis])
                 mode: Literal["edge", "reflect"] = "edge" if pad_mode == "edge" else "reflect"
                 places = np.pad(np.arange(length), widths, mode=mode)
-                x = relay.take(x, relay.const(places), axis=axis, mode="clip")
+                x = relay.take(x, relay.Constant(places), axis=axis, mode="clip")
         return x
 
     return ctx.spell(spelled, data, pad_val)

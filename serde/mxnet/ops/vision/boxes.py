@@ -150,7 +150,7 @@ def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str
         return relay.strided_slice(x, [begin], [begin + 2], [1], axes=[2])
 
     def number(value: AnyValue) -> Expr:
-        return relay.const(np.asarray(value, dtype))
+        return relay.Constant(np.asarray(value, dtype))
 
     low, high = pair(anchor, 0), pair(anchor, 2)
     size = relay.subtract(high, low)
@@ -230,7 +230,9 @@ def export_get_valid_counts(
         shown = relay.cast(valid, "float32")
         counts = relay.sum(shown, axis=(1,), keepdims=True)
         at = relay.const(np.arange(number, dtype=np.float32)[None])
-        behind = relay.multiply(relay.subtract(relay.const(1.0), shown), relay.const(float(number)))
+        behind = relay.multiply(
+            relay.subtract(relay.const(1.0), shown), relay.const(number, "float32")
+        )
         order = relay.argsort(relay.add(behind, at), axis=1, dtype="int32")
         first = relay.less(relay.broadcast_to(at, (batch, number)), counts)
         lookup = relay.broadcast_to(relay.expand_dims(order, 2), (batch, number, width))

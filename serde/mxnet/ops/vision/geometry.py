@@ -21,7 +21,7 @@ def _halves(x: Expr) -> list[Expr]:
 
 def _number(ctx: Ctx, value: float | list[float], like: Expr) -> Expr:
     """Return a constant; MXNet keeps its attributes as float32."""
-    return relay.const(np.asarray(value, np.float32).astype(ctx.type(like).dtype))
+    return relay.Constant(np.asarray(value, np.float32).astype(ctx.type(like).dtype))
 
 
 def _ends(ctx: Ctx, boxes: Expr, form: str) -> tuple[Expr, Expr, Expr]:

@@ -118,7 +118,7 @@ def export_roi_align_rotated(
 def _within(ctx: Ctx, rois: Expr) -> Expr:
     """Return regions, those of no image (a negative number) as of the first."""
     least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
-    return relay.maximum(rois, relay.const(least))
+    return relay.maximum(rois, relay.Constant(least))
 
 
 def _known(ctx: Ctx, rois: Expr, pooled: Expr) -> Expr:

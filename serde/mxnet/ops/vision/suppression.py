@@ -95,7 +95,7 @@ def import_bipartite_matching(
     for axis in (2, 1):
         line = relay.max(scores, axis=(axis,))
         state.append(relay.full_like(line, relay.const(-1, dtype)))
-    limit = relay.const(np.array(number if topk <= 0 else min(number, topk + 1), np.int64))
+    limit = relay.Constant(np.array(number if topk <= 0 else min(number, topk + 1), np.int64))
     types = [ctx.type(each) for each in state]
     body = _matching(types, np.float32(bound).astype(dtype))
     last = call("serde.loop", limit, None, state, [], body=body)
@@ -118,7 +118,7 @@ def _matching(types: list[TensorType], bound: np.generic) -> Function:
     height, width = (length for length in types[0].shape[1:] if isinstance(length, int))
     flat = relay.reshape(scores, (0, -1))
     best = relay.argmax(flat, axis=(1,), keepdims=True)
-    good = relay.greater(relay.max(flat, axis=(1,), keepdims=True), relay.const(bound))
+    good = relay.greater(relay.max(flat, axis=(1,), keepdims=True), relay.Constant(bound))
     count = relay.const(width, "int32")
     places = (relay.floor_divide(best, count), relay.floor_mod(best, count))
     hits = [
@@ -132,5 +132,5 @@ def _matching(types: list[TensorType], bound: np.generic) -> Function:
     ]
     used = relay.logical_or(relay.expand_dims(hits[0], 2), relay.expand_dims(hits[1], 1))
     left = relay.where(used, relay.const(-np.inf, dtype), scores)
-    going = relay.const(np.array(True))
+    going = relay.Constant(np.array(True))
     return Function([step, scores, rows, columns], Tuple([going, left, *marked]))

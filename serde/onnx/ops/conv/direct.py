@@ -27,6 +27,7 @@ from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Dim
 from serde.relay.expr import Expr
+from serde.relay.registry import call
 from serde.relay.shapes import is_float
 
 
@@ -127,6 +128,44 @@ def padding_of(
     return tuple(small + large if auto_pad == "SAME_UPPER" else large + small)
 
 
+def padded_alike(
+    ctx: ImportCtx,
+    x: Expr,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    auto_pad: AutoPad,
+    value: AnyValue,
+) -> tuple[Expr, AutoPad]:
+    """Return `x` padded where open lengths decide how much, and how the rest is to be padded.
+
+    With a stride of 1 they do not.
+    """
+    spatial = ctx.type(x).shape[2:]
+    pairs = list(zip(spatial, strides, strict=True))
+    depends = any(step > 1 and not isinstance(length, int) for length, step in pairs)
+    if not auto_pad.startswith("SAME") or not depends:
+        return x, auto_pad
+    lengths = relay.shape_of(x, "int64")
+    nothing, two = _int(0), _int(2)
+    widths = [(nothing, nothing)] * 2
+    for axis, (size, step, gap) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        length = relay.take(lengths, _int(2 + axis), axis=0, mode="fast")
+        last = relay.multiply(relay.divide(relay.subtract(length, _int(1)), _int(step)), _int(step))
+        end = relay.add(last, _int((size - 1) * gap + 1))
+        total = relay.maximum(relay.subtract(end, length), nothing)
+        small = relay.divide(total, two)
+        large = relay.subtract(total, small)
+        widths.append((small, large) if auto_pad == "SAME_UPPER" else (large, small))
+    sides = relay.stack([relay.stack(pair, axis=0) for pair in widths], axis=0)
+    fill = relay.const(value, ctx.type(x).dtype)
+    return call("dyn.nn.pad", x, sides, fill, pad_mode="constant"), "VALID"
+
+
+def _int(value: int) -> Expr:
+    return relay.Constant(np.array(value, np.int64))
+
+
 @OPS.imports("Conv", since=(1, 11, 22))
 def import_conv(
     ctx: ImportCtx,
@@ -148,6 +187,7 @@ def import_conv(
     if kernel != ctx.static_lengths(w, range(2, ndim + 2)):
         raise Unsupported(f"kernel_shape {list(kernel)} with a weight of {ctx.type(w)!r}")
     steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+    x, auto_pad = padded_alike(ctx, x, kernel, steps, gaps, auto_pad, 0)
     build = getattr(relay.nn, f"conv{ndim}d")
     result = build(
         x,

@@ -145,7 +145,7 @@ def filled(ctx: Ctx, shape: Value, value: float, dtype: str) -> Value:
 
 def scalar_like(ctx: ImportCtx, x: Expr, value: float) -> Expr:
     """Return a scalar constant of the dtype of `x`."""
-    return relay.const(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
+    return relay.Constant(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
 
 
 def converted(ctx: ImportCtx, x: Expr, dtype: str, saturate: bool) -> Expr:

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.conv.windows import SPATIAL
+from serde.onnx.ops.image.resize import DROPPED, SHIFTED, coordinates_of
 from serde.onnx.ops.table import OPS
 from serde.relay.dims import Any, Dim
 from serde.relay.expr import Call, Expr
@@ -37,8 +37,20 @@ Policy = Literal["stretch", "not_larger", "not_smaller"]
 METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
 
+def _is_of_19(node: Call) -> bool:
+    """Of fixed lengths, what ONNX dropped is looked up; of others it is refused with a reason."""
+    attrs = node.attrs
+    shapes = [each.type.concrete_shape for each in node.args if isinstance(each.type, TensorType)]
+    kept = attrs["mode"] != DROPPED or (attrs["method"], attrs["rounding"]) in SHIFTED
+    return kept or len(shapes) > 1 or None in shapes
+
+
 def _is_of_18(node: Call) -> bool:
-    return node.attrs["mode"] != "half_pixel_symmetric"
+    return node.attrs["mode"] != "half_pixel_symmetric" and _is_of_19(node)
+
+
+def _is_of_13(node: Call) -> bool:
+    return _is_of_11(node) and _is_of_19(node)
 
 
 def _is_of_11(node: Call) -> bool:
@@ -47,7 +59,7 @@ def _is_of_11(node: Call) -> bool:
     rank = data.rank if isinstance(data, TensorType) else 0
     whole = not attrs["axes"] or normalize_axes(attrs["axes"], rank) == tuple(range(rank))
     plain = not attrs["antialias"] and attrs["policy"] == "stretch"
-    return whole and plain and _is_of_18(node)
+    return whole and plain and node.attrs["mode"] != "half_pixel_symmetric"
 
 
 def export_resize(
@@ -71,6 +83,7 @@ def export_resize(
     policy: str,
 ) -> Value:
     """Up to 12 no operand can be left out, only be empty."""
+    mode, rounding = coordinates_of(ctx.version, mode, method, rounding)
     empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
     dtype = ctx.type(x).dtype if is_float(ctx.type(x).dtype) else "float32"
     part = roi if region is None else ctx.const(region, dtype)
@@ -94,10 +107,13 @@ def export_resize(
     )
 
 
-OPS.exports("serde.resize", since=19)(export_resize)
+OPS.exports("serde.resize", since=19, when=_is_of_19)(export_resize)
 
 
 OPS.exports("serde.resize", since=18, when=_is_of_18)(export_resize)
+
+
+OPS.exports("serde.resize", since=13, when=_is_of_13)(export_resize)
 
 
 OPS.exports("serde.resize", when=_is_of_11)(export_resize)
@@ -163,8 +179,6 @@ def resampled(
                 cubic_alpha=alpha,
                 cubic_exclude=int(exclude),
             )
-    if mode == "tf_half_pixel_for_nn":
-        raise Unsupported("coordinate_transformation_mode='tf_half_pixel_for_nn'")
     given = known if sizes is not None and known is not None and not _vague(known) else None
     told = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
     values = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
@@ -52,6 +54,29 @@ def resize(
     return ctx.emit("Resize", x, empty, empty, sizes, **attrs)
 
 
+DROPPED: Final = "tf_half_pixel_for_nn"
+"""Coordinates that ONNX has at versions 11 and 12 alone: half a pixel further than half_pixel."""
+
+SHIFTED: Final = MappingProxyType(
+    {("nearest", "floor"): "round_prefer_ceil", ("nearest", "round_prefer_floor"): "ceil"}
+)
+"""For a method and a rounding the rounding that half a pixel before finds the same by."""
+
+
+def coordinates_of(version: int, mode: str, method: str, rounding: str) -> tuple[str, str]:
+    """Return coordinates and rounding as a version of ONNX has them.
+
+    Raises:
+        Unsupported: It has none that mean the same.
+    """
+    if mode != DROPPED or version < 13:
+        return mode, rounding
+    if (method, rounding) not in SHIFTED:
+        what = f"coordinates of {DROPPED} for {method} {rounding}".rstrip()
+        raise Unsupported(f"{what}, which ONNX dropped at version 13", hint="use opset 12")
+    return "half_pixel", SHIFTED[method, rounding]
+
+
 def _nearest(coordinates: str, rounding: str) -> str:
     """Return how the nearest element is found; where Relay leaves it open, by the coordinates."""
     return ROUNDING[rounding or ("round" if coordinates == "align_corners" else "floor")]
@@ -78,7 +103,12 @@ def _resize(ndim: int) -> Callable[..., Value]:
         ONNX dropped one mode of coordinates, and takes a region for all axes alike: with
         these the neighbours are looked up.
         """
-        if coordinate_transformation_mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        shape = ctx.result_type().shape
+        axes = [layout.index(letter) for letter in SPATIAL[ndim]]
+        ends = [dim for axis in axes for dim in (ctx.type(x).shape[axis], shape[axis])]
+        is_fixed = all(isinstance(dim, int) for dim in ends)
+        dropped = coordinate_transformation_mode == DROPPED and (is_fixed or ndim == 1)
+        if coordinate_transformation_mode == "tf_crop_and_resize" or dropped:
             how_read = Interpolation(
                 method,
                 coordinate_transformation_mode,
@@ -88,17 +118,20 @@ def _resize(ndim: int) -> Callable[..., Value]:
             )
             return _looked_up(ctx, x, how_read, layout, ndim, roi, extrapolation_value)
         mode = METHODS[method]
-        shape = ctx.result_type().shape
+        coordinates, rounding = coordinates_of(
+            ctx.version,
+            coordinate_transformation_mode,
+            mode,
+            _nearest(coordinate_transformation_mode, rounding_method) if mode == "nearest" else "",
+        )
         wanted = "NC" + SPATIAL[ndim]
         lengths = [ctx.type(x).shape[layout.index(letter)] for letter in wanted]
         sizes = [shape[layout.index(letter)] for letter in wanted]
         image = arranged(ctx, widened(ctx, x, ctx.result_type().dtype), layout, wanted)
         how: dict[str, AnyValue] = {
             "mode": mode,
-            "coordinate_transformation_mode": coordinate_transformation_mode,
-            "nearest_mode": _nearest(coordinate_transformation_mode, rounding_method)
-            if mode == "nearest"
-            else None,
+            "coordinate_transformation_mode": coordinates,
+            "nearest_mode": rounding or None,
             "cubic_coeff_a": cubic_alpha if mode == "cubic" else None,
             "exclude_outside": cubic_exclude if mode == "cubic" else None,
         }
@@ -193,9 +226,15 @@ def export_dyn_resize2d(
     cubic_exclude: int,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    if coordinate_transformation_mode in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+    if coordinate_transformation_mode == "tf_crop_and_resize":
         raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
     mode = METHODS[method]
+    coordinates, rounding = coordinates_of(
+        ctx.version,
+        coordinate_transformation_mode,
+        mode,
+        _nearest(coordinate_transformation_mode, rounding_method) if mode == "nearest" else "",
+    )
     image = arranged(ctx, widened(ctx, x, ctx.result_type().dtype), layout, "NCHW")
     kept = ctx.emit("Slice", ctx.emit("Shape", image), ctx.ints([0]), ctx.ints([2]))
     result = resize(
@@ -203,10 +242,8 @@ def export_dyn_resize2d(
         image,
         sizes=ctx.emit("Concat", kept, integers(ctx, size), axis=0),
         mode=mode,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        nearest_mode=_nearest(coordinate_transformation_mode, rounding_method)
-        if mode == "nearest"
-        else None,
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=rounding or None,
         cubic_coeff_a=cubic_alpha if mode == "cubic" else None,
         exclude_outside=cubic_exclude if mode == "cubic" else None,
     )

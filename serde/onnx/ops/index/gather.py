@@ -161,15 +161,15 @@ def _sliced_at(
 ) -> Expr:
     """Slice axes that are computed: all of them, those that are not named whole."""
     rank = ctx.type(x).rank
-    places = relay.floor_mod(relay.cast(axes, "int64"), relay.const(np.array(rank, np.int64)))
-    rows = relay.equal(relay.expand_dims(places, axis=0), relay.const(np.arange(rank)[:, None]))
+    places = relay.floor_mod(relay.cast(axes, "int64"), relay.Constant(np.array(rank, np.int64)))
+    rows = relay.equal(relay.expand_dims(places, axis=0), relay.Constant(np.arange(rank)[:, None]))
     named = relay.any(rows, axis=(1,))
     ones = relay.ones_like(axes) if steps is None else steps
     bounds = []
     for bound, default in ((starts, 0), (ends, FAR), (ones, 1)):
-        wide = relay.where(rows, relay.cast(bound, "int64"), relay.const(np.int64(0)))
+        wide = relay.where(rows, relay.cast(bound, "int64"), relay.Constant(np.int64(0)))
         given = relay.sum(wide, axis=(1,))
-        bounds.append(relay.where(named, given, relay.const(np.int64(default))))
+        bounds.append(relay.where(named, given, relay.Constant(np.int64(default))))
     return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
 
 

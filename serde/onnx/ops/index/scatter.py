@@ -167,7 +167,7 @@ def _from_the_start(ctx: ImportCtx, indices: Expr, data: Expr) -> Expr:
         return indices
     if ((known < -lengths) | (known >= lengths)).any():
         raise Unsupported(f"an index outside a shape of {lengths.tolist()}")
-    return relay.const(np.where(known < 0, known + lengths, known).astype(known.dtype))
+    return relay.Constant(np.where(known < 0, known + lengths, known).astype(known.dtype))
 
 
 def _one_by_one(

@@ -10,7 +10,7 @@ from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
 from serde.onnx.ops.shape import counting, integers
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any
+from serde.relay.dims import SymDim
 
 END = int(np.iinfo(np.int64).max)
 
@@ -51,7 +51,7 @@ def export_slice_like(ctx: Ctx, x: Value, like: Value, *, axes: tuple[int, ...] 
     rank = ctx.type(x).rank
     places = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
     wanted = [ctx.type(like).shape[axis] for axis in places]
-    if any(isinstance(dim, Any) for dim in wanted):
+    if not all(isinstance(dim, int) or (isinstance(dim, SymDim) and dim.name) for dim in wanted):
         ends = ctx.emit("Gather", ctx.emit("Shape", like), ctx.ints(places), axis=0)
     else:
         ends = ctx.shape(wanted)

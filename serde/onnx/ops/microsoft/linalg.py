@@ -97,7 +97,7 @@ def import_matmul_nbits(
     factors = relay.reshape(scales, (N, blocks))
     if zero_points is None:
         middle = np.full((N, blocks), 1 << bits - 1, np.uint8)
-        weight = _scaled(levels, factors, relay.const(middle), block_size)
+        weight = _scaled(levels, factors, relay.Constant(middle), block_size)
     elif ctx.type(zero_points).dtype == "uint8":
         packed = _unpacked(relay.reshape(zero_points, (N, -1)), bits, N)
         points = relay.strided_slice(packed, begin=[0], end=[blocks], strides=[1], axes=[1])
@@ -151,7 +151,7 @@ def import_unique(ctx: ImportCtx, x: Expr) -> list[Expr]:
     """Values in the order of their first appearance, the place of each element's, and counts."""
     values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
     ends = relay.cast(number, "int64")
-    begin, step = (relay.const(np.array([each], np.int64)) for each in (0, 1))
+    begin, step = (relay.Constant(np.array([each], np.int64)) for each in (0, 1))
     found, times = (
         call("dyn.strided_slice", each, begin, ends, step, axes=(0,)) for each in (values, counts)
     )

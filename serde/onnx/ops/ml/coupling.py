@@ -38,7 +38,7 @@ def coupled_probabilities(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
     known, fit = Var("probabilities", state), Var("gram", ctx.type(gram))
     body = Tuple([relay.const(True, "bool"), _improved(known, fit, classes)])
     function = Function([number, known, fit], body)
-    turns = relay.const(np.int64(max(_LEAST_TURNS, classes)))
+    turns = relay.const(max(_LEAST_TURNS, classes), "int64")
     start = relay.add(
         relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
         weight(ctx, np.full((1, classes), 1.0 / classes, np.float32)),
@@ -93,7 +93,7 @@ def _improved(known: Expr, gram: Expr, classes: int) -> Expr:
         )
         unit = np.zeros((1, classes), np.float32)
         unit[0, place] = 1.0
-        p = relay.divide(relay.add(p, relay.multiply(step, relay.const(unit))), scale)
+        p = relay.divide(relay.add(p, relay.multiply(step, relay.Constant(unit))), scale)
         product = relay.divide(relay.add(product, relay.multiply(step, row)), scale)
     fits = relay.less(error, relay.const(np.float32(_TOLERANCE / classes)))
     return relay.where(fits, known, p)

@@ -157,7 +157,7 @@ def leaf_places(ctx: ImportCtx, x: Expr, forest: Forest) -> Expr:
         raise Unsupported(f"feature {forest.features.max()} of {columns} is compared")
     table = _Table(ctx, forest, numpy_dtype(ctx.type(x).dtype))
     roots = relay.const(forest.roots[None].astype(np.int32))
-    values = relay.take(x, relay.const(forest.features[forest.roots]), axis=1, mode="fast")
+    values = relay.take(x, relay.Constant(forest.features[forest.roots]), axis=1, mode="fast")
     places = table.follow(values, roots)
     if forest.depth <= MOST_UNROLLED:
         for _ in range(forest.depth - 1):
@@ -176,7 +176,7 @@ def _looped(ctx: ImportCtx, x: Expr, places: Expr, table: _Table, count: int) ->
     within = table.over(dict(zip(columns, inner, strict=True)))
     body = Tuple([relay.const(True, "bool"), within.step(rows, at)])
     function = Function([number, at, rows, *inner], body)
-    limit = relay.const(np.int64(count))
+    limit = relay.Constant(np.array(count, np.int64))
     return TupleGetItem(call("serde.loop", limit, None, (places,), tuple(given), body=function), 0)
 
 

@@ -68,7 +68,7 @@ def import_max_unpool(
     )
     if output_shape is None:
         return result
-    least = relay.const(np.array(ctx.static_shape(result), np.int64))
+    least = relay.Constant(np.array(ctx.static_shape(result), np.int64))
     more = relay.subtract(relay.cast(output_shape, "int64"), least)
     widths = ctx.fold(relay.stack([relay.zeros_like(more), more], axis=1))
     return relay.nn.pad(result, widths, scalar_like(ctx, x, 0))

@@ -14,7 +14,7 @@ from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.conv.direct import AutoPad, padding_of, per_axis
+from serde.onnx.ops.conv.direct import AutoPad, padded_alike, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast, comparable, widened, working
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -27,7 +27,7 @@ from serde.relay.precision import lowest
 from serde.relay.registry import call
 from serde.relay.shapes import is_float, pool_dim
 from serde.relay.types import TensorType
-from serde.weights import Array
+from serde.weights import Array, numpy_dtype
 
 
 def _max_pool(ndim: int) -> Callable[..., Value]:
@@ -331,7 +331,7 @@ def windowed(
     for axis, (length, step) in enumerate(zip(ctx.type(x).shape[2:], steps, strict=True)):
         before, after = padding[axis], padding[ndim + axis]
         reach = (kernel[axis] - 1) * gaps[axis] + 1
-        if not attrs["ceil_mode"] or (not after and step <= reach - before):
+        if not attrs["ceil_mode"] or step + after <= reach:
             continue
         if not isinstance(length, int):
             raise Unsupported("ceil_mode beside padding needs fixed lengths")
@@ -400,6 +400,11 @@ def import_max_pool(
     storage_order: bool = False,
     strides: tuple[int, ...] = (),
 ) -> Expr | list[Expr]:
+    if not ctx.wants(1):
+        ndim = len(kernel_shape)
+        steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+        least = lowest(numpy_dtype(ctx.type(x).dtype))
+        x, auto_pad = padded_alike(ctx, x, kernel_shape, steps, gaps, auto_pad, least)
     attrs, past = windowed(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
     if ctx.wants(1):
         if attrs["ceil_mode"]:

@@ -43,7 +43,7 @@ def import_expand(ctx: ImportCtx, x: Expr, shape: Expr) -> Expr:
     (count,) = ctx.static_shape(shape)
     have = relay.shape_of(x, dtype=ctx.type(shape).dtype)
     have, asked = _padded(ctx, have, len(own), count), _padded(ctx, shape, count, len(own))
-    one = relay.const(np.ones((), ctx.type(shape).dtype))
+    one = relay.Constant(np.ones((), ctx.type(shape).dtype))
     found = call("dyn.broadcast_to", x, relay.where(relay.equal(asked, one), have, asked))
     return _with_known(found, own, ctx.partial_dims(shape))
 
@@ -63,7 +63,7 @@ def _padded(ctx: ImportCtx, shape: Expr, count: int, other: int) -> Expr:
     """Return a shape with leading ones up to the greater of two ranks."""
     if count >= other:
         return shape
-    ones = relay.const(np.ones(other - count, ctx.type(shape).dtype))
+    ones = relay.Constant(np.ones(other - count, ctx.type(shape).dtype))
     return relay.concatenate((ones, shape), 0)
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+import serde.relay as relay
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
@@ -46,12 +51,98 @@ def import_col2im(
     pads: tuple[int, ...] | None = None,
     strides: tuple[int, ...] | None = None,
 ) -> Expr:
-    return call(
-        "serde.col2im",
-        x,
-        image_shape=ctx.ints(image_shape),
-        block_shape=ctx.ints(block_shape),
-        strides=strides,
-        padding=pads or (0,),
-        dilation=dilations,
+    lengths = ctx.dims(image_shape)
+    if lengths is not None and ctx.is_constant(block_shape):
+        return call(
+            "serde.col2im",
+            x,
+            image_shape=lengths,
+            block_shape=ctx.ints(block_shape),
+            strides=strides,
+            padding=pads or (0,),
+            dilation=dilations,
+        )
+    (rank,) = ctx.static_shape(image_shape)
+    ones = (1,) * rank
+    return _added(
+        ctx, x, image_shape, block_shape, strides or ones, dilations or ones, pads or (0, 0) * rank
     )
+
+
+def _added(
+    ctx: ImportCtx,
+    x: Expr,
+    image_shape: Expr,
+    block_shape: Expr,
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+) -> Expr:
+    """Return images of computed lengths: each element is added at its place in a row of pixels.
+
+    What lies on the padding is added to one more pixel, which goes.
+    """
+    rank = len(strides)
+    image, block = (relay.cast(each, "int64") for each in (image_shape, block_shape))
+    lengths, sizes = ([_entry(each, axis) for axis in range(rank)] for each in (image, block))
+    counts = []
+    for axis in range(rank):
+        span = relay.multiply(relay.subtract(sizes[axis], _int(1)), _int(dilations[axis]))
+        whole = relay.add(lengths[axis], _int(pads[axis] + pads[axis + rank] - 1))
+        room = relay.subtract(whole, span)
+        counts.append(relay.add(relay.divide(room, _int(strides[axis])), _int(1)))
+    shape = relay.shape_of(x, "int64")
+    row, column = (_counting(_entry(shape, axis)) for axis in (1, 2))
+    elements, pixels = _product(sizes), _product(lengths)
+    channel, element = relay.divide(row, elements), relay.floor_mod(row, elements)
+    places = zip(_unraveled(element, sizes), _unraveled(column, counts), lengths, strict=True)
+    flat, inside = relay.expand_dims(channel, axis=1), relay.const(True)
+    for axis, (within, number, length) in enumerate(places):
+        start = relay.expand_dims(relay.multiply(number, _int(strides[axis])), axis=0)
+        step = relay.expand_dims(relay.multiply(within, _int(dilations[axis])), axis=1)
+        place = relay.subtract(relay.add(start, step), _int(pads[axis]))
+        inside = relay.logical_and(inside, relay.greater_equal(place, _int(0)))
+        inside = relay.logical_and(inside, relay.less(place, length))
+        flat = relay.add(relay.multiply(flat, length), place)
+    channels = relay.divide(_entry(shape, 1), elements)
+    total = relay.multiply(channels, pixels)
+    flat = relay.where(inside, flat, total)
+    dtype = ctx.type(x).dtype
+    work = "float32" if dtype in ("float16", "bfloat16") else dtype
+    values = relay.reshape(relay.cast(x, work), newshape=(0, -1))
+    indices = relay.broadcast_to_like(relay.reshape(flat, newshape=(1, -1)), values)
+    batch = _entry(shape, 0)
+    room = relay.stack([batch, relay.add(total, _int(1))], axis=0)
+    blank = call("dyn.zeros", room, dtype=work)
+    found = relay.scatter_elements(blank, indices, values, 1, "add")
+    found = relay.strided_slice(found, begin=[0], end=[-1], axes=[1])
+    wanted = relay.concatenate((relay.stack([batch, channels], axis=0), image), 0)
+    return relay.cast(call("dyn.reshape", found, wanted, allowzero=True), dtype)
+
+
+def _int(value: int) -> Expr:
+    return relay.Constant(np.array(value, np.int64))
+
+
+def _entry(vector: Expr, place: int) -> Expr:
+    return relay.take(vector, _int(place), axis=0, mode="fast")
+
+
+def _counting(count: Expr) -> Expr:
+    return call("arange", _int(0), count, _int(1), dtype="int64")
+
+
+def _product(factors: Sequence[Expr]) -> Expr:
+    found = factors[0]
+    for each in factors[1:]:
+        found = relay.multiply(found, each)
+    return found
+
+
+def _unraveled(place: Expr, lengths: Sequence[Expr]) -> list[Expr]:
+    """Return the place on each axis of a place in row-major order."""
+    found = []
+    for length in reversed(lengths):
+        found.append(relay.floor_mod(place, length))
+        place = relay.divide(place, length)
+    return found[::-1]

@@ -92,7 +92,7 @@ def import_constant(
         (value_ints, "int64"),
     ):
         if number is not None:
-            return relay.const(np.array(number, dtype))
+            return relay.Constant(np.array(number, dtype))
     raise Unsupported("a constant without a value")
 
 

@@ -93,7 +93,7 @@ def _longest(ctx: Ctx, x: Value, number: Value) -> Value:
 
 @OPS.imports("Trilu", since=14)
 def import_trilu(ctx: ImportCtx, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
-    diagonal = relay.const(np.int64(0)) if k is None else k
+    diagonal = relay.Constant(np.int64(0)) if k is None else k
     if ctx.type(diagonal).rank:
         diagonal = relay.reshape(diagonal, newshape=())
     return relay.trilu(x, diagonal, upper=upper)

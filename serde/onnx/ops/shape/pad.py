@@ -48,7 +48,7 @@ def _wrapped(ctx: ImportCtx, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
             continue
         (length,) = ctx.static_lengths(x, [axis])
         places = np.arange(-before, length + after) % length
-        x = relay.take(x, relay.const(places), axis=axis, mode="fast")
+        x = relay.take(x, relay.Constant(places), axis=axis, mode="fast")
     return x
 
 
@@ -124,10 +124,10 @@ def import_pad(
     lengths = relay.shape_of(x, dtype="int64")
     for axis in range(rank):
         low, high, length = (
-            relay.reshape(relay.take(each, relay.const(place), mode="fast"), newshape=())
+            relay.reshape(relay.take(each, relay.const(place, "int32"), mode="fast"), newshape=())
             for each, place in ((sides, axis), (sides, rank + axis), (lengths, axis))
         )
-        one = relay.const(np.int64(1))
+        one = relay.Constant(np.int64(1))
         places = relay.arange(relay.negative(low), relay.add(length, high), one, "int64")
         x = relay.take(x, places, axis=axis, mode="wrap")
     return x
@@ -139,9 +139,9 @@ def _sides(ctx: ImportCtx, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     given = relay.reshape(relay.cast(pads, "int64"), [2, count])
     if axes is None:
         return given
-    length = relay.const(np.array(rank, np.int64))
+    length = relay.Constant(np.array(rank, np.int64))
     places = relay.floor_mod(relay.cast(axes, "int64"), length)
-    rows = relay.equal(relay.expand_dims(places, axis=1), relay.const(np.arange(rank)))
+    rows = relay.equal(relay.expand_dims(places, axis=1), relay.Constant(np.arange(rank)))
     return relay.nn.matmul(given, relay.cast(rows, "int64"))
 
 
@@ -219,8 +219,8 @@ def import_center_crop_pad(
     given = relay.cast(shape, "int64")
     order = [named.index(each) if each in named else len(named) + each for each in range(rank)]
     both = relay.concatenate([given, lengths], axis=0)
-    wanted = relay.take(both, relay.const(np.array(order, np.int64)), axis=0, mode="fast")
-    zero, two = relay.const(np.int64(0)), relay.const(np.int64(2))
+    wanted = relay.take(both, relay.Constant(np.array(order, np.int64)), axis=0, mode="fast")
+    zero, two = relay.Constant(np.int64(0)), relay.Constant(np.int64(2))
     gone = relay.maximum(relay.subtract(lengths, wanted), zero)
     begin = relay.floor_divide(gone, two)
     end = relay.add(begin, relay.minimum(lengths, wanted))
@@ -229,5 +229,5 @@ def import_center_crop_pad(
     bounds = [ctx.fold(each) for each in (begin, end)]
     cut = relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
     widths = relay.stack([before, relay.subtract(missing, before)], axis=1)
-    filler = relay.const(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+    filler = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
     return relay.nn.pad(cut, ctx.fold(widths), filler)

@@ -127,14 +127,14 @@ def _unsqueezed_at(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
     """Return `x` with axes of 1 at places that are computed: they become its new shape."""
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank + count
-    length = relay.const(np.array(rank, np.int64))
+    length = relay.Constant(np.array(rank, np.int64))
     places = relay.floor_mod(relay.cast(axes, "int64"), length)
-    rows = relay.equal(relay.expand_dims(places, axis=1), relay.const(np.arange(rank)))
+    rows = relay.equal(relay.expand_dims(places, axis=1), relay.Constant(np.arange(rank)))
     is_new = relay.any(rows, axis=(0,))
     old = relay.cast(relay.logical_not(is_new), "int64")
-    before = relay.subtract(relay.cumsum(old, axis=0), relay.const(np.int64(1)))
+    before = relay.subtract(relay.cumsum(old, axis=0), relay.Constant(np.int64(1)))
     lengths = relay.take(relay.shape_of(x, "int64"), before, axis=0, mode="clip")
-    shape = relay.where(is_new, relay.const(np.int64(1)), lengths)
+    shape = relay.where(is_new, relay.Constant(np.int64(1)), lengths)
     return call("dyn.reshape", x, shape, allowzero=True)
 
 
@@ -171,14 +171,14 @@ def _squeezed_wherever(ctx: ImportCtx, x: Expr) -> Expr:
         )
     lengths = relay.shape_of(x, "int64")
     conditions = {
-        axis: ctx.fold(relay.equal(_entry(lengths, axis), relay.const(np.int64(1))))
+        axis: ctx.fold(relay.equal(_entry(lengths, axis), relay.Constant(np.array(1, np.int64))))
         for axis in open_
     }
     return _squeezed_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
 
 
 def _entry(vector: Expr, place: int) -> Expr:
-    return relay.take(vector, relay.const(np.int64(place)), axis=0, mode="fast")
+    return relay.take(vector, relay.Constant(np.array(place, np.int64)), axis=0, mode="fast")
 
 
 def _squeezed_where(

@@ -8,7 +8,7 @@ from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.graph import ExportContext as Ctx
 from serde.onnx.graph import Value
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
@@ -48,26 +48,36 @@ def export_all_class_non_max_suppression(
         within(ctx, strictly(ctx, bound)),
         unsqueeze(ctx, widened(ctx, threshold, "float32"), [0]),
     )
-    if output_format == "tensorflow":
-        return _in_one_order(ctx, kept_boxes(ctx, *given), marks, number, rows)
     selected = ctx.emit("NonMaxSuppression", *given)
     found = ctx.emit("Gather", ctx.emit("Shape", selected), ctx.ints([0]), axis=0)
+    if output_format == "tensorflow":
+        return _by_image(ctx, selected, found, marks, batch, rows)
     missing = ctx.emit("Sub", ctx.shape([batch * rows]), found)
     widths = ctx.emit("Concat", ctx.ints([0, 0]), missing, ctx.ints([0]), axis=0)
     return ctx.emit("Pad", selected, widths, ctx.const(0, np.int64)), found
 
 
-def _in_one_order(
-    ctx: Ctx, kept: Value, marks: Value, number: Dim, rows: Dim
+def _by_image(
+    ctx: Ctx, selected: Value, found: Value, marks: Value, batch: Dim, rows: Dim
 ) -> tuple[Value, Value, Value]:
-    """Return (class, box) of what stays in order of its scores, the scores, and how many."""
-    best, order, total = _ranked(ctx, kept, marks, ctx.shape([rows]))
-    valid = ctx.emit("Less", steps(ctx, squeeze(ctx, ctx.shape([rows]), [0])), total)
-    class_, box = _apart(ctx, order, number)
-    pairs = ctx.emit("Concat", unsqueeze(ctx, class_, [2]), unsqueeze(ctx, box, [2]), axis=2)
-    places = ctx.emit("Where", unsqueeze(ctx, valid, [2]), pairs, ctx.const(0, np.int64))
-    scores = ctx.emit("Where", valid, best, ctx.const(0, np.float32))
-    return places, scores, squeeze(ctx, total, [1])
+    """Return (class, box) of what stays of each image, the scores, and how many.
+
+    Rows stay as they are selected: class by class, the best of each first.
+    """
+    image = ctx.emit("Gather", selected, ctx.ints([0]), axis=1)
+    each = steps(ctx, squeeze(ctx, ctx.shape([batch]), [0]))
+    same = cast(ctx, ctx.emit("Equal", image, each), np.int64)
+    counts = reduce(ctx, "ReduceSum", same, [0], False)
+    first = ctx.emit("CumSum", counts, ctx.const(0, np.int64), exclusive=1)
+    row = unsqueeze(ctx, steps(ctx, squeeze(ctx, found, [0])), [1])
+    row = ctx.emit("Sub", row, ctx.emit("Gather", first, image, axis=0))
+    place = ctx.emit("Concat", image, row, axis=1)
+    pairs = ctx.emit("Gather", selected, ctx.ints([1, 2]), axis=1)
+    zeros = filled(ctx, ctx.shape([batch, rows, 2]), 0, "int64")
+    places = ctx.emit("ScatterND", zeros, place, pairs)
+    zeros = filled(ctx, ctx.shape([batch, rows]), 0, "float32")
+    scores = ctx.emit("ScatterND", zeros, place, ctx.emit("GatherND", marks, selected))
+    return places, scores, counts
 
 
 def _ranked(ctx: Ctx, kept: Value, marks: Value, most: Value) -> tuple[Value, Value, Value]:

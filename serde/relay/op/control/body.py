@@ -8,8 +8,8 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
-from serde.relay.registry import infer_call
+from serde.relay.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
+from serde.relay.registry import OpDef, infer_call
 from serde.relay.types import (
     FuncType,
     SequenceType,
@@ -20,9 +20,11 @@ from serde.relay.types import (
     join_types,
     substitute_type,
 )
+from serde.relay.visit import children, post_order, rewrite
 
 __all__ = [
     "called",
+    "close",
     "enter",
     "goes_on",
     "join",
@@ -162,3 +164,41 @@ def called(function: Var, arguments: Sequence[Expr]) -> Call:
     node = Call(function, arguments)
     node.type = infer_call(node)
     return node
+
+
+def close(params: Sequence[Var], yielded: Sequence[Expr]) -> tuple[Function, tuple[Expr, ...]]:
+    """Return a body without free variables that yields a tuple, and what it captures.
+
+    What does not depend on the parameters is captured whole, so that it is computed once; only
+    constants are part of the body.
+
+    Args:
+        params: Its first parameters; one for each capture follows.
+        yielded: What it yields.
+    """
+    depends: set[Expr] = set(params)
+    captured: dict[Expr, Expr] = {}
+    result = Tuple(yielded)
+    for node in post_order(result):
+        if node is result or any(child in depends for child in children(node)):
+            depends.add(node)
+            for child in _parts(node):
+                if child not in depends and not isinstance(child, (Constant, OpDef)):
+                    captured.setdefault(child, Var(f"captured{len(captured)}", child.type))
+    body = rewrite(result, lambda _node, new: new, dict(captured))
+    kept = [each for each in captured.values() if isinstance(each, Var)]
+    function = Function([*params, *kept], body)
+    function.type = FuncType([each.checked_type for each in function.params], body.checked_type)
+    return function, tuple(captured)
+
+
+def _parts(node: Expr) -> list[Expr]:
+    """Return the children of a node, the fields of tuples in their place."""
+    found, pending = [], list(reversed(children(node)))
+    while pending:
+        child = pending.pop()
+        if isinstance(child, Tuple):
+            pending.extend(reversed(child.fields))
+        else:
+            found.append(child)
+    return found

@@ -107,12 +107,12 @@ def kernel_size_of(shape: Sequence[Dim], declared: Sequence[int] | None) -> tupl
 
 def per_axis(value: AnyValue, rank: int) -> AnyValue:
     """Return one number as that many; what a builder does with an integer."""
-    return (value,) * rank if isinstance(value, int) else value
+    return (value,) * rank if isinstance(value, (int, np.integer)) else value
 
 
 def padding_sides(padding: AnyValue, rank: int) -> AnyValue:
     """Return padding as all of before, then all of after; what TVM's builders make of it."""
-    given = (padding,) if isinstance(padding, int) else tuple(padding)
+    given = (padding,) if isinstance(padding, (int, np.integer)) else tuple(padding)
     if len(given) == 1:
         return given * (2 * rank)
     return given * 2 if len(given) == rank else given

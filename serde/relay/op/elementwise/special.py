@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, const
+from serde.relay.expr import Constant, Expr, const
 from serde.relay.precision import widen
 from serde.relay.registry import Array, Sample, call, relay_op, sample, tensor
 from serde.relay.shapes import require_float
@@ -89,8 +89,8 @@ def _expm1_of(data: Expr) -> Expr:
 
 def _lanczos(x: Expr) -> Expr:
     """Return log(gamma(x)) for x from 1/2 on."""
-    terms = const(np.array(_LANCZOS[1:]))
-    places = call("add", call("expand_dims", x, axis=-1), const(np.arange(8.0)))
+    terms = Constant(np.array(_LANCZOS[1:]))
+    places = call("add", call("expand_dims", x, axis=-1), Constant(np.arange(8.0)))
     series = call("sum", call("divide", terms, places), axis=[-1])
     series = call("add", series, _wide(_LANCZOS[0]))
     before = call("subtract", x, _wide(0.5))
@@ -199,11 +199,11 @@ def _erfinv_of(x: Expr) -> Expr:
     inside = call("less", root, _wide(_INVERSE_END))
     scaled = call("where", inside, scaled, _wide(0.0))
     part = call("floor", scaled)
-    rows = call("take", const(_inverse_table()), call("cast", part, dtype="int64"), axis=0,
+    rows = call("take", Constant(_inverse_table()), call("cast", part, dtype="int64"), axis=0,
                 mode="clip")  # fmt: skip
     place = call("multiply", call("subtract", call("subtract", scaled, part), _wide(0.5)),
                  _wide(2.0))  # fmt: skip
-    degrees = const(np.arange(_INVERSE_DEGREE + 1.0))
+    degrees = Constant(np.arange(_INVERSE_DEGREE + 1.0))
     powers = call("power", call("expand_dims", place, axis=-1), degrees)
     ratio = call("sum", call("multiply", rows, powers), axis=[-1])
     return call("multiply", x, call("where", inside, ratio, root))

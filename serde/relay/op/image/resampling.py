@@ -27,6 +27,7 @@ Mode = Literal[
     "pytorch_half_pixel",
     "align_corners",
     "asymmetric",
+    "tf_half_pixel_for_nn",
     "tf_crop_and_resize",
 ]
 Rounding = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
@@ -51,6 +52,8 @@ class _Axis:
             return np.zeros(self.size) if wide == 1 else x * (self.length - 1) / (wide - 1)
         if mode == "asymmetric":
             return x / self.scale
+        if mode == "tf_half_pixel_for_nn":
+            return (x + 0.5) / self.scale
         if mode == "tf_crop_and_resize":
             last = self.length - 1
             if wide == 1:
@@ -297,6 +300,8 @@ _SCALE = (1, 1, float(np.float32(0.6)), float(np.float32(0.6)))
         sample((1, 1, 2, 4), size=(7, 8), axes=(2, 3), policy="not_larger"),
         sample((3, 5), size=(6, 4), mode="align_corners", rounding="ceil"),
         sample((5, 3), size=(7, 3), method="linear", mode="pytorch_half_pixel"),
+        sample((4, 5), scale=(2, 1.5), mode="tf_half_pixel_for_nn", rounding="floor"),
+        sample((4, 5), scale=(0.5, 1.75), method="linear", mode="tf_half_pixel_for_nn"),
     ],
 )  # fmt: skip
 def resize(

@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Dim
-from serde.relay.expr import Expr, const
+from serde.relay.expr import Constant, Expr, const
 from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
@@ -219,7 +219,7 @@ def _declare_builder(rank: int, default_layout: str) -> None:
         roi = (0.0,) * (2 * rank) if roi is None else roi
         if rank != 2 or not any(isinstance(given, Expr) for given in (size, roi)):
             return call(f"image.resize{rank}d", data, size=size, roi=roi, **attrs)
-        lengths = size if isinstance(size, Expr) else const(np.array(size, np.int64))
+        lengths = size if isinstance(size, Expr) else Constant(np.array(size, np.int64))
         region = roi if isinstance(roi, Expr) else const(np.array(roi, np.float32))
         return call("dyn.image.resize2d", data, lengths, region, **attrs)
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, const
+from serde.relay.expr import Constant, Expr, const
 from serde.relay.registry import Array, call, relay_op, sample, tensor
 from serde.relay.shapes import join_dim, normalize_axis, require_same_dtype
 from serde.relay.types import TensorType
@@ -58,7 +58,7 @@ def _decompose_scatter(
     bounds = (const(0, "int64"), _length(update, along), const(1, "int64"))
     rows: Expr = call("arange", *bounds, dtype="int64")
     if isinstance(update.type, TensorType) and isinstance(update.type.shape[along], int):
-        rows = const(np.arange(update.type.shape[along], dtype=np.int64))
+        rows = Constant(np.arange(update.type.shape[along], dtype=np.int64))
     if write_indices is not None:
         rows = call("add", call("expand_dims", write_indices, axis=1), rows)
     else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, const
+from serde.relay.expr import Constant, Expr, const
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
 from serde.relay.registry import Array, builder, call, relay_op, sample
@@ -162,7 +162,7 @@ def _dynamic_slice(
     ones = [1] * type_.shape[0]
     wanted = [ones if bound is None else bound for bound in bounds]
     operands = [
-        bound if isinstance(bound, Expr) else const(np.array(bound, type_.dtype))
+        bound if isinstance(bound, Expr) else Constant(np.array(bound, type_.dtype))
         for bound in wanted
     ]
     return call("dyn.strided_slice", data, *operands, slice_mode=slice_mode, axes=axes)
@@ -251,4 +251,4 @@ def slice_like(data: Array, shape_like: Array, *, axes: tuple[int, ...] | None) 
 @builder("slice_like")
 def build_slice_like(data: Expr, shape_like: Expr, axes: Sequence[int] | None = ()) -> Expr:
     """Return the leading part of `data`, as long as `shape_like` along `axes`."""
-    return call("slice_like", data, shape_like, axes=axes or ())
+    return call("slice_like", data, shape_like, axes=() if axes is None else axes)

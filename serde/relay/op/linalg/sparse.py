@@ -14,7 +14,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, TupleWrapper, const
+from serde.relay.expr import Constant, Expr, TupleWrapper
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
@@ -115,7 +115,7 @@ def _parts(matrix: AnyValue) -> list[Expr]:
     parts = matrix
     if hasattr(matrix, "indices"):
         parts = (matrix.data, matrix.indices, matrix.indptr)
-    return [part if isinstance(part, Expr) else const(np.asarray(part)) for part in parts]
+    return [part if isinstance(part, Expr) else Constant(np.asarray(part)) for part in parts]
 
 
 @builder("nn.sparse_dense")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from serde.relay.op.qnn import (
     activation,
     arithmetic,
+    compressed,
     conv,
     integer,
     linear,
@@ -24,6 +25,7 @@ from serde.relay.op.qnn import (
 __all__ = [
     "activation",
     "arithmetic",
+    "compressed",
     "conv",
     "integer",
     "linear",

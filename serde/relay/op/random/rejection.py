@@ -69,7 +69,7 @@ def _candidates(kind: str, rate: Expr, shape: tuple[int, ...] | None, count: int
         return call(kind, shape=(*lead, *whole), dtype=_DOUBLE, seed=seed)
     if count:
         rank = len(rate.type.shape) if isinstance(rate.type, TensorType) else 0
-        rows = const(np.zeros((count, *[1] * rank)))
+        rows = Constant(np.zeros((count, *[1] * rank)))
         rate = call("expand_dims", rate, axis=0) + rows
     return call(kind, rate, dtype=_DOUBLE, seed=seed)
 
@@ -168,7 +168,7 @@ def _looked_up(rate: Expr, shape: tuple[int, ...] | None, seed: float | None, co
     unit = _candidates("serde.random_uniform", rate, shape, 0, seed)
     scale = np.array([1 / math.factorial(place) for place in range(count)])
     above = call("expand_dims", rate, axis=-1)
-    odds = call("power", above, const(np.arange(float(count)))) * const(scale)
+    odds = call("power", above, Constant(np.arange(float(count)))) * Constant(scale)
     reach = call("cumsum", odds * call("exp", -above), axis=-1)
     passed = call("greater_equal", call("expand_dims", unit, axis=-1), reach)
     return call("sum", call("cast", passed, dtype="float64"), axis=[-1])
@@ -254,7 +254,7 @@ def random_poisson(
         random_uniform(None, shape=many, dtype=_DOUBLE, seed=part_of_seed(seed, part))
         for part in (1, 2)
     )
-    places = np.arange(_terms(const(TABLE_END)))
+    places = np.arange(_terms(const(TABLE_END, "float32")))
     scale = np.array([1 / math.factorial(place) for place in places])
     low, high = np.minimum(rate, TABLE_END)[..., None], np.maximum(rate, TABLE_END)
     with np.errstate(all="ignore"):

@@ -139,6 +139,7 @@ def threefry_key(seed: int) -> Constant:
     Raises:
         TypeInferenceError: It is negative or larger.
     """
+    seed = int(seed)
     if not 0 <= seed < 1 << 256:
         raise TypeInferenceError(f"seed: expected 0 to 2**256 - 1, found {seed}")
     words = [seed >> 64 * place for place in range(4)]

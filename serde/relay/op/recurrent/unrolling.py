@@ -1,4 +1,4 @@
-"""Recurrent layers in plain Relay: one step after another, or a function that calls itself."""
+"""Recurrent layers in simpler operators: one step after another, or a scan."""
 
 from __future__ import annotations
 
@@ -7,16 +7,36 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Call, Expr, Function, If, Let, Tuple, TupleGetItem, Var, const
+from serde.relay.dims import Dim
+from serde.relay.expr import Expr, Tuple, TupleGetItem, Var, const
+from serde.relay.op.control.body import close
 from serde.relay.op.recurrent.gates import count_directions
-from serde.relay.registry import call, infer_call
-from serde.relay.types import FuncType, TensorType, TupleType
+from serde.relay.registry import call
+from serde.relay.types import TensorType
 
-__all__ = ["StepBuilder", "both", "dense", "dtype_of", "fields", "one", "shape_of", "unroll"]
+__all__ = [
+    "UNROLLED",
+    "StepBuilder",
+    "both",
+    "dense",
+    "dtype_of",
+    "fields",
+    "one",
+    "shape_of",
+    "unroll",
+]
 
 StepBuilder = Callable[[int, Expr, tuple[Expr, ...]], tuple[Expr, ...]]
 """As a :data:`~serde.relay.op.recurrent.layer.Step`, of expressions."""
+
+UNROLLED = 8
+"""A layer of so many steps at most becomes one after another, a longer one a scan.
+
+A scan is as large as two or three steps. It still is the slower of the two for a few of them,
+since what runs graphs runs loops turn by turn, and can neither join operators of different turns
+nor plan for their memory; from here on the size of what is unrolled weighs more, which grows
+with the length.
+"""
 
 
 def one(data: Expr, index: int) -> Expr:
@@ -87,10 +107,10 @@ def unroll(
             entering = call("add", entering, one(bias, number))
         initial = tuple(_zeros(data, width) if x is None else one(x, number) for x, width in states)
         walker = _Walker(number, step, direction == "reverse" or number == 1, sequence_lens)
-        if isinstance(length, int):
+        if isinstance(length, int) and length <= UNROLLED:
             outputs, *last = walker.steps(entering, initial, length)
         else:
-            outputs, *last = walker.loop(entering, initial)
+            outputs, *last = walker.scan(entering, initial)
         given = [x is not None for x, _ in states]
         walked.append((outputs, *walker.finish(last, given)))
     every, *final = (
@@ -144,34 +164,47 @@ class _Walker:
             outputs.reverse()
         return call("stack", outputs, axis=0), *states
 
-    def loop(self, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return outputs and final states of as many steps as there are at run time."""
-        shape = call("shape_of", entering, dtype="int32")
-        total = call("take", shape, const(np.int32(0)), axis=0, mode="clip")
-        start = (_none(states[0]), *states)
-        types = [_tensor(x) for x in start]
-        types[0] = TensorType((Any(), *types[0].shape[1:]), types[0].dtype)
-        count = TensorType((), "int32")
-        result = TupleType(types)
-        names = ["outputs", *(f"state{index}" for index in range(len(states)))]
-        done = Var("done", count)
-        carried = [Var(name, type_) for name, type_ in zip(names, types, strict=True)]
-        loop = Var("steps", FuncType([count, *types], result))
-        place: Expr = done
-        if self.backwards:
-            place = call("subtract", call("subtract", total, const(np.int32(1))), done)
-        output, following = self._at(place, entering, tuple(carried[1:]))
-        joined = [carried[0], call("expand_dims", output, axis=0)]
-        outputs = call("concatenate", joined[::-1] if self.backwards else joined, axis=0)
-        further = call("add", done, const(np.int32(1)))
-        body = If(
-            call("less", done, total),
-            _called(loop, [further, outputs, *following]),
-            Tuple(carried),
+    def scan(self, entering: Expr, states: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return outputs and final states of a loop over the steps.
+
+        Whether a sequence still goes on depends on the step's number, which is a state then.
+        """
+        row = Var("row", TensorType(shape_of(entering)[1:], dtype_of(entering)))
+        carried = [Var(f"state{index}", x.type) for index, x in enumerate(states)]
+        start, place, following = list(states), Var("place", TensorType((1,), "int32")), []
+        if self.lengths is not None:
+            start.append(self._first(entering))
+            following.append(call("add", place, const(np.int32(-1 if self.backwards else 1))))
+            lengths = Var("lengths", self.lengths.type)
+            output, later = self._step(place, row, tuple(carried), lengths)
+            inner = [*carried, place, row, lengths]
+        else:
+            output, later = self._step(place, row, tuple(carried), None)
+            inner = [*carried, row]
+        body, captures = close(inner, [*later, *following, output])
+        backwards = (True,) if self.backwards else ()
+        walked = call(
+            "serde.scan",
+            tuple(start),
+            (entering,),
+            captures if self.lengths is None else (self.lengths, *captures),
+            body=body,
+            reverse=backwards,
+            out_reverse=backwards,
         )
-        function = Function([done, *carried], body, result)
-        value = Let(loop, function, _called(loop, [const(np.int32(0)), *start]))
-        return tuple(TupleGetItem(value, index) for index in range(len(types)))
+        finals = [TupleGetItem(walked, index) for index in range(len(states))]
+        return TupleGetItem(walked, len(start)), *finals
+
+    def _first(self, entering: Expr) -> Expr:
+        """Return the number of the first step, a vector of one."""
+        if not self.backwards:
+            return const(np.zeros(1, np.int32))
+        length = shape_of(entering)[0]
+        if isinstance(length, int):
+            return const(np.array([length - 1], np.int32))
+        shape = call("shape_of", entering, dtype="int32")
+        total = call("strided_slice", shape, begin=(0,), end=(1,), strides=(1,), axes=(0,))
+        return call("subtract", total, const(np.ones(1, np.int32)))
 
     def finish(self, states: Sequence[Expr], given: Sequence[bool]) -> list[Expr]:
         """Return the final states, zeros for an empty sequence, where one was given at first."""
@@ -188,10 +221,16 @@ class _Walker:
     ) -> tuple[Expr, tuple[Expr, ...]]:
         """Return the output at a place and the next states."""
         row = call("take", entering, place, axis=0, mode="clip")
+        return self._step(place, row, states, self.lengths)
+
+    def _step(
+        self, place: Expr, row: Expr, states: tuple[Expr, ...], lengths: Expr | None
+    ) -> tuple[Expr, tuple[Expr, ...]]:
+        """Return the output for what enters at a place and the next states."""
         following = self.step(self.number, row, states)
-        if self.lengths is None:
+        if lengths is None:
             return following[0], following
-        inside = call("expand_dims", call("less", place, self.lengths), axis=1)
+        inside = call("expand_dims", call("less", place, lengths), axis=1)
         zero = const(0.0, _tensor(following[0]).dtype)
         pairs = zip(following, states, strict=True)
         kept = tuple(call("where", inside, new, old) for new, old in pairs)
@@ -202,9 +241,3 @@ def _none(state: Expr) -> Expr:
     """Return no outputs at all, each of which would be like `state`."""
     row = call("expand_dims", state, axis=0)
     return call("strided_slice", row, begin=(0,), end=(0,), strides=(1,), axes=(0,))
-
-
-def _called(function: Var, arguments: Sequence[Expr]) -> Call:
-    node = Call(function, arguments)
-    node.type = infer_call(node)
-    return node

@@ -95,7 +95,7 @@ def build_matrix_set_diag(
         k: One diagonal, or the lowest and the highest.
         align: Where short upper and lower diagonals stand, as ``"RIGHT_LEFT"``.
     """
-    low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
+    low, high = (k, k) if isinstance(k, (int, np.integer)) else (k[0], k[-1])
     sides = align.split("_")
     if len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
         raise TypeInferenceError(f"matrix_set_diag: align {align!r} is not as RIGHT_LEFT")

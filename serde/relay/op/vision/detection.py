@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, TupleGetItem, const
+from serde.relay.expr import Constant, Expr, TupleGetItem, const
 from serde.relay.op.vision.anchors import multibox_transform_loc
 from serde.relay.op.vision.suppression import Boxes, suppress
 from serde.relay.registry import Array, call, get, relay_op, sample
@@ -64,7 +64,7 @@ def _decompose_detection(
     score = call("squeeze", _columns(rows, 1, 2), axis=(2,))
     order = call("argsort", score, axis=1, is_ascend=False, dtype="int32")
     ordered = call("take", rows, order, axis=1, batch_dims=1, mode="fast")
-    ranks = const(np.arange(number, 0, -1).reshape(1, -1, 1).astype(dtype))
+    ranks = Constant(np.arange(number, 0, -1).reshape(1, -1, 1).astype(dtype))
     marks = call("broadcast_to_like", ranks, _columns(ordered, 1, 2))
     parts = [_columns(ordered, 0, 1), marks, _columns(ordered, 2, 6)]
     kept = call(

@@ -75,7 +75,8 @@ def all_class_non_max_suppression(
     Boxes are two opposite corners; one goes that does not score more than `score_threshold`, or
     whose overlap with one that stays is at least `iou_threshold`. A limit that is not positive is
     none. Format "onnx": rows (image, class, box), then zeros, and their number. "tensorflow":
-    for each image rows (class, box) in order of their scores, then zeros; the scores; the numbers.
+    for each image rows (class, box), then zeros; the scores; the numbers. Both have class after
+    class, the best box of each first.
     """
     limit = int(max_output_boxes_per_class)
     chosen: list[list[tuple[float, int, int]]] = []
@@ -101,7 +102,7 @@ def all_class_non_max_suppression(
     places = np.zeros((len(boxes), rows, 2), np.int64)
     marks = np.zeros((len(boxes), rows), np.float32)
     for image, found in enumerate(chosen):
-        for row, (score, class_, box) in enumerate(sorted(found, key=lambda entry: -entry[0])):
+        for row, (score, class_, box) in enumerate(found):
             places[image, row], marks[image, row] = (class_, box), score
     return places, marks, np.array([len(found) for found in chosen], np.int64)
 

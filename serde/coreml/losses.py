@@ -1,0 +1,75 @@
+"""Which compressed weights of a model become plain ones where a target has no form for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from serde.coreml.ops.qnn.linear import stays_quantized
+from serde.io.packed import PackedWeight
+from serde.relay.expr import Call, Expr
+from serde.relay.model import RelayModel
+from serde.relay.registry import OpDef
+from serde.relay.transform.purity import UNPACKS
+from serde.relay.types import TensorType
+from serde.relay.visit import children, free_vars, post_order
+from serde.weights import Weight, numpy_dtype
+
+__all__ = ["lost_compression"]
+
+
+def lost_compression(
+    model: RelayModel, supported: Callable[[Call], bool], version: int, half: bool
+) -> list[str]:
+    """Return what is to be said of weights that are written larger than they are in the model.
+
+    Args:
+        model: The model.
+        supported: Whether a call is written as it is.
+        version: Version of iOS whose operators are written.
+        half: Whether floats are written in float16.
+    """
+    nodes = [node for node in post_order(model.main.body) if _unpacks(node)]
+    inner = {child for node in nodes for child in children(node)}
+    notes = []
+    for node in nodes:
+        weights = {v.name_hint for v in free_vars(node)} & set(model.params)
+        if node in inner or len(weights) < len(free_vars(node)) or not weights:
+            continue
+        if all(_stays(each, supported, version) for each in post_order(node)):
+            continue
+        name = node.span.source_name if node.span is not None else min(weights)
+        before = sum(_stored(model.params[each]) for each in sorted(weights))
+        hint = "" if version >= 18 else "; minimum_deployment_target=iOS18 has more forms"
+        text = f"{name}: {_kind(node)} of {before} bytes becomes {_plain(node, half)}"
+        notes.append(text + hint)
+    return notes
+
+
+def _unpacks(node: Expr) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
+
+
+def _stays(node: Expr, supported: Callable[[Call], bool], version: int) -> bool:
+    if not _unpacks(node) or not isinstance(node, Call):
+        return True
+    if isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear":
+        return stays_quantized(node, version)
+    return supported(node)
+
+
+def _stored(weight: Weight) -> int:
+    return weight.packed.nbytes if isinstance(weight, PackedWeight) else weight.nbytes
+
+
+def _kind(node: Expr) -> str:
+    return node.op.name if isinstance(node, Call) and isinstance(node.op, OpDef) else ""
+
+
+def _plain(node: Expr, half: bool) -> str:
+    """Return the dtype and the bytes of the plain values."""
+    if not isinstance(node.type, TensorType):
+        return "plain values"
+    dtype = "float16" if half and node.type.dtype == "float32" else node.type.dtype
+    size = node.type.size
+    total = "" if not isinstance(size, int) else f" of {size * numpy_dtype(dtype).itemsize} bytes"
+    return f"plain {dtype}{total}"

@@ -1,0 +1,157 @@
+"""Loops that end when a counter reaches a bound, as loops with a limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from serde.relay.bodies import substitute
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.registry import OpDef, call
+from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.infer_type import infer_function
+from serde.relay.types import TensorType
+from serde.relay.visit import rewrite
+
+__all__ = ["CountLoops"]
+
+_TURNED = {"greater": "less", "greater_equal": "less_equal"}
+_MOVING = ("cast", "expand_dims", "reshape", "squeeze")
+
+
+@dataclass(frozen=True)
+class CountLoops(FunctionPass):
+    """Give a ``serde.loop`` without a limit the one that its condition amounts to.
+
+    That is where a state begins at a constant integer, grows by a constant in each iteration, and
+    the loop goes on as long as it is below a constant. The state is then made of the number of
+    the iteration, and the loop goes on unless something else ends it.
+    """
+
+    name: ClassVar[str] = "CountLoops"
+
+    def transform(self, function: Function) -> Function:
+        """Rewrite loops bottom-up."""
+        result = rewrite(function, lambda _node, new: _counted(new) or new)
+        return result if isinstance(result, Function) else function
+
+
+@dataclass(frozen=True)
+class _Count:
+    """A state that counts: its place, where it begins, its step, and the number of iterations."""
+
+    place: int
+    begin: Constant
+    step: int
+    turns: int
+
+
+def _is(node: Expr, *names: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in names
+
+
+def _counted(node: Expr) -> Expr | None:
+    """Return what stands for a loop whose iterations are counted by a state; None for others."""
+    if not isinstance(node, Call) or not _is(node, "serde.loop"):
+        return None
+    limit, going, state, captures = node.args
+    body = node.attrs["body"]
+    if not isinstance(limit, Tuple) or not isinstance(state, Tuple):
+        return None
+    if not isinstance(captures, Tuple) or not isinstance(body.body, Tuple):
+        return None
+    begins = isinstance(going, Constant) and bool(going.data.all())
+    if not begins and not (isinstance(going, Tuple) and not going.fields):
+        return None
+    found = _count(body, state, captures)
+    # Without a condition before it the first iteration takes place in any case.
+    if found is None or found.turns < 1:
+        return None
+    return _with_limit(node, body, state, captures, found)
+
+
+def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
+    again, *following = body.body.fields if isinstance(body.body, Tuple) else ()
+    outer = dict(zip(body.params[1 + len(state) :], captures.fields, strict=True))
+    question = _unmoved(again)
+    if not isinstance(question, Call) or len(question.args) != 2:
+        return None
+    name = question.op.name if isinstance(question.op, OpDef) else ""
+    left, right = (_unmoved(each) for each in question.args)
+    if name in _TURNED:
+        name, left, right = _TURNED[name], right, left
+    bound = _integer(outer.get(right, right) if isinstance(right, Var) else right)
+    if name not in ("less", "less_equal") or bound is None:
+        return None
+    for place, begin in enumerate(state.fields):
+        step = _step(following[place], body.params[1 + place])
+        first = _integer(begin)
+        if _unmoved(following[place]) is not left or step is None or first is None or step < 1:
+            continue
+        last = bound if name == "less" else bound + 1
+        turns = -(-(last - first) // step)
+        return _Count(place, begin, step, turns) if isinstance(begin, Constant) else None
+    return None
+
+
+def _unmoved(x: Expr) -> Expr:
+    """Return what an expression of one element holds, whatever its axes and width."""
+    while isinstance(x, Call) and _is(x, *_MOVING) and _single(x) and _whole(x.args[0]):
+        x = x.args[0]
+    return x
+
+
+def _single(x: Expr) -> bool:
+    return isinstance(x.type, TensorType) and all(dim == 1 for dim in x.type.shape)
+
+
+def _whole(x: Expr) -> bool:
+    """Whether an expression is of integers, or says yes or no."""
+    return isinstance(x.type, TensorType) and ("int" in x.type.dtype or x.type.dtype == "bool")
+
+
+def _integer(x: Expr) -> int | None:
+    if isinstance(x, Constant) and x.data.size == 1 and x.data.dtype.kind in "iu":
+        return int(x.data.reshape(()))
+    return None
+
+
+def _step(following: Expr, param: Var) -> int | None:
+    """Return by how much a state grows; None where it does something else."""
+    total = _unmoved(following)
+    if not isinstance(total, Call) or not _is(total, "add") or not _single(total):
+        return None
+    left, right = (_unmoved(each) for each in total.args)
+    if right is param:
+        left, right = right, left
+    return _integer(right) if left is param else None
+
+
+def _with_limit(node: Call, body: Function, state: Tuple, captures: Tuple, found: _Count) -> Expr:
+    """Return the fields of a loop with a limit and without the state that counts."""
+    number, place = body.params[0], found.place
+    counter = body.params[1 + place]
+    dtype = found.begin.data.dtype
+    passed = call("cast", number, dtype=dtype)
+    value = call("add", found.begin, call("multiply", passed, const(found.step, dtype.name)))
+    fields = body.body.fields if isinstance(body.body, Tuple) else ()
+    kept = [index for index in range(len(state)) if index != place]
+    stacks = range(len(state), len(fields) - 1)
+    result = Tuple([const(True, "bool"), *(fields[1 + i] for i in (*kept, *stacks))])
+    params = [number, *(body.params[1 + i] for i in kept), *body.params[1 + len(state) :]]
+    inner = infer_function(Function(params, substitute(result, {counter: value})))
+    loop = call(
+        "serde.loop",
+        const(found.turns, "int64"),
+        None,
+        tuple(state.fields[i] for i in kept),
+        captures.fields,
+        body=inner,
+        span=node.span,
+    )
+    last = Constant(np.asarray(found.begin.data + dtype.type(found.step * found.turns), dtype))
+    results: list[Expr] = [TupleGetItem(loop, i) for i in range(len(fields) - 2)]
+    results.insert(place, last)
+    return Tuple(results)

@@ -1,0 +1,49 @@
+"""Results that are tuples inside tuples as one tuple of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from serde.relay.expr import Expr, Function, Tuple, TupleGetItem
+from serde.relay.leaves import output_names
+from serde.relay.model import RelayModel
+from serde.relay.types import TupleType
+
+__all__ = ["flatten_results"]
+
+
+def flatten_results(model: RelayModel) -> RelayModel:
+    """Return a model whose ``main`` gives a tensor or a tuple of tensors.
+
+    Those of a tuple inside the result stand where the tuple stood, in order; the second tensor
+    of an output ``out`` is called ``out_1``.
+
+    Args:
+        model: A model with inferred types.
+    """
+    main = model.main
+    result = main.body.type
+    if not isinstance(result, TupleType):
+        return model
+    if not any(isinstance(field, TupleType) for field in result.fields):
+        return model
+    body = Tuple(_leaves(main.body))
+    function = Function(main.params, body, None, main.attrs, main.span)
+    functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
+    meta = replace(model.meta, outputs=tuple(output_names(model.meta.outputs, result)))
+    return model.evolve(mod=model.mod.with_functions(functions), meta=meta)
+
+
+def _leaves(body: Expr) -> Iterator[Expr]:
+    """Yield the tensors of a tuple of tuples, in order."""
+    pending = [body]
+    while pending:
+        node = pending.pop()
+        if not isinstance(node.type, TupleType):
+            yield node
+        elif isinstance(node, Tuple):
+            pending.extend(reversed(node.fields))
+        else:
+            fields = [TupleGetItem(node, index) for index in range(len(node.type.fields))]
+            pending.extend(reversed(fields))

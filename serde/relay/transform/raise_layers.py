@@ -1,0 +1,374 @@
+"""Raising of layers that a model spells out: norms, gated activations, dense layers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any as AnyValue
+from typing import ClassVar
+
+import numpy as np
+
+from serde.errors import TypeInferenceError
+from serde.relay.dims import Dim
+from serde.relay.expr import Call, Constant, Expr, Function, TupleGetItem, Var, const
+from serde.relay.registry import OpDef, all_ops, call
+from serde.relay.shapes import is_float
+from serde.relay.transform.base import FunctionPass
+from serde.relay.transform.compose import Compose, Match, Pattern
+from serde.relay.types import TensorType
+from serde.relay.visit import post_order
+
+__all__ = ["RaiseLayers"]
+
+Supported = Callable[[Call], bool]
+
+_EPSILON, _SCALE, _OTHER = (const(value, "float32") for value in (1e-5, 0.125, 0.25))
+_ANY = (_EPSILON, _SCALE, _OTHER)
+"""Stand for any number in a template."""
+
+
+@dataclass(frozen=True)
+class RaiseLayers(FunctionPass):
+    """Replace what a layer is made of by the layer, where the target has it.
+
+    ``nn.layer_norm``, ``serde.gelu``, ``serde.swish``, ``serde.silu``, ``nn.dense`` with its bias
+    and ``serde.attention`` are looked for in the forms in which PyTorch, Keras and transformers
+    spell them out. The layer is the same function of real numbers, with the same constants to
+    the last bit of their dtype, and nothing inside is used from outside. Attention has no mask:
+    with one, a query that attends to nothing gives zeros, and no numbers where it is spelled out.
+
+    Args:
+        supported: Whether the target has a call in one operator.
+        weights: Names of the variables that stand for weights.
+    """
+
+    name: ClassVar[str] = "RaiseLayers"
+
+    supported: Supported
+    weights: Collection[str] = frozenset()
+
+    def transform(self, function: Function) -> Function:
+        """Replace layers; what one consists of may be others."""
+        patterns = tuple(self._bound(*each) for each in _templates())
+        return Compose(patterns).transform(function)
+
+    def transform_body(self, body: Function) -> Function:
+        """The weights of a body are its parameters, which is not to be seen there."""
+        return RaiseLayers(self.supported).transform(body)
+
+    def _bound(self, template: Call, build: _Build) -> Pattern:
+        def checked(match: Match) -> Expr | None:
+            try:
+                found = build(match, template, self.weights)
+            except TypeInferenceError:
+                # What is spelled out broadcasts, or has dtypes, as the layer does not.
+                return None
+            if found is None:
+                return None
+            layer, result = found
+            return result if self.supported(layer) else None
+
+        name = build.__name__
+        captures = frozenset(_constants(template))
+        return Pattern(name, template, checked, captures)
+
+
+_Found = tuple[Call, Expr]
+"""A layer, and what stands in the place of the match."""
+
+_Build = Callable[[Match, Call, Collection[str]], _Found | None]
+
+
+def _constants(template: Expr) -> Iterator[Constant]:
+    return (node for node in post_order(template) if isinstance(node, Constant))
+
+
+@cache
+def _templates() -> tuple[tuple[Call, _Build], ...]:
+    return (
+        *((each, _gelu) for each in (*_erf_forms(), *_tanh_forms())),
+        *((each, _swish) for each in _sigmoid_forms()),
+        *((each, _layer_norm) for each in _norm_forms()),
+        *((each, _dense) for each in _dense_forms()),
+        *((each, _attention) for each in _attention_forms()),
+    )
+
+
+def _op(name: str, *args: Expr) -> Call:
+    """Return a call of a template, whose types and attributes nothing asks for."""
+    return Call(all_ops()[name], args)
+
+
+def _var(name: str) -> Var:
+    return Var(name)
+
+
+def _halves(x: Expr, chance: Expr) -> list[Call]:
+    """Return the ways to multiply a value, a half and a sum."""
+    half = const(0.5, "float32")
+    return [
+        _op("multiply", _op("multiply", x, chance), half),
+        _op("multiply", _op("multiply", x, half), chance),
+        _op("multiply", x, _op("multiply", chance, half)),
+    ]
+
+
+def _erf_forms() -> Iterator[Call]:
+    x, one = _var("x"), const(1.0, "float32")
+    for inner in (
+        _op("divide", x, const(math.sqrt(2), "float32")),
+        _op("multiply", x, const(math.sqrt(0.5), "float32")),
+    ):
+        yield from _halves(x, _op("add", _op("erf", inner), one))
+
+
+def _tanh_forms() -> Iterator[Call]:
+    x, one = _var("x"), const(1.0, "float32")
+    root, share = const(math.sqrt(2 / math.pi), "float32"), const(0.044715, "float32")
+    square = _op("multiply", x, x)
+    cubes = [
+        _op("power", x, const(3.0, "float32")),
+        _op("multiply", square, x),
+    ]
+    inner = [_op("multiply", root, _op("add", x, _op("multiply", share, cube))) for cube in cubes]
+    first = const(1.0, "float32")
+    part = _op("add", first, _op("multiply", _op("multiply", share, x), x))
+    squared = _op("add", first, _op("multiply", share, square))
+    for each in (part, squared):
+        inner.append(_op("multiply", _op("multiply", root, x), each))
+        inner.append(_op("multiply", root, _op("multiply", x, each)))
+    for each in inner:
+        yield from _halves(x, _op("add", _op("tanh", each), one))
+
+
+def _sigmoid_forms() -> Iterator[Call]:
+    x = _var("x")
+    yield _op("multiply", x, _op("sigmoid", _op("multiply", x, const(1.702, "float32"))))
+    yield _op("multiply", x, _op("sigmoid", x))
+
+
+def _norm_forms() -> Iterator[Call]:
+    x, gamma, beta = _var("x"), _var("gamma"), _var("beta")
+    mean = _op("mean", x)
+    centred = _op("subtract", x, mean)
+    for square in (
+        _op("power", centred, const(2.0, "float32")),
+        _op("multiply", centred, centred),
+    ):
+        power = _op("add", _op("mean", square), _EPSILON)
+        root, inverse = _op("sqrt", power), _op("rsqrt", power)
+        for plain in (
+            _op("divide", centred, root),
+            _op("multiply", centred, inverse),
+            _op("multiply", centred, _op("divide", const(1.0, "float32"), root)),
+        ):
+            scaled = _op("multiply", plain, gamma)
+            yield from (plain, scaled, _op("add", scaled, beta))
+        # Keras takes factor and shift together before they meet the data.
+        factor = _op("multiply", inverse, gamma)
+        shift = _op("subtract", beta, _op("multiply", mean, factor))
+        yield _op("add", _op("multiply", x, factor), shift)
+
+
+def _dense_forms() -> Iterator[Call]:
+    x, weight, bias = _var("x"), _var("weight"), _var("bias")
+    for name in ("serde.matmul", "nn.matmul", "nn.dense"):
+        product = _op(name, x, weight)
+        yield _op("add", product, bias)
+        if name != "nn.dense":
+            yield product
+
+
+def _attention_forms() -> Iterator[Call]:
+    query, key, value = _var("query"), _var("key"), _var("value")
+    plain = _op("serde.matmul", query, key)
+    by_query = [_op(name, query, _SCALE) for name in ("multiply", "divide")]
+    # PyTorch gives each side the root of the scale.
+    both = _op("serde.matmul", by_query[0], _op("multiply", key, _OTHER))
+    scores = [
+        both,
+        plain,
+        *(_op(name, plain, _SCALE) for name in ("multiply", "divide")),
+        *(_op("serde.matmul", each, key) for each in by_query),
+    ]
+    for each in scores:
+        yield _op("serde.matmul", _op("nn.softmax", each), value)
+
+
+def _holds(match: Match, template: Call) -> bool:
+    """Whether the constants found are those of the template, rounded to their dtype."""
+    return all(
+        _is_number(match.nodes[each], float(each.data))
+        for each in _constants(template)
+        if each not in _ANY
+    )
+
+
+def _is_number(node: Expr, value: float) -> bool:
+    """Whether a constant is the one of its dtype that is closest to a number, or its neighbour."""
+    if not isinstance(node, Constant) or node.data.dtype.kind != "f":
+        return False
+    found = node.data.reshape(-1)
+    wanted = np.array(value, found.dtype)
+    return bool((np.abs(found - wanted) <= np.spacing(np.abs(wanted))).all())
+
+
+def _gelu(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    if not _holds(match, template):
+        return None
+    tanh = any(isinstance(each, Call) and _named(each, "tanh") for each in match.nodes)
+    kind = "tanh" if tanh else "none"
+    found = call("serde.gelu", match.bound["x"], approximate=kind, span=match.root.span)
+    return found, found
+
+
+def _swish(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    if not _holds(match, template):
+        return None
+    x, span = match.bound["x"], match.root.span
+    quick = any(True for _ in _constants(template))
+    found = (
+        call("serde.swish", x, alpha=1.702, span=span)
+        if quick
+        else call("serde.silu", x, span=span)
+    )
+    return found, found
+
+
+def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    x, type_ = match.bound["x"], match.bound["x"].type
+    number = match.nodes[_EPSILON]
+    if not _holds(match, template) or not isinstance(number, Constant):
+        return None
+    epsilon = float(str(number.data.reshape(-1)[0]))
+    means = [
+        node
+        for key, node in match.nodes.items()
+        if isinstance(key, Call) and _named(key, "mean") and isinstance(node, Call)
+    ]
+    axes = _common_axes(means, type_)
+    if axes is None or not isinstance(type_, TensorType):
+        return None
+    lengths = [type_.shape[axis] for axis in axes]
+    fixed = tuple(length for length in lengths if isinstance(length, int))
+    last = axes == list(range(type_.rank - len(axes), type_.rank))
+    if len(fixed) < len(lengths) or not (last or len(axes) == 1):
+        return None
+    vectors = {}
+    for name, value in (("gamma", 1.0), ("beta", 0.0)):
+        given = match.bound.get(name)
+        vector = None if given is None else _along(given, type_, axes, fixed)
+        if given is not None and vector is None:
+            return None
+        vectors[name] = const(np.full(fixed, value), type_.dtype) if vector is None else vector
+    span = match.root.span
+    if len(axes) == 1:
+        found = call(
+            "nn.layer_norm", x, vectors["gamma"], vectors["beta"], axis=axes[0], epsilon=epsilon,
+            center="beta" in match.bound, scale="gamma" in match.bound, span=span,
+        )  # fmt: skip
+        return found, found
+    factors = [vectors["gamma"], *([vectors["beta"]] if "beta" in match.bound else [])]
+    found = call("serde.layer_norm", x, *factors, axis=axes[0], epsilon=epsilon, span=span)
+    return found, TupleGetItem(found, 0)
+
+
+def _common_axes(means: Sequence[Call], type_: AnyValue) -> list[int] | None:
+    """Return the axes that all means are taken over and keep, in order."""
+    if not isinstance(type_, TensorType) or not is_float(type_.dtype):
+        return None
+    found = []
+    for each in means:
+        axes = each.attrs["axis"]
+        if axes is None or not each.attrs["keepdims"] or each.attrs["exclude"]:
+            return None
+        found.append(sorted(axis % type_.rank for axis in axes))
+    return found[0] if found and all(each == found[0] for each in found) else None
+
+
+def _along(x: Expr, data: TensorType, axes: Sequence[int], fixed: Sequence[Dim]) -> Expr | None:
+    """Return a factor or shift that varies along the axes alone, with just these axes."""
+    type_ = x.type
+    if not isinstance(type_, TensorType) or type_.dtype != data.dtype or type_.rank > data.rank:
+        return None
+    shape = [*[1] * (data.rank - type_.rank), *type_.shape]
+    wanted = [data.shape[axis] if axis in axes else 1 for axis in range(data.rank)]
+    if shape != wanted:
+        return None
+    return x if type_.shape == tuple(fixed) else call("reshape", x, newshape=tuple(fixed))
+
+
+def _dense(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """A product with a matrix of weights has it turned round."""
+    x, weight, bias = (match.bound.get(name) for name in ("x", "weight", "bias"))
+    product = next(
+        node for key, node in match.nodes.items()
+        if isinstance(key, Call) and "weight" in {getattr(a, "name_hint", "") for a in key.args}
+    )  # fmt: skip
+    if not isinstance(product, Call) or x is None or weight is None:
+        return None
+    span = product.span or match.root.span
+    kind = weight.type
+    if not _is_weight(weight, weights) or not isinstance(kind, TensorType) or kind.rank != 2:
+        return None
+    if not isinstance(x.type, TensorType) or not is_float(x.type.dtype) or x.type.rank < 2:
+        return None
+    if _named(product, "nn.dense"):
+        layer = product
+    else:
+        attrs = product.attrs
+        if attrs.get("transpose_a") or attrs.get("out_dtype") is not None:
+            return None
+        turned = weight if attrs.get("transpose_b") else call("transpose", weight, axes=(1, 0))
+        units = kind.shape[0] if attrs.get("transpose_b") else kind.shape[1]
+        layer = call("nn.dense", x, turned, units=units, span=span)
+    if bias is None:
+        return layer, layer
+    if not _is_weight(bias, weights) or not isinstance(layer.type, TensorType):
+        return None
+    vector = _along(bias, layer.type, [layer.type.rank - 1], layer.type.shape[-1:])
+    if vector is None:
+        return None
+    return layer, call("nn.bias_add", layer, vector, axis=-1, span=match.root.span)
+
+
+def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found | None:
+    """The products are those of every query with the columns of the second operand."""
+    query, turned, value = (match.bound[name] for name in ("query", "key", "value"))
+    types = [each.type for each in (query, turned, value)]
+    if not all(isinstance(type_, TensorType) and type_.rank == 4 for type_ in types):
+        return None
+    softmax = next(
+        n for k, n in match.nodes.items() if isinstance(k, Call) and _named(k, "nn.softmax")
+    )
+    if not isinstance(softmax, Call) or softmax.attrs["axis"] not in (-1, 3):
+        return None
+    width = types[0].shape[3] if isinstance(types[0], TensorType) else None
+    scale = 1.0
+    for each in (_SCALE, _OTHER):
+        number = match.nodes.get(each)
+        scale *= float(number.data.reshape(-1)[0]) if isinstance(number, Constant) else 1.0
+    if any(isinstance(each, Call) and _named(each, "divide") for each in match.nodes):
+        scale = 1 / scale if scale else math.inf
+    if not math.isfinite(scale):
+        return None
+    if isinstance(width, int) and abs(scale * math.sqrt(width) - 1) < _NEAR:
+        scale = 1 / math.sqrt(width)
+    key = call("transpose", turned, axes=(0, 1, 3, 2), span=match.root.span)
+    found = call("serde.attention", query, key, value, None, scale=scale, span=match.root.span)
+    return found, found
+
+
+_NEAR = 4 * float(np.finfo(np.float32).eps)
+"""How far a scale rounded to float32 may be from the root of a width."""
+
+
+def _named(node: Call, name: str) -> bool:
+    return isinstance(node.op, OpDef) and node.op.name == name
+
+
+def _is_weight(x: Expr, weights: Collection[str]) -> bool:
+    return isinstance(x, Constant) or (isinstance(x, Var) and x.name_hint in weights)

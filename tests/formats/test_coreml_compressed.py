@@ -1,0 +1,151 @@
+"""Compressed weights from Core ML to Core ML: they stay as they are, or the report tells.
+
+coremltools compresses the weights, and unpacks them again of what was written: its own values are
+what ours are compared with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.coreml_compression import Compression, in_turn, palette, pruned, quantized
+from support.coreml_layers import evaluate
+from support.coreml_models import tools
+
+import serde
+from serde.coreml.model import operations
+from serde.coreml.reader import load
+
+WAYS: dict[str, Compression] = {
+    "int8": quantized(mode="linear_symmetric"),
+    "uint8": quantized(mode="linear", dtype="uint8"),
+    "tensor": quantized(granularity="per_tensor"),
+    "block4": quantized(dtype="int4", granularity="per_block", block_size=4),
+    "block8": quantized(mode="linear", granularity="per_block", block_size=4),
+    "palette1": palette(1),
+    "palette2": palette(2),
+    "palette3": palette(3),
+    "palette4": palette(4),
+    "palette6": palette(6),
+    "palette8": palette(8),
+    "groups": palette(4, granularity="per_grouped_channel", group_size=4),
+    "sparse": pruned(target_sparsity=0.6),
+    "sparse palette": in_turn(pruned(target_sparsity=0.6), palette(4)),
+    "sparse int8": in_turn(pruned(target_sparsity=0.6), quantized(mode="linear_symmetric")),
+    "quantised palette": in_turn(palette(4), quantized(granularity="per_tensor")),
+}
+NEWER = (
+    "block4",
+    "block8",
+    "groups",
+    "palette3",
+    "quantised palette",
+    "sparse int8",
+    "sparse palette",
+)
+"""What only programs for iOS18 can say."""
+
+
+def net(target: str) -> Any:
+    """A convolution and a dense layer as an ``MLModel``."""
+    ct = tools()
+    from coremltools.converters.mil import Builder
+
+    draws = np.random.default_rng(3)
+    kernel, weight = (
+        draws.standard_normal(shape).astype(np.float32) / 4
+        for shape in ((16, 8, 3, 3), (12, 16 * 36))
+    )
+    version = getattr(ct.target, target)
+
+    @Builder.program(input_specs=[Builder.TensorSpec(shape=(1, 8, 6, 6))], opset_version=version)
+    def program(x: Any) -> Any:
+        y = Builder.relu(x=Builder.conv(x=x, weight=kernel, pad_type="same", name="conv"))
+        return Builder.linear(x=Builder.reshape(x=y, shape=[1, -1]), weight=weight, name="out")
+
+    return ct.convert(
+        program,
+        convert_to="mlprogram",
+        compute_precision=ct.precision.FLOAT32,
+        minimum_deployment_target=version,
+        skip_model_load=True,
+    )
+
+
+def source(way: str, target: str, path: Path) -> Path:
+    ct = tools()
+    model = WAYS[way](ct, net(target))
+    model.save(str(path))
+    return path
+
+
+def compressions(path: Path) -> Counter[str]:
+    kinds = (op.type for op in operations(load(path).spec))
+    return Counter(kind for kind in kinds if kind.startswith("constexpr_"))
+
+
+def size_of(path: Path) -> int:
+    return (path / "Data/com.apple.CoreML/weights/weight.bin").stat().st_size
+
+
+def unpacked(path: Path) -> list[np.ndarray]:
+    """The weights of layers as coremltools itself unpacks them."""
+    ct = tools()
+    model = ct.models.MLModel(str(path), skip_model_load=True)
+    plain = ct.optimize.coreml.decompress_weights(model)
+    from coremltools.converters.mil.frontend.milproto.load import load as load_program
+
+    spec = plain.get_spec()
+    program = load_program(spec, spec.specificationVersion, plain.weights_dir)
+    block = program.functions["main"]
+    return [op.weight.val for kind in ("conv", "linear") for op in block.find_ops(op_type=kind)]
+
+
+CASES = [(way, "iOS18") for way in WAYS] + [(way, "iOS16") for way in WAYS if way not in NEWER]
+
+
+@pytest.mark.parametrize(("way", "target"), CASES)
+def test_compressed_weights_stay(way: str, target: str, tmp_path: Path) -> None:
+    given, written = source(way, target, tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
+    report = serde.convert(
+        given, written, minimum_deployment_target=target, compute_precision="float32", check=True
+    )
+    assert not [note for note in report.notes if "becomes plain" in note]
+    assert compressions(given)
+    assert compressions(written) == compressions(given)
+    assert size_of(written) <= size_of(given) + 64 * 4
+    for ours, theirs in zip(unpacked(written), unpacked(given), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse", "sparse palette"])
+def test_what_is_lost_is_told(way: str, tmp_path: Path) -> None:
+    given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
+    report = serde.convert(given, written, compute_precision="float32")
+    told = [note for note in report.notes if "becomes plain float32 of" in note]
+    assert len(told) == 2
+    assert any("becomes plain float32 of 4608 bytes; minimum_deployment" in each for each in told)
+    assert not compressions(written)
+    weights = unpacked(given)
+    x = np.random.default_rng(4).standard_normal((1, 8, 6, 6)).astype(np.float32)
+    (found,) = evaluate(serde.to_relay(written), {"x": x})
+    (wanted,) = evaluate(serde.to_relay(given), {"x": x})
+    assert sum(each.size for each in weights) * 4 <= size_of(written)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_compressed_weights_are_read(way: str, tmp_path: Path) -> None:
+    """Judged by NumPy's product of what coremltools unpacks."""
+    given = source(way, "iOS18", tmp_path / "a.mlpackage")
+    kernel, weight = unpacked(given)
+    x = np.random.default_rng(4).standard_normal((1, 8, 6, 6)).astype(np.float32)
+    wide = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
+    windows = np.lib.stride_tricks.sliding_window_view(wide[0], (3, 3), axis=(1, 2))
+    y = np.maximum(np.einsum("chwij,ocij->ohw", windows, kernel), 0)
+    (found,) = evaluate(serde.to_relay(given), {"x": x})
+    np.testing.assert_allclose(found[0], weight @ y.reshape(-1), rtol=1e-4, atol=1e-4)
