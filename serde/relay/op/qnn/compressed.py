@@ -31,7 +31,7 @@ def _type_of(x: Expr) -> TensorType:
 def _shape_of(x: Expr) -> tuple[int, ...]:
     shape = _type_of(x).concrete_shape
     if shape is None:
-        raise TypeInferenceError(f"{x!r} has no fixed shape, so it cannot be spelled out")
+        raise TypeInferenceError(f"{x!r} needs a fixed shape to be spelled out")
     return shape
 
 
