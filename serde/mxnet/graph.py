@@ -12,7 +12,7 @@ from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.bodies import Completions, NodeContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
-from serde.mxnet.model import DIMS_KEY, Entry, Graph, MxnetModel, Node
+from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
 from serde.mxnet.unknown import Completion
@@ -283,6 +283,7 @@ class _Walk:
     def finish(self) -> RelayModel:
         """Return the module of everything converted."""
         graph = self.model.graph
+        self._order_inputs()
         values = [self._value(entry) for entry in graph.heads]
         body = values[0] if len(values) == 1 else Tuple(values)
         main = Function([*self.inputs.values(), *self.weights.values()], body)
@@ -293,6 +294,18 @@ class _Walk:
             source_version=self.model.version,
         )
         return RelayModel(IRModule({"main": main}), self.params, meta, self._values())
+
+    def _order_inputs(self) -> None:
+        """Put the inputs in the order that is noted on all of them, if there is one."""
+        places = {
+            node.name: int(node.hidden[INPUT_KEY])
+            for node in self.model.graph.variables
+            if node.hidden.get(INPUT_KEY, "").isdigit()
+        }
+        if self.inputs.keys() <= places.keys():
+            self.inputs = {
+                name: self.inputs[name] for name in sorted(self.inputs, key=places.__getitem__)
+            }
 
     def _values(self) -> dict[str, Expr]:
         """Return what each node gives: by the node's name (and ``:1``...) and the output's.

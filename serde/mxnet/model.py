@@ -13,6 +13,7 @@ from serde.weights import Weight
 __all__ = [
     "COMPUTED",
     "DTYPES",
+    "INPUT_KEY",
     "LATEST_VERSION",
     "Entry",
     "Graph",
@@ -43,6 +44,9 @@ COMPUTED = frozenset({"float32", "float64", "float16", "uint8", "int32", "int8",
 
 DIMS_KEY = "__dims__"
 """Attribute of an input: its dimensions, by name where they have no fixed length."""
+
+INPUT_KEY = "__input__"
+"""Attribute of an input: its place among the inputs, where the graph has them in another order."""
 
 LATEST_VERSION = 10901
 """Newest release that serde knows, as MXNet numbers it: 1.9.1."""

@@ -80,7 +80,7 @@ def parse_symbol(data: bytes, *, path: str | None = None) -> Graph:
 def _foreign(document: object) -> str:
     """Return what JSON of another kind is."""
     if not isinstance(document, dict):
-        return f"expected a symbol's JSON, found JSON of {_show(document)}"
+        return f"no symbol of MXNet: expected an object, found {_show(document)}"
     keys = ", ".join(repr(key)[:40] for key in list(document)[:5])
     more = ", ..." if len(document) > 5 else ""
     return f"JSON, but no symbol of MXNet: it has no 'nodes', but {keys or 'no keys'}{more}"

@@ -68,6 +68,24 @@ def test_inputs_are_in_the_order_of_the_model(mx: Any, tmp_path: Path) -> None:
     assert serde.import_model(proto)[1].inputs == ("a", "b")
 
 
+def test_the_order_of_inputs_is_kept_in_files(mx: Any, tmp_path: Path) -> None:
+    """MXNet reads the files, and they lead to the same model."""
+    proto = model(
+        [node("Sub", ["b", "a"], ["d"]), node("Mul", ["d", "c"], ["y"])],
+        [info(name, FLOAT, [1]) for name in "cab"],
+        [info("y", FLOAT, [1])],
+    )
+    onnx.save(proto, tmp_path / "m.onnx")
+    serde.convert(tmp_path / "m.onnx", tmp_path / "m-symbol.json", check=True)
+    assert mx.sym.load(str(tmp_path / "m-symbol.json")).list_arguments() == ["b", "a", "c"]
+    arrays = [np.float32([each]) for each in (10, 1, 5)]
+    block = serde.import_to_gluon(tmp_path / "m-symbol.json")
+    np.testing.assert_array_equal(called(mx, block, arrays)[0], [40])
+    again = serde.export_model(tmp_path / "m-symbol.json", format="onnx")
+    assert [each.name for each in again.graph.input] == ["c", "a", "b"]
+    np.testing.assert_array_equal(run(again, arrays)[0], [40])
+
+
 def test_inputs_that_nothing_reads_and_that_are_outputs(mx: Any) -> None:
     proto = model(
         [node("Sub", ["b", "a"], ["y"]), node("Identity", ["u"], ["z"])],
