@@ -494,7 +494,10 @@ BAD_SOURCES = {
         lambda d: (write(d, "n.json", '{"a": 1}'), write(d, "n.params", params_bytes(1)))[1],
         "JSON, but no symbol of MXNet",
     ),
-    "foreign list": (lambda d: write(d, "n-symbol.json", '["a", "b"]'), "expected an object, found list"),
+    "foreign list": (
+        lambda d: write(d, "n-symbol.json", '["a", "b"]'),
+        "expected an object, found list",
+    ),
     "swapped": (
         lambda d: (write(d, "a", symbol_text()), write(d, "b.params", symbol_text())),
         "may be swapped",
