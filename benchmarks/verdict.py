@@ -115,9 +115,9 @@ def judge(name: str, mutants: int, float16: bool, scale: float, fresh: bool) -> 
         except SerdeError as error:
             row.remark = " ".join(str(error).split())[:150]
         describe(row, report)
-        if mutants and not target.exists():
+        if mutants and report.verdicts and not target.exists():
             serde.convert(paths, target, **options)
-        if mutants:
+        if mutants and target.exists():
             break_copies(row, paths, target, shapes, mutants, float16)
     return row
 

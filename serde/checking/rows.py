@@ -53,10 +53,10 @@ def explain_rows(
     near: float,
     axis: int | None = None,
 ) -> Explanation:
-    """Return whether members explain the outputs of a table, by the first axis that does.
+    """Return whether members explain the outputs of a table.
 
-    The further in an axis lies, the less a row has to hold: rows as long as they can be go first,
-    and an axis with a single row last.
+    Rows lie along the longest axis that the outputs have in common. Integers that stand for
+    themselves, such as the classes of pixels, may also be explained along any other one.
 
     Args:
         table: Outputs of the target that have rows in common.
@@ -66,8 +66,7 @@ def explain_rows(
         axis: Where rows lie; any that explains them if left out.
     """
     found = Explanation("rows of another shape", 0, 0)
-    axes = sorted(range(_common_axes(exact)), key=lambda each: exact[0].shape[each] == 1)
-    for each in axes if axis is None else (axis,):
+    for each in _axes(exact) if axis is None else (axis,):
         if any(_extents(a, each) != _extents(b, each) for a, b in zip(table, exact, strict=True)):
             continue
         tables = [_as_rows(values, each) for values in (table, exact, *members)]
@@ -76,6 +75,12 @@ def explain_rows(
             return explained
         found = found if found.rows else explained
     return found
+
+
+def _axes(exact: Sequence[Array]) -> list[int]:
+    """Return the axes along which rows may lie, the longest first."""
+    axes = sorted(range(_common_axes(exact)), key=lambda each: -exact[0].shape[each])
+    return axes if all(array.dtype.kind in "iub" for array in exact) else axes[:1]
 
 
 def _common_axes(arrays: Sequence[Array]) -> int:
@@ -160,7 +165,7 @@ def _misplaced(
     slack = int(np.count_nonzero(~firm)) + max(
         (abs(len(member) - len(exact)) for member in members), default=0
     )
-    if len(left) > max(1, len(table) * _BEYOND) * bool(slack) or np.any(left < len(table) - slack):
+    if len(left) > len(table) * _BEYOND or np.any(left < len(table) - slack):
         return f"row {int(left[0])} is none that rounding makes"
     low = np.min([own, *where], axis=0) - slack
     high = np.max([own, *where], axis=0) + slack
@@ -169,7 +174,7 @@ def _misplaced(
     if np.any(lost):
         return f"row {int(np.flatnonzero(lost)[0])} is missing"
     usual = float(np.median([np.count_nonzero(place < 0) for place in where])) if where else 0.0
-    if np.count_nonzero(back < 0) > usual + max(2.0, _BEYOND * len(exact)):
+    if np.count_nonzero(back < 0) > usual + max(1.0, _BEYOND * len(exact)):
         return f"row {int(np.flatnonzero(back < 0)[0])} and more are missing than rounding takes"
     astray = firm & ((back < low) | (back > high))
     return f"row {int(np.flatnonzero(astray)[0])} is out of order" if np.any(astray) else ""

@@ -337,6 +337,31 @@ def test_rows_may_be_exchanged_where_rounding_decides(
         assert report.verdicts[0].remark.startswith("2 of 40 rows swapped within")
 
 
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("float16", [False, True])
+def test_exchanged_outputs_fail_beside_a_near_tie(
+    monkeypatch: pytest.MonkeyPatch, batch: int, float16: bool
+) -> None:
+    tied(monkeypatch, 1e-7)
+    scores = relay.var("x", shape=(40, 3))
+    rows = [relay.multiply(relay.sum(scores, axis=[1]), relay.const(float(i))) for i in (1, -2)]
+    order = relay.argsort(rows[0], axis=0, is_ascend=False, dtype="int32")
+    shaped = [
+        relay.stack([relay.expand_dims(relay.take(each, order, axis=0), axis=1)] * batch, axis=0)
+        for each in rows
+    ]
+    model = model_of(relay.Tuple(shaped), scores, outputs=("a", "b"))
+
+    def source(inputs: Mapping[str, Array]) -> list[Array]:
+        total = np.sort(inputs["x"].sum(axis=1))[::-1]
+        return [np.stack([(total * i)[:, None]] * batch) for i in np.float32([1, -2])]
+
+    right = judged(model, source, source, float16=float16)
+    wrong = judged(model, source, lambda inputs: source(inputs)[::-1], float16=float16)
+    assert right.passed
+    assert [verdict.failed for verdict in wrong.verdicts] == [True, True]
+
+
 @pytest.mark.parametrize("fault", ["box", "missing", "swap"])
 def test_a_wrong_row_fails_beside_a_near_tie(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     tied(monkeypatch, 1e-7)
