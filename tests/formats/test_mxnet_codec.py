@@ -494,7 +494,11 @@ BAD_SOURCES = {
         lambda d: (write(d, "n.json", '{"a": 1}'), write(d, "n.params", params_bytes(1)))[1],
         "JSON, but no symbol of MXNet",
     ),
-    "foreign list": (lambda d: write(d, "n-symbol.json", '["a", "b"]'), "expected an object, found list"),
+    "foreign list": (lambda d: write(d, "n-symbol.json", '["a"]'), "an object, found list"),
+    "no archive": (
+        lambda d: write(d, "n.tar.gz", params_bytes(1)),
+        "expected a tar archive, found",
+    ),
     "swapped": (
         lambda d: (write(d, "a", symbol_text()), write(d, "b.params", symbol_text())),
         "may be swapped",
