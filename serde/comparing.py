@@ -56,7 +56,8 @@ def check(
         check_data: Inputs to check with instead of seeded ones; see :func:`convert`.
         check_images: Colour layout of the input that image files are for, by its name: ``RGB``,
             ``BGR`` or ``GRAYSCALE``; by the number of its channels if empty.
-        float16: The target computes in float16; it is judged by what that can hold.
+        float16: The target computes in float16; it is judged by what that can hold. Of a target
+            that is read as Relay, this is found out.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         report: Filled with the verdicts; a new one if left out.
         options: Options of the source, such as ``input_shapes``; a target that does not say its
@@ -84,6 +85,9 @@ def check(
         running.enter_context(closing(own))
         other = engine_for_path(writer.name, Path(target), types)
         running.enter_context(closing(other))
+        if not float16 and isinstance(other, RelayEngine) and other.computes_float16:
+            float16 = True
+            report.notes.append("the target computes in float16, and is judged as such")
         compare(
             own,
             other,

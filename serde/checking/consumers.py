@@ -102,6 +102,11 @@ def _rows(operand: int, table: int, axis: int, *, least: int = 0) -> Rule:
     return find
 
 
+def _classes(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+    """Of a loss: classes are the second axis of the scores, or the only one."""
+    return [(node.args[1], (0, shape_of(node.args[0], lengths)[:2][-1] - 1))]
+
+
 def _one_hot(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[0], (0, int(node.attrs["depth"]) - 1))]
 
@@ -177,7 +182,7 @@ STRICT: Mapping[str, Rule] = {
     "image.crop_and_resize": _rows(2, 0, 0),
     "left_shift": _operand(1, (0, 7)),
     "mod": _divisor,
-    "nn.nll_loss": _rows(1, 0, 1),
+    "nn.nll_loss": _classes,
     "one_hot": _one_hot,
     "reverse_sequence": _along(1, "seq_axis", least=1),
     "right_shift": _operand(1, (0, 7)),
@@ -195,7 +200,7 @@ STRICT: Mapping[str, Rule] = {
     "serde.rnn": _sequence_lengths,
     "serde.roi_align": _rows(2, 0, 0),
     "serde.rotary_embedding": _rows(3, 1, 0),
-    "serde.softmax_cross_entropy_loss": _rows(1, 0, 1),
+    "serde.softmax_cross_entropy_loss": _classes,
     "serde.take": _along(1, "axis", below=True),
     "serde.tensor_scatter": _written,
     "take": _along(1, "axis"),
@@ -302,6 +307,8 @@ def operands_of(
     if not isinstance(node, Call) or not isinstance(node.op, Op):
         return
     rule = rules.get(node.op.name)
-    for operand, bounds in rule(node, lengths) if rule is not None else ():
+    if rule is None or any(operand.type is None for operand in node.args):
+        return
+    for operand, bounds in rule(node, lengths):
         if not (isinstance(operand, Tuple) and not operand.fields):  # One that is left out.
             yield operand, bounds

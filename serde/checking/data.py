@@ -27,7 +27,7 @@ from serde.checking.sizes import input_type, lengths_of_shape
 from serde.errors import FormatError, MissingDependency, OptionError
 from serde.relay.model import RelayModel
 from serde.report import Report
-from serde.weights import Array, dtype_name
+from serde.weights import Array, dtype_name, numpy_dtype
 
 __all__ = ["CheckData", "as_check_data"]
 
@@ -227,7 +227,7 @@ class _Sample:
         wanted = input_type(self._inputs[name]).dtype
         if value.dtype.kind in "OSUM":
             raise self._fault(name, wanted, found)
-        cast = cast_exactly(value, wanted)
+        cast = _as_declared(value, wanted)
         if cast is None:
             what = f"{found} with values that {wanted} does not hold"
             raise self._fault(name, wanted, what)
@@ -372,3 +372,17 @@ def _is_archive(path: Path) -> bool:
 
 def _is_input(path: Path) -> bool:
     return _INPUT_FILE.fullmatch(path.name) is not None
+
+
+def _as_declared(value: Array, dtype: str) -> Array | None:
+    """Return what both models are given: whole numbers exactly, floats rounded; None if neither.
+
+    NumPy saves float64 where nobody asked for it, and the rounded value is the input then.
+    """
+    kind = numpy_dtype(dtype)
+    if value.dtype.kind != "f" or "float" not in dtype:
+        return cast_exactly(value, dtype)
+    with np.errstate(over="ignore"):
+        rounded = value.astype(kind)
+    beyond = np.isfinite(value) & ~np.isfinite(rounded.astype(np.float64))
+    return None if bool(beyond.any()) else rounded

@@ -8,6 +8,7 @@ loops. Where two ranges exclude each other, the first stays.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -37,6 +38,7 @@ from serde.relay.expr import (
 from serde.relay.model import RelayModel
 from serde.relay.types import TensorType
 from serde.relay.visit import post_order
+from serde.weights import Array
 
 __all__ = ["Demands", "find_demands"]
 
@@ -344,23 +346,22 @@ class _Flow:
             if name == "arange":
                 return _counted(node)
             if name == "clip":
-                return int(node.attrs["a_min"]), int(node.attrs["a_max"])
+                return _whole(node.attrs["a_min"], node.attrs["a_max"])
             if name not in _KEPT:
                 return None
             if name == "take" and isinstance(node.args[1], Constant):
-                picked = self._picked_length(node)
-                if picked is not None:
-                    return picked
+                taken = self._taken_lengths(node.args[0], node.args[1].data)
+                if taken is not None:
+                    return taken
             node = node.args[0]
         return None
 
-    def _picked_length(self, node: Call) -> Range | None:
-        """Return the one length that is taken of a shape."""
-        of, index = node.args
+    def _taken_lengths(self, of: Expr, places: Array) -> Range | None:
+        """Return the range of the lengths that are taken of a shape."""
         if not isinstance(of, Call) or getattr(of.op, "name", "") != "shape_of":
             return None
         shape = shape_of(of.args[0], self._lengths)
-        found = [shape[int(i)] for i in index.data.reshape(-1) if int(i) < len(shape)]  # type: ignore[attr-defined]
+        found = [shape[place] for place in places.reshape(-1).tolist() if place < len(shape)]
         return (min(found), max(found)) if found else None
 
     def _note_regions(self, node: Call, name: str) -> None:
@@ -401,10 +402,14 @@ def _ends(constant: Constant) -> Range | None:
     data = constant.data
     if not data.size or data.dtype.kind not in "iuf":
         return None
-    low, high = float(data.min()), float(data.max())
-    if not (-UNBOUNDED < low <= high < UNBOUNDED):
+    return _whole(float(data.min()), float(data.max()))
+
+
+def _whole(low: float, high: float) -> Range | None:
+    """Return the whole numbers around a range; None where it has an open end."""
+    if not -UNBOUNDED < low <= high < UNBOUNDED:
         return None
-    return int(low // 1), int(-(-high // 1))
+    return math.floor(low), math.ceil(high)
 
 
 def _counted(node: Call) -> Range | None:

@@ -13,6 +13,7 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any as AnyValue
 from typing import Protocol
@@ -232,7 +233,7 @@ def read_target(
     native = bridge.load(path, None, options)
     title = f"{format_name} -> relay"
     failure: Exception | None = None
-    for bound in (options, *_declaring(bridge, native, declared or {})):
+    for bound in chain([options], _declaring(bridge, native, declared or {})):
         try:
             return native, bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
@@ -294,5 +295,7 @@ def _onnx_engine(native: AnyValue) -> Engine:
         path = codec.save(native, Path(directory) / "source.onnx")
         try:
             return engine_for_path("onnx", path)
+        except process.EngineEnded:
+            raise
         except CheckError:
             return OnnxReferenceEngine(path)

@@ -54,6 +54,17 @@ class RelayEngine:
             for name in (param.name_hint for param in self._model.main.params)
         ]
 
+    @property
+    def computes_float16(self) -> bool:
+        """Whether products of the model, or its weights, are float16."""
+        from serde.relay.bodies import all_nodes
+        from serde.relay.expr import Call
+
+        if any(weight.dtype == "float16" for weight in self._model.params.values()):
+            return True
+        nodes = all_nodes(self._model.main.body)
+        return any(isinstance(n, Call) and getattr(n.type, "dtype", "") == "float16" for n in nodes)
+
     def close(self) -> None:
         """Do nothing: it holds nothing."""
 

@@ -47,6 +47,8 @@ from serde.weights import Array, dtype_name
 
 __all__ = [
     "DEFAULT_TOLERANCES",
+    "OTHER_SHAPE",
+    "USELESS",
     "Rule",
     "Tolerance",
     "floor_of",
@@ -77,6 +79,9 @@ _FLOOR_ROUNDINGS = 4
 
 USELESS = 0.1
 """Part of an output's deviation beyond which a distance leaves nothing that can be used."""
+
+OTHER_SHAPE = "another shape"
+"""Remark on an output of another shape than the source's."""
 
 _SILENT_ROUNDINGS = 4
 
@@ -180,7 +185,7 @@ def judge_output(
     if candidate is None:
         return replace(verdict, remark="the target has no such output")
     if shape != reference.shape:
-        return replace(verdict, remark="another shape")
+        return replace(verdict, remark=OTHER_SHAPE)
     apart = difference(reference, candidate)
     left = np.asarray(reference, np.float64)
     size = np.where(np.isfinite(left), np.abs(left), 0.0)

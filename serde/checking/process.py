@@ -9,7 +9,6 @@ through there as well, so that no file is left behind however either ends.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -31,9 +30,10 @@ from serde.weights import Array, ArrayWeight, Weight
 __all__ = ["EngineEnded", "ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
 
 _MAIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
     "from serde.checking.worker import main; main()"
 )
+"""What the interpreter runs. Nothing is imported before it looks where this process does."""
 
 _PLAIN_MXNET = {"MXNET_SUBGRAPH_BACKEND": "NONE", "MXNET_MKLDNN_ENABLED": "0"}
 """Environment in which MXNet computes without oneDNN: some of its fused layers are wrong."""
@@ -107,7 +107,7 @@ class ProcessEngine:
         self._opened = (engine, request, weights, plain)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _MAIN, json.dumps(sys.path)],
+            [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

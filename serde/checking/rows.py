@@ -131,19 +131,15 @@ def _explain_one(
     table: Array, exact: Array, members: Sequence[Array], limits: Array
 ) -> tuple[str, int, Array]:
     """Return what is not explained of one table, how many rows moved, and what they match."""
-    distinct = _are_distinct(exact)
-    moved, aligned, left = 0, table.copy(), np.arange(len(table))
-    for place, pool in enumerate((exact, *members)):
-        matched = _at_home(pool, table[left], left, limits)
-        aligned[left[matched]] = pool[left[matched]]
-        left = left[~matched]
-        moved = len(left) if place == 0 else moved
-    if not moved and len(table) == len(exact):
-        return "", 0, aligned
-    for pool in (exact, *members) if distinct else ():
-        found = _find(pool, table[left], left, limits)
+    distinct, left = _are_distinct(exact), np.arange(len(table))
+    moved = int(np.count_nonzero(_place(exact, table, left, limits, anywhere=False) < 0))
+    aligned = table.copy()
+    for pool in (exact, *members):
+        found = _place(pool, table[left], left, limits, anywhere=distinct)
         aligned[left[found >= 0]] = pool[found[found >= 0]]
         left = left[found < 0]
+    if not moved and len(table) == len(exact):
+        return "", 0, aligned
     if not distinct:
         fault = f"row {int(left[0])} is none that rounding makes" if len(left) else ""
         return fault, moved, aligned
@@ -159,7 +155,7 @@ def _misplaced(
     had room for.
     """
     own = np.arange(len(exact))
-    where = [_find(member, exact, own, limits) for member in members]
+    where = [_place(member, exact, own, limits) for member in members]
     firm = np.all([place >= 0 for place in where], axis=0) if where else np.ones(len(exact), bool)
     slack = int(np.count_nonzero(~firm)) + max(
         (abs(len(member) - len(exact)) for member in members), default=0
@@ -168,9 +164,13 @@ def _misplaced(
         return f"row {int(left[0])} is none that rounding makes"
     low = np.min([own, *where], axis=0) - slack
     high = np.max([own, *where], axis=0) + slack
-    back = _find(table, exact, own, limits)
-    if np.any(firm & (back < 0)):
-        return f"row {int(np.flatnonzero(firm & (back < 0))[0])} is missing"
+    back = _place(table, exact, own, limits)
+    lost = firm & (back < 0)
+    if np.any(lost):
+        return f"row {int(np.flatnonzero(lost)[0])} is missing"
+    usual = float(np.median([np.count_nonzero(place < 0) for place in where])) if where else 0.0
+    if np.count_nonzero(back < 0) > usual + max(2.0, _BEYOND * len(exact)):
+        return f"row {int(np.flatnonzero(back < 0)[0])} and more are missing than rounding takes"
     astray = firm & ((back < low) | (back > high))
     return f"row {int(np.flatnonzero(astray)[0])} is out of order" if np.any(astray) else ""
 
@@ -182,23 +182,20 @@ def _are_distinct(rows: Array) -> bool:
     return len(found) - 1 >= (len(rows) - most) / 2
 
 
-def _at_home(pool: Array, rows: Array, places: Array, limits: Array) -> Array:
-    """Return which rows are near the pool's row at the same place."""
-    if not len(pool):
-        return np.zeros(len(rows), bool)
-    there = np.clip(places, 0, len(pool) - 1)
-    return np.asarray(_near(pool[there], rows, limits) & (places < len(pool)))
-
-
-def _find(pool: Array, rows: Array, places: Array, limits: Array) -> Array:
+def _place(
+    pool: Array, rows: Array, places: Array, limits: Array, *, anywhere: bool = True
+) -> Array:
     """Return, for each row, the place of the pool's row that is near in every column, or -1.
 
-    The row at the same place counts first, then the nearest one.
+    The row at the same place counts first, then the nearest one, if it may be `anywhere`.
     """
-    at_home = _at_home(pool, rows, places, limits)
+    if not len(pool) or not len(rows):
+        return np.full(len(rows), -1)
+    there = np.clip(places, 0, len(pool) - 1)
+    at_home = _near(pool[there], rows, limits) & (places < len(pool))
     found = np.where(at_home, places, -1)
     away = np.flatnonzero(~at_home)
-    if not len(pool) or not len(away):
+    if not len(away) or not anywhere:
         return found
     column = _telling(pool)
     order = np.argsort(pool[:, column], kind="stable")

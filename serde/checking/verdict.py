@@ -26,6 +26,7 @@ from serde.checking.engines import Engine, plain_engine, run_engine
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
+    OTHER_SHAPE,
     USELESS,
     Rule,
     Tolerance,
@@ -297,9 +298,7 @@ class _Measuring:
         floor = floor_of(exact[finite], dtype)
         source, fault = self._source(at, finite, floor)
         own = source
-        if dtype in ("float16", "bfloat16"):
-            own = own.or_more(distance(self._measured.rounded[at], exact, finite))
-        if not within(target, own, floor, dtype, exact.size):
+        if _is_narrow(dtype) or not within(target, own, floor, dtype, exact.size):
             own = own.or_more(distance(self._measured.rounded[at], exact, finite))
         passed = within(target, own, floor, dtype, exact.size)
         figures = replace(
@@ -309,6 +308,8 @@ class _Measuring:
             atol=floor.mean,
             rtol=0.0,
         )
+        if _is_whole(exact):
+            return replace(figures, passed=target.most == 0.0)
         if self._measured.decided[at]:
             if fault or own.mean > _near(dtype) * scale:
                 return figures  # Rows may have changed places; then they are to be compared.
@@ -344,7 +345,12 @@ class _Measuring:
     def _tables(self, verdicts: list[OutputVerdict], failed: Sequence[int]) -> list[OutputVerdict]:
         """Judge what is left as rows, where it depends on order or jumps."""
         decided = self._measured.decided
-        pending = [at for at in failed if decided[at] or _is_whole(self._expected[at])]
+        pending = [
+            at
+            for at in failed
+            if (decided[at] or _is_whole(self._expected[at]))
+            and verdicts[at].remark in ("", OTHER_SHAPE)
+        ]
         if not pending:
             return verdicts
         steps = any(not decided[at] for at in pending)
@@ -405,7 +411,7 @@ class _Measuring:
         if len(found) < len(table):
             return {}
         dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
-        dtype = next((each for each in dtypes if each in ("float16", "bfloat16")), "float32")
+        dtype = next(filter(_is_narrow, dtypes), "float32")
         near = max(_near(dtype), min(2 * noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
@@ -432,7 +438,11 @@ class _Measuring:
 
 
 def _near(dtype: str) -> float:
-    return _NEAR_FLOAT16 if dtype in ("float16", "bfloat16") else _NEAR
+    return _NEAR_FLOAT16 if _is_narrow(dtype) else _NEAR
+
+
+def _is_narrow(dtype: str) -> bool:
+    return dtype in ("float16", "bfloat16")
 
 
 def _explained(own: Distance, declared: Distance, floor: Distance) -> bool:

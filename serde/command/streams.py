@@ -71,9 +71,7 @@ class _Stream:
             call(*args)
         except OSError as error:
             # Also what the stream has gathered must go somewhere when the interpreter ends.
-            with suppress(OSError, ValueError):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, self._stream.fileno())
-                os.close(nowhere)
+            with suppress(OSError, ValueError), open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), self._stream.fileno())
             if self._name is not None and not isinstance(error, BrokenPipeError):
                 raise OSError(error.errno, error.strerror, self._name) from None

@@ -237,17 +237,7 @@ class Builder(ABC):
         types: Sequence[tuple[TensorType, int | None]],
         source: str,
     ) -> tuple[Value, ...]:
-        """Append an operation that unpacks a weight, and return what it gives.
-
-        Args:
-            op: The operator of MIL.
-            given: Its inputs by name.
-            types: Types of its outputs, with the bits of an element that is narrower.
-            source: What it comes from, which names it.
-
-        Raises:
-            Unsupported: The model has no such operations.
-        """
+        """Append an operation that unpacks a weight, which only ML Programs have."""
         raise Unsupported(f"{op} is of ML Programs alone")
 
     @abstractmethod

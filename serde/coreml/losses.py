@@ -1,20 +1,24 @@
-"""Which compressed weights of a model become plain ones where a target has no form for them."""
+"""Compressed weights that become plain ones, where a target has no form for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from serde.coreml.ops.qnn.linear import stays_quantized
+from serde.coreml.ops.table import constants_of
 from serde.io.packed import PackedWeight
-from serde.relay.expr import Call, Expr
+from serde.relay.expr import Call, Expr, Function
 from serde.relay.model import RelayModel
+from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
+from serde.relay.transform.infer_type import infer_function
+from serde.relay.transform.legalize import decompose
 from serde.relay.transform.purity import UNPACKS
 from serde.relay.types import TensorType
-from serde.relay.visit import children, free_vars, post_order
+from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 from serde.weights import Weight, numpy_dtype
 
-__all__ = ["lost_compression"]
+__all__ = ["lost_compression", "with_plain_constants"]
 
 
 def lost_compression(
@@ -28,6 +32,7 @@ def lost_compression(
         version: Version of iOS whose operators are written.
         half: Whether floats are written in float16.
     """
+    plain = _ordered_anew(model)
     nodes = [node for node in post_order(model.main.body) if _unpacks(node)]
     inner = {child for node in nodes for child in children(node)}
     notes = []
@@ -35,14 +40,51 @@ def lost_compression(
         weights = {v.name_hint for v in free_vars(node)} & set(model.params)
         if node in inner or len(weights) < len(free_vars(node)) or not weights:
             continue
-        if all(_stays(each, supported, version) for each in post_order(node)):
+        stays = all(_stays(each, supported, version) for each in post_order(node))
+        if stays and node not in plain:
             continue
         name = node.span.source_name if node.span is not None else min(weights)
         before = sum(_stored(model.params[each]) for each in sorted(weights))
-        hint = "" if version >= 18 else "; minimum_deployment_target=iOS18 has more forms"
+        hint = (
+            ""
+            if version >= 18 or node in plain
+            else "; minimum_deployment_target=iOS18 has more forms"
+        )
         text = f"{name}: {_kind(node)} of {before} bytes becomes {_plain(node, half)}"
         notes.append(text + hint)
     return notes
+
+
+def with_plain_constants(model: RelayModel) -> RelayModel:
+    """Return the model with plain weights where their entries are put in another order.
+
+    MIL's recurrent layers want constants, and what is unpacked can only be ordered when it runs.
+    """
+    plain = _ordered_anew(model)
+    if not plain:
+        return model
+    memo: dict[Expr, Expr] = {}
+
+    def spelled(old: Expr, new: Expr) -> Expr:
+        return decompose(new) if old in plain and isinstance(new, Call) else new
+
+    def replaced(old: Expr, new: Expr) -> Expr:
+        kept = constants_of(old) if isinstance(old, Call) else []
+        if not kept or not isinstance(old, Call) or not isinstance(new, Call):
+            return new
+        pairs = zip(old.args, new.args, strict=True)
+        return rebuild(new, [rewrite(a, spelled, memo) if a in kept else b for a, b in pairs])
+
+    main = model.main
+    body = rewrite(main.body, replaced)
+    return model.evolve(mod=IRModule({"main": infer_function(Function(main.params, body))}))
+
+
+def _ordered_anew(model: RelayModel) -> set[Expr]:
+    """Return what unpacks weights that MIL wants in another order of their entries."""
+    calls = [node for node in post_order(model.main.body) if isinstance(node, Call)]
+    wanted = [each for node in calls for each in constants_of(node)]
+    return {node for root in wanted for node in post_order(root) if _unpacks(node)}
 
 
 def _unpacks(node: Expr) -> bool:

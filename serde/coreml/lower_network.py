@@ -15,7 +15,7 @@ from serde.coreml.layer_builder import MIL_VERSION, Layer, LayerBuilder, held_sh
 from serde.coreml.layer_fit import has_layers
 from serde.coreml.layer_messages import NetworkMessages
 from serde.coreml.layers import DIRECT, LAYERS
-from serde.coreml.losses import lost_compression
+from serde.coreml.losses import lost_compression, with_plain_constants
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops.table import constants_hold
@@ -65,6 +65,7 @@ def network_from_relay(
     # A byte a value is kept, as it is of programs for iOS16.
     half = options.compute_precision == "float16"
     report.notes.extend(lost_compression(model, lambda _node: False, 16, half))
+    model = with_plain_constants(model)
     model = lowered(with_layers(model, supported), DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)

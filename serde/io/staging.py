@@ -72,8 +72,7 @@ def staging_directory(parent: Path) -> Iterator[Path]:
         new.mkdir()
         yield new
     finally:
-        _clear(directory)
-        os.close(lock)
+        _clear(directory, lock)
 
 
 def _make(parent: Path) -> tuple[Path, int]:
@@ -132,16 +131,17 @@ def _sweep_one(parent: Path, directory: Path) -> None:
     except FileNotFoundError:
         directory.rmdir()  # Fails unless the run was killed before it made anything.
         return
-    try:
-        if _try_lock(lock):
-            with suppress(OSError, ValueError, TypeError, KeyError):
-                _finish(parent, directory)
-            _clear(directory)
-    finally:
+    if not _try_lock(lock):
         os.close(lock)
+        return
+    try:
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            _finish(parent, directory)
+    finally:
+        _clear(directory, lock)
 
 
-def _clear(directory: Path) -> None:
+def _clear(directory: Path, lock: int) -> None:
     """Remove a directory, the lock last, without which nobody else would."""
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
@@ -151,6 +151,7 @@ def _clear(directory: Path) -> None:
                 os.unlink(entry.path)
     with suppress(OSError):
         os.unlink(directory / _LOCK)
+    os.close(lock)  # On NFS a file that is open keeps its directory.
     with suppress(OSError):
         directory.rmdir()
 

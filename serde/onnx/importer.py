@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 from typing import Any as AnyValue
@@ -39,10 +40,12 @@ from serde.onnx.undecided import (
     join,
 )
 from serde.relay.collection import without_collection
-from serde.relay.expr import Constant, Expr, Function, Span, Var
+from serde.relay.dims import Dim, SymDim
+from serde.relay.expr import Call, Constant, Expr, Function, Span, Var
 from serde.relay.model import RelayModel
+from serde.relay.registry import get
 from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.relay.types import TensorType
+from serde.relay.types import SequenceType, TensorType
 from serde.report import Report
 from serde.weights import Weight
 
@@ -60,7 +63,9 @@ _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "
 def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> RelayModel:
     """Return the graph as Relay.
 
-    Nodes that no output needs are checked for their names, and left out.
+    Nodes that no output needs are checked for their names, and left out. Where a decision about
+    branches that differ in rank tells the length of a dimension of the inputs, the graph is read
+    again with it.
 
     Raises:
         FormatError: The graph is not sound.
@@ -78,6 +83,11 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     walk.optionals.update(x for x in inputs if kinds[x.name_hint] == "optional_type")
     outputs = walk.run(graph.node, [output.name for output in graph.output], scope, "the graph")
     outputs = walk.settled(outputs, graph.output)
+    lengths = walk.lengths_decided()
+    if lengths:
+        report.issues.clear()
+        shapes = {each.name_hint: _with_lengths(each, lengths) for each in inputs}
+        return to_relay(model, replace(options, input_shapes=shapes), report)
     report.raise_if_refused()
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
     values = {name: value for name in scope.values if _stands(value := scope.find(name))}
@@ -251,6 +261,23 @@ class _Walk:
             where = next((each.span.source_name for each in open_ if each.span is not None), "")
             self._report.add("If", where, error.reason, error.hint)
             return resolved
+
+    def lengths_decided(self) -> dict[str, int]:
+        """Return the lengths of named dimensions that the decisions leave no choice of."""
+        found: dict[str, int] = {}
+        for condition, side in self.decisions.known.items():
+            node = condition
+            while isinstance(node, Call) and node.op is get("reshape"):
+                node = node.args[0]
+            if not side or not isinstance(node, Call) or node.op is not get("equal"):
+                continue
+            pair = [self.assembly.dims(each) for each in node.args]
+            flat = [dims[0] for dims in pair if dims is not None and len(dims) == 1]
+            names = [dim.name for dim in flat if isinstance(dim, SymDim) and dim.name is not None]
+            numbers = [dim for dim in flat if isinstance(dim, int)]
+            if names and numbers:
+                found[names[0]] = numbers[0]
+        return found
 
     def _outputs(
         self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
@@ -439,6 +466,15 @@ class _Around:
 def _newest(table: ConverterTable) -> int:
     """Return the version of a domain that a model names none of, as ONNX Runtime takes it."""
     return max(version for _, version in table.imported())
+
+
+def _with_lengths(variable: Var, lengths: Mapping[str, int]) -> list[Dim]:
+    """Return the shape of an input, of the tensors of a sequence, with lengths for names."""
+    type_ = variable.type.element if isinstance(variable.type, SequenceType) else variable.type
+    shape = type_.shape if isinstance(type_, TensorType) else ()
+    return [
+        lengths.get(dim.name, dim) if isinstance(dim, SymDim) and dim.name else dim for dim in shape
+    ]
 
 
 def _stands(value: Expr | None) -> TypeGuard[Expr]:

@@ -96,16 +96,4 @@ def output_names(names: Sequence[str], type_: Type | None) -> list[str]:
     found: list[str] = []
     for name, each in zip(names, types, strict=True):
         found += [name] if each is None else leaf_names(name, each)
-    return _different(found)
-
-
-def _different(names: Sequence[str]) -> list[str]:
-    """Return names of which no two are equal, as ``a_1`` may be an output's and a field's."""
-    taken = set(names)
-    found: dict[str, None] = {}
-    for name in names:
-        fresh = name
-        while fresh in found or (fresh != name and fresh in taken):
-            fresh = f"{fresh}_"
-        found[fresh] = None
-    return list(found)
+    return found

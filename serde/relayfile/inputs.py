@@ -88,10 +88,11 @@ def _retyped(
 ) -> Function:
     """Return `main` with new variables where a type changes; what depends on them is rebuilt."""
     memo: dict[Expr, Expr] = {}
+    params = set(main.params)
     for node in post_order(main):
         if not isinstance(node, Var):
             continue
-        type_: Type | None = wanted.get(node.name_hint) if node in main.params else None
+        type_: Type | None = wanted.get(node.name_hint) if node in params else None
         if type_ is None and node.type_annotation is not None:
             type_ = substitute_type(node.type_annotation, values)
         memo[node] = Var(node.name_hint, type_, node.span)

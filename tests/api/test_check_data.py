@@ -74,6 +74,13 @@ def test_integers_of_64_bits_become_those_that_the_model_takes() -> None:
     assert_read(read(given, two_inputs()), {"x": X, "ids": IDS})
 
 
+def test_floats_of_64_bits_are_rounded_unless_they_become_infinite() -> None:
+    wide = X.astype("float64") * (1 + 1e-12)
+    assert_read(read({"x": wide, "ids": IDS}, two_inputs()), {"x": X, "ids": IDS})
+    with pytest.raises(OptionError, match="input x: expected float32, found float64 with"):
+        read({"x": wide * 1e300, "ids": IDS}, two_inputs())
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -363,3 +370,28 @@ def test_the_command_line_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFix
     assert "checked with 1 given inputs" in capsys.readouterr().err
     assert main(["check", *paths, "--check-data", str(tmp_path / "none.npz")]) == 2
     assert "none.npz: there is no such file" in capsys.readouterr().err
+
+
+def test_images_are_pixels_for_a_core_ml_model_that_scales_them(tmp_path: Path) -> None:
+    """The source gets what the package makes of the pixels, blue first."""
+    pytest.importorskip("coremltools")
+    import onnx
+    from onnx import TensorProto, helper
+
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 4, 5])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3, 4, 5])
+    graph = helper.make_graph([helper.make_node("Tanh", ["x"], ["y"])], "g", [x], [y])
+    opsets = [helper.make_opsetid("", 17)]
+    source = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), source)
+    (tmp_path / "photos").mkdir()
+    for name in ("a.png", "b.png"):
+        save_image(tmp_path / "photos" / name)
+    options = {"compute_precision": "float32", "check_data": tmp_path / "photos"}
+    image = {"x": {"color_layout": "BGR", "scale": 1 / 255, "bias": [-0.5, 0.0, 0.5]}}
+    report = serde.convert(source, tmp_path / "m.mlpackage", images=image, **options)
+    assert report.passed
+    assert f"checked with 2 given inputs ({tmp_path / 'photos'})" in report.notes
+    save_image(tmp_path / "photos" / "c.png", PIXELS[:3])
+    with pytest.raises(OptionError, match=r"c\.png: input x: expected .*4, 5.*\[1, 3, 3, 5\]"):
+        serde.convert(source, tmp_path / "n.mlpackage", images=image, **options)

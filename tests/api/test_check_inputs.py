@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.samples import all_samples, build
 
 import serde.relay as relay
+from serde.checking.frameworks import RelayEngine
 from serde.checking.inputs import input_demands, random_inputs
 from serde.checking.sizes import resolve_dims
 from serde.errors import OptionError
 from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.registry import call
+from serde.relay.registry import OpDef, Sample, call
+from serde.relay.types import SequenceType
 from serde.weights import ArrayWeight
 
 
@@ -368,3 +371,34 @@ def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str, narrow: str) -> No
     assert drawn.dtype == dtype
     assert len(np.unique(drawn)) > 50
     np.testing.assert_array_equal(drawn, drawn.astype(narrow).astype(dtype))
+
+
+# Every operator.
+
+
+GIVEN_ONLY = {
+    "dyn.broadcast_to": "a shape must be one that the data can have",
+    "dyn.expand_dims": "an axis must be one of the result",
+    "dyn.reshape": "a shape must hold as many elements as the data",
+    "dyn.sparse_to_dense": "indices are distinct and in order",
+    "dyn.squeeze": "an axis must be one of length 1",
+    "sparse_reshape": "a shape must hold as many elements as the other",
+}
+"""Operators with operands that no range describes: who has such an input gives it."""
+
+
+@pytest.mark.parametrize(("definition", "given"), all_samples())
+def test_every_operator_takes_what_is_drawn_for_its_operands(
+    definition: OpDef, given: Sample
+) -> None:
+    built = build(definition, given)
+    if any(isinstance(variable.type, SequenceType) for variable in built.variables):
+        pytest.skip("sequences are not drawn")
+    names = tuple(variable.name_hint for variable in built.variables)
+    model = relay.RelayModel(
+        relay.IRModule({"main": built.function}), {}, relay.ModelMeta(inputs=names)
+    )
+    drawn = random_inputs(model, seed=0, lengths={})
+    if definition.name in GIVEN_ONLY:
+        return
+    RelayEngine(model).run(drawn)

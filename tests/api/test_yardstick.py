@@ -10,6 +10,7 @@ import pytest
 from support.samples import all_samples, as_arrays, build
 
 import serde.relay as relay
+from serde.checking.data import as_check_data
 from serde.checking.verdict import compare
 from serde.checking.yardstick import Yardstick
 from serde.errors import CheckError
@@ -365,6 +366,52 @@ def test_the_largest_of_equal_ones_may_be_either() -> None:
 
     assert verdict_of(model, source, source).passed
     assert verdict_of(model, source, target).failed
+
+
+def selected_model() -> Any:
+    """The boxes that are left of overlapping ones: as many rows as there are."""
+    boxes, scores = relay.var("boxes", shape=(20, 4)), relay.var("scores", shape=(20,))
+    order = relay.argsort(scores, axis=0, is_ascend=False, dtype="int32")
+    kept = relay.strided_slice(relay.take(boxes, order, axis=0), begin=[0], end=[8], strides=[1])
+    return model_of(kept, boxes, scores)
+
+
+def test_a_table_with_a_row_too_few_fails() -> None:
+    def source(inputs: Mapping[str, Array]) -> list[Array]:
+        return [inputs["boxes"][np.argsort(-inputs["scores"])][:8]]
+
+    model = selected_model()
+    assert verdict_of(model, source, source).passed
+    verdict = verdict_of(model, source, lambda inputs: [source(inputs)[0][:7]])
+    assert verdict.failed
+
+
+def test_another_dtype_of_a_sorted_output_fails() -> None:
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        return [ranked(inputs).astype("float64")]
+
+    verdict = verdict_of(ranked_model(40), lambda i: [ranked(i)], target)
+    assert (verdict.failed, verdict.remark) == (True, "another dtype")
+
+
+@pytest.mark.parametrize(("at", "passed"), [(3, True), (5, False)])
+def test_integers_may_differ_where_a_number_lies_at_a_step(at: int, passed: bool) -> None:
+    # Element 3 is a whole number but for rounding, the others lie between two.
+    x = relay.var("x", shape=(8, 3))
+    model = model_of(relay.cast(relay.floor(relay.sum(x, axis=[1])), dtype="int32"), x)
+    values = np.linspace(0.1, 2.2, 24, dtype="float32").reshape(8, 3) + np.float32(1 / 3)
+    values[3] = np.float32([0.1, 0.2, 0.7])
+
+    def source(inputs: Mapping[str, Array]) -> list[Array]:
+        return [np.floor(values.sum(axis=1)).astype("int32")]
+
+    def target(inputs: Mapping[str, Array]) -> list[Array]:
+        found = source(inputs)[0].copy()
+        found[at] = 1 - found[at] if at == 3 else found[at] + 1
+        return [found]
+
+    verdict = verdict_of(model, source, target, data=as_check_data(values))
+    assert verdict.passed is passed
 
 
 def test_an_error_of_the_engine_is_told() -> None:

@@ -149,3 +149,46 @@ def test_compressed_weights_are_read(way: str, tmp_path: Path) -> None:
     y = np.maximum(np.einsum("chwij,ocij->ohw", windows, kernel), 0)
     (found,) = evaluate(serde.to_relay(given), {"x": x})
     np.testing.assert_allclose(found[0], weight @ y.reshape(-1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["int8", "palette4", "sparse"])
+def test_weights_of_recurrent_layers_become_plain(way: str, tmp_path: Path) -> None:
+    """MIL wants them constant, and their gates stand in another order in between."""
+    ct = tools()
+    from coremltools.converters.mil import Builder
+    from coremltools.converters.mil.frontend.milproto.load import load as load_program
+
+    draws = np.random.default_rng(3)
+    w, r = (draws.standard_normal((24, n)).astype(np.float32) / 3 for n in (5, 6))
+
+    @Builder.program(
+        input_specs=[Builder.TensorSpec(shape=(7, 2, 5)), Builder.TensorSpec(shape=(2, 6))],
+        opset_version=ct.target.iOS18,
+    )
+    def program(x: Any, h: Any) -> Any:
+        found = Builder.lstm(
+            x=x, initial_h=h, initial_c=h, weight_ih=w, weight_hh=r, output_sequence=True
+        )
+        return Builder.identity(x=found[0], name="out")
+
+    model = ct.convert(
+        program,
+        convert_to="mlprogram",
+        compute_precision=ct.precision.FLOAT32,
+        minimum_deployment_target=ct.target.iOS18,
+        skip_model_load=True,
+    )
+    given, written = tmp_path / "a.mlpackage", tmp_path / "b.mlpackage"
+    WAYS[way](ct, model).save(str(given))
+    report = serde.convert(
+        given, written, minimum_deployment_target="iOS18", compute_precision="float32", check=True
+    )
+    assert compressions(given).total() == 2
+    assert not compressions(written)
+    assert len([note for note in report.notes if "becomes plain" in note]) == 2
+    spec = load(written).spec
+    weights = str(written / "Data/com.apple.CoreML/weights")
+    block = load_program(spec, spec.specificationVersion, weights).functions["main"]
+    (layer,) = block.find_ops(op_type="lstm")
+    assert layer.weight_ih.val is not None
+    assert layer.weight_hh.val is not None

@@ -144,6 +144,17 @@ def test_a_loop_of_core_ml_goes_to_mxnet(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(left.asnumpy(), right, rtol=1e-5, atol=1e-6)
 
 
+def test_a_loop_is_as_large_for_any_length(tmp_path: Path) -> None:
+    """Neither operators nor the outputs, which begin as zeros, make the file larger."""
+    sizes = []
+    for length in (20, 2000):
+        path, model = tmp_path / f"{length}.mlpackage", recurrent("GRU", length, clip=0.5)
+        serde.export_model(model, format="coreml", path=path)
+        files = [each.stat().st_size for each in path.rglob("*") if each.is_file()]
+        sizes.append(sum(files))
+    assert abs(sizes[1] - sizes[0]) < 100
+
+
 def test_a_short_layer_is_unrolled() -> None:
     native = serde.export_model(recurrent("GRU", UNROLLED, linear_before_reset=1), format="coreml")
     assert not [op for op in _operations(native) if op.type == "while_loop"]

@@ -292,6 +292,36 @@ def test_a_chain_of_networks(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, kernel @ (kernel.T @ (kernel @ x)), rtol=1e-4, atol=1e-5)
 
 
+def test_a_classifier_at_the_end_of_a_pipeline() -> None:
+    ct = tools()
+    from coremltools.proto import Model_pb2
+
+    def network(source: str, target: str, weight: np.ndarray, mode: str | None = None) -> Any:
+        rows, columns = weight.shape
+        array = ct.models.datatypes.Array
+        features = [(source, array(columns))], [(target, array(rows))]
+        net = ct.models.neural_network.NeuralNetworkBuilder(
+            *features, mode=mode, disable_rank5_shape_mapping=True
+        )
+        net.add_inner_product("fc", weight, None, columns, rows, False, source, target)
+        if mode is not None:
+            net.set_class_labels(["cat", "dog", "bird"], prediction_blob=target)
+        return net.spec
+
+    one = network("x", "a", weights(1))
+    two = network("a", "scores", weights(2)[:3], "classifier")
+    spec = Model_pb2.Model(specificationVersion=4)
+    spec.pipelineClassifier.pipeline.models.extend([one, two])
+    spec.description.CopyFrom(two.description)
+    spec.description.input[0].CopyFrom(one.description.input[0])
+    model = serde.to_relay(spec)
+    assert (model.meta.inputs, model.meta.outputs) == (("x",), ("scores",))
+    assert model.meta.labels == ("cat", "dog", "bird")
+    x = np.random.default_rng(4).standard_normal(16).astype(np.float32)
+    (found,) = evaluate(model, {"x": x})
+    np.testing.assert_allclose(found, weights(2)[:3] @ (weights(1) @ x), rtol=1e-4, atol=1e-5)
+
+
 def test_models_of_other_kinds_are_refused_by_name(tmp_path: Path) -> None:
     from coremltools.proto import Model_pb2
 

@@ -12,6 +12,7 @@ from onnx import parser
 from support.onnx_suite import interpret
 
 import serde
+import serde.relay as relay
 from serde.errors import UnsupportedModelError
 from serde.report import Report
 
@@ -70,6 +71,11 @@ def test_a_node_that_onnx_refuses_for_one_branch_decides() -> None:
         "squeezed: only its then branch is read, since with else y (Gemm) is not sound"
     ]
     assert operators(serde.to_relay(proto)) == {"Squeeze", "Gemm"}
+
+
+def test_a_decision_tells_the_length_of_an_input() -> None:
+    model = serde.to_relay(model_of("y = Gemm (squeezed, w)", "float[N, 2] y", WEIGHTS))
+    assert model.main.params[0].type == relay.TensorType(("N", 1, 4), "float32")
 
 
 def test_what_decides_may_come_late() -> None:

@@ -152,8 +152,8 @@ def export_loop(
     wanted = ctx.result_types()
     stacks = wanted[len(state) :]
     most = None if limit is None or limit.data is None else int(limit.data.reshape(()))
-    if stacks and (limit is None or most == 0):
-        how = "no limit" if limit is None else "no iterations"
+    if stacks and (limit is None or most == 0 or (most or 0) > _MOST):
+        how = "no limit" if limit is None or most else "no iterations"
         raise Unsupported(f"a loop of {how} that stacks {stacks[0]!r}")
     length: Dim = Any() if most is None else most
     rows = [TensorType((length, *each.shape[1:]), each.dtype) for each in stacks]
@@ -260,6 +260,12 @@ def export_scan(
     return (*found[1 : 1 + count], *(_moved(ctx, stack, axis) for stack, axis in placed))
 
 
+_MOST = np.iinfo(np.int32).max
+"""No axis is longer; a larger limit stands for none."""
+
+_SMALL = 10
+"""A stack of fewer elements is a constant."""
+
 _ONE = relay.const(np.ones(1, np.int32))
 
 
@@ -286,10 +292,10 @@ def _moved(ctx: Out, stack: Value, axis: int) -> Value:
 
 
 def _zeros(ctx: Out, type_: TensorType, total: Value) -> Value:
-    """Return a stack of zeros with a row for each slice."""
+    """Return a stack of zeros with a row for each slice; a large one is no part of the file."""
     lengths = type_.shape
-    if type_.concrete_shape is not None:
-        return ctx.const(np.zeros(type_.concrete_shape, numpy_dtype(type_.dtype)))
+    if isinstance(type_.size, int) and type_.size < _SMALL:
+        return ctx.const(np.zeros(type_.concrete_shape or (), numpy_dtype(type_.dtype)))
     work = work_dtype(ctx, type_.dtype, NUMBERS)
     parts = [total, *([ctx.shape(lengths[1:])] if lengths[1:] else [])]
     shape = ctx.emit("concat", TensorType((len(lengths),), "int32"), values=parts, axis=0)

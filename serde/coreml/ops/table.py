@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from serde.converters import ConverterTable
 from serde.coreml.versions import CHANGES
-from serde.relay.expr import Call, Var
+from serde.relay.expr import Call, Expr, Var
 from serde.relay.registry import OpDef
 from serde.relay.visit import free_vars
 
-__all__ = ["OPS", "constants_hold"]
+__all__ = ["OPS", "constants_hold", "constants_of"]
 
 OPS = ConverterTable("coreml", changes=CHANGES)
 
@@ -25,6 +25,9 @@ _CONSTANT = {
     "serde.sparse_to_dense": (0, 1),
 }
 """Operands that MIL wants constant, of operators that are decomposed where they are not."""
+
+_ORDERED = ("serde.gru", "serde.lstm", "serde.rnn")
+"""Operators whose weights have their gates in another order there."""
 
 
 def constants_hold(node: Call, weights: Collection[str]) -> bool:
@@ -41,3 +44,10 @@ def constants_hold(node: Call, weights: Collection[str]) -> bool:
         for place in _CONSTANT.get(node.op.name, ())
         for variable in free_vars(node.args[place])
     )
+
+
+def constants_of(node: Call) -> list[Expr]:
+    """Return the operands of a call that MIL wants constant and that a bridge orders anew."""
+    if not isinstance(node.op, OpDef) or node.op.name not in _ORDERED:
+        return []
+    return [node.args[place] for place in _CONSTANT[node.op.name]]

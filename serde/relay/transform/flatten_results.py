@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from serde.relay.expr import Expr, Function, Tuple, TupleGetItem
@@ -31,7 +31,8 @@ def flatten_results(model: RelayModel) -> RelayModel:
     body = Tuple(_leaves(main.body))
     function = Function(main.params, body, None, main.attrs, main.span)
     functions = {v: function if f is main else f for v, f in model.mod.functions.items()}
-    meta = replace(model.meta, outputs=tuple(output_names(model.meta.outputs, result)))
+    names = _different(output_names(model.meta.outputs, result))
+    meta = replace(model.meta, outputs=tuple(names))
     return model.evolve(mod=model.mod.with_functions(functions), meta=meta)
 
 
@@ -47,3 +48,15 @@ def _leaves(body: Expr) -> Iterator[Expr]:
         else:
             fields = [TupleGetItem(node, index) for index in range(len(node.type.fields))]
             pending.extend(reversed(fields))
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Return names of which no two are equal, as ``a_1`` may be an output's and a field's."""
+    taken = set(names)
+    found: dict[str, None] = {}
+    for name in names:
+        fresh = name
+        while fresh in found or (fresh != name and fresh in taken):
+            fresh = f"{fresh}_"
+        found[fresh] = None
+    return list(found)

@@ -92,9 +92,11 @@ def kernel_size_of(shape: Sequence[Dim], declared: Sequence[int] | None) -> tupl
     """Return the spatial lengths of a weight, which must be those declared.
 
     Raises:
-        TypeInferenceError: They differ.
+        TypeInferenceError: They differ, or one is 0.
     """
     found = tuple(shape[2:])
+    if 0 in found:
+        raise TypeInferenceError(f"a kernel has the lengths {list(map(str, found))}")
     if declared is None:
         return found
     try:

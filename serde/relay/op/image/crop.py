@@ -17,7 +17,7 @@ from serde.relay.op.image.interpolation import (
     working,
 )
 from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import is_float, layout_axes
+from serde.relay.shapes import is_float, join_dim, layout_axes
 from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
@@ -45,7 +45,7 @@ def _crop_type(
     if box_indices.rank != 1 or not box_indices.dtype.startswith("int"):
         raise TypeInferenceError(f"expected one image number a box, found {box_indices!r}")
     shape = with_lengths(data, layout, lengths)
-    shape[layout.index("N")] = boxes.shape[0]
+    shape[layout.index("N")] = join_dim(boxes.shape[0], box_indices.shape[0])
     dtype = data.dtype if out_dtype is None else dtype_name(out_dtype)
     return TensorType(shape, dtype)
 

@@ -121,7 +121,11 @@ def _collapse_to_type(
     if isinstance(shape, TensorType):
         if shape.rank != 1 or not isinstance(shape.shape[0], int):
             raise TypeInferenceError(f"expected a vector of known length, found {shape!r}")
+        if shape.shape[0] > data.rank:
+            raise TypeInferenceError(f"{shape.shape[0]} lengths for a tensor of {data.rank} axes")
         return TensorType([Any()] * shape.shape[0], data.dtype)
+    if shape.ndim != 1 or shape.dtype.kind not in "iu":
+        raise TypeInferenceError(f"expected a vector of lengths, found {shape!r}")
     wanted = [int(n) for n in shape]
     _require_fit(wanted, data.shape)
     return TensorType(wanted, data.dtype)
