@@ -28,6 +28,7 @@ __all__ = ["check_target", "detect", "detect_bytes", "load", "load_params", "sav
 
 
 _SYMBOL = "-symbol.json"
+_ARCHIVES = (".tar", ".tar.gz", ".tgz")
 _EPOCH = re.compile(r"-(\d{4,9})\.params\Z")
 _JSON_HEAD = re.compile(rb'\s*\{\s*"(nodes|arg_nodes|heads|node_row_ptr)"\s*:')
 _LIST_HEAD = LIST_MAGIC.to_bytes(8, "little")
@@ -133,6 +134,9 @@ def _load_path(path: str, epoch: int | None) -> MxnetModel:
             return _load_symbol(path + _SYMBOL, epoch)
         raise FormatError(f"no such file, and no {os.path.basename(path)}{_SYMBOL}", path=path)
     head = _head(path)
+    if path.endswith(_ARCHIVES) and not is_tar(path):
+        found = head[:8].hex(" ") or "nothing"
+        raise FormatError(f"expected a tar archive, found {found}", path=path, offset=0)
     if head.startswith(_LIST_HEAD):
         return _load_beside_params(path, epoch)
     if path.endswith(".params"):
