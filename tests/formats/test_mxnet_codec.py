@@ -498,6 +498,10 @@ BAD_SOURCES = {
         lambda d: write(d, "n-symbol.json", '["a", "b"]'),
         "expected an object, found list",
     ),
+    "no archive": (
+        lambda d: write(d, "n.tar.gz", params_bytes(1)),
+        "expected a tar archive, found",
+    ),
     "swapped": (
         lambda d: (write(d, "a", symbol_text()), write(d, "b.params", symbol_text())),
         "may be swapped",
