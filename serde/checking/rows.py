@@ -112,7 +112,7 @@ def _as_rows(arrays: Sequence[Array], axis: int) -> Array:
 
 
 def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) -> Explanation:
-    limits = np.array([near * deviation(exact[..., i]) for i in range(exact.shape[2])])
+    limits = np.array([_limit(exact[..., i], near) for i in range(exact.shape[2])])
     moved, faults, aligned = 0, [], []
     for index in range(len(exact)):
         others = [member[index] for member in members if member.shape[2] == exact.shape[2]]
@@ -130,6 +130,13 @@ def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) 
         tuple(distance(given[:, i], rows[:, i]) for i in columns),
         tuple(exact[..., i] for i in columns),
     )
+
+
+def _limit(column: Array, near: float) -> float:
+    """Return how far apart two numbers of a column may be; classes and indices are never near."""
+    limit = near * deviation(column)
+    whole = bool(np.all(np.isfinite(column) & (column == np.rint(column))))
+    return min(limit, 0.25) if whole else limit
 
 
 def _explain_one(
