@@ -25,6 +25,9 @@ _BEYOND = 0.05
 """Share of a table that rows may be that stood behind its end elsewhere."""
 
 
+_TINY = 1e-300
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """How a table comes about.
@@ -199,7 +202,8 @@ def _place(
 ) -> Array:
     """Return, for each row, the place of the pool's row that is near in every column, or -1.
 
-    The row at the same place counts first, then the nearest one, if it may be `anywhere`.
+    The row at the same place counts first, then the one with the nearest numbers, if it may be
+    `anywhere`.
     """
     if not len(pool) or not len(rows):
         return np.full(len(rows), -1)
@@ -218,7 +222,8 @@ def _place(
         candidates = order[low:high]
         fits = candidates[_near(pool[candidates], rows[at], limits)]
         if len(fits):
-            found[at] = fits[np.argmin(np.abs(fits - places[at]))]
+            apart = np.nan_to_num(np.abs(pool[fits] - rows[at]) / np.maximum(limits, _TINY))
+            found[at] = fits[np.lexsort((np.abs(fits - places[at]), apart.max(axis=-1)))[0]]
     return found
 
 
