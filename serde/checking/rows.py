@@ -25,6 +25,9 @@ _BEYOND = 0.05
 """Share of a table that rows may be that stood behind its end elsewhere."""
 
 
+_TINY = 1e-300
+
+
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """How a table comes about.
@@ -112,7 +115,7 @@ def _as_rows(arrays: Sequence[Array], axis: int) -> Array:
 
 
 def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) -> Explanation:
-    limits = np.array([near * deviation(exact[..., i]) for i in range(exact.shape[2])])
+    limits = np.array([_limit(exact[..., i], near) for i in range(exact.shape[2])])
     moved, faults, aligned = 0, [], []
     for index in range(len(exact)):
         others = [member[index] for member in members if member.shape[2] == exact.shape[2]]
@@ -130,6 +133,13 @@ def _explain(table: Array, exact: Array, members: Sequence[Array], near: float) 
         tuple(distance(given[:, i], rows[:, i]) for i in columns),
         tuple(exact[..., i] for i in columns),
     )
+
+
+def _limit(column: Array, near: float) -> float:
+    """Return how far apart two numbers of a column may be; classes and indices are never near."""
+    limit = near * deviation(column)
+    whole = bool(np.all(np.isfinite(column) & (column == np.rint(column))))
+    return min(limit, 0.25) if whole else limit
 
 
 def _explain_one(
@@ -192,7 +202,8 @@ def _place(
 ) -> Array:
     """Return, for each row, the place of the pool's row that is near in every column, or -1.
 
-    The row at the same place counts first, then the nearest one, if it may be `anywhere`.
+    The row at the same place counts first, then the one with the nearest numbers, if it may be
+    `anywhere`.
     """
     if not len(pool) or not len(rows):
         return np.full(len(rows), -1)
@@ -211,7 +222,8 @@ def _place(
         candidates = order[low:high]
         fits = candidates[_near(pool[candidates], rows[at], limits)]
         if len(fits):
-            found[at] = fits[np.argmin(np.abs(fits - places[at]))]
+            apart = np.nan_to_num(np.abs(pool[fits] - rows[at]) / np.maximum(limits, _TINY))
+            found[at] = fits[np.lexsort((np.abs(fits - places[at]), apart.max(axis=-1)))[0]]
     return found
 
 

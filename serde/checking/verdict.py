@@ -412,7 +412,7 @@ class _Measuring:
             return {}
         dtypes = [self._rule.computed(*verdicts[at].dtypes) for at in table]
         dtype = next(filter(_is_narrow, dtypes), "float32")
-        near = max(_near(dtype), min(2 * noise, USELESS))
+        near = max(_near(dtype), 2 * min(noise, USELESS))
         exact = [self._measured.exact[at] for at in table]
         pools = [[member[at] for at in table] for member in members]
         target = explain_rows(found, exact, pools, near)
