@@ -50,12 +50,12 @@ _DEPTH = 12
 
 _KEPT = frozenset(
     {
-        "adv_index", "annotation.stop_fusion", "broadcast_to", "broadcast_to_like", "cast",
+        "adv_index", "broadcast_to", "broadcast_to_like", "cast",
         "cast_like", "ceil", "collapse_sum_like", "concatenate", "copy", "dyn.broadcast_to",
         "dyn.expand_dims", "dyn.reshape", "dyn.squeeze", "dyn.strided_slice", "dyn.tile",
         "dyn.topk", "expand_dims", "floor", "full", "gather", "gather_nd", "layout_transform",
         "max", "meshgrid", "min", "nn.batch_flatten", "nn.depth_to_space", "nn.dropout", "nn.pad",
-        "nn.space_to_depth", "on_device", "repeat", "reshape", "reshape_like", "reverse",
+        "nn.space_to_depth", "repeat", "reshape", "reshape_like", "reverse",
         "reverse_sequence", "round", "sequence_mask", "serde.compress", "serde.gather_nd",
         "serde.roll", "serde.round_even", "serde.sequence_at", "serde.sequence_construct",
         "serde.take", "serde.unique", "slice_like", "sliding_window", "sort", "split", "squeeze",

@@ -11,12 +11,14 @@ import pytest
 from support.samples import all_samples, build
 
 import serde.relay as relay
+from serde.checking import demands
+from serde.checking.consumers import STRICT, USUAL
 from serde.checking.frameworks import RelayEngine
 from serde.checking.inputs import input_demands, random_inputs
 from serde.checking.sizes import resolve_dims
 from serde.errors import OptionError
 from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, Sample, call
+from serde.relay.registry import OpDef, Sample, all_ops, call
 from serde.relay.types import SequenceType
 from serde.weights import ArrayWeight
 
@@ -374,6 +376,46 @@ def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str, narrow: str) -> No
 
 
 # Every operator.
+
+
+def test_places_of_unpooling_lie_within_the_result() -> None:
+    x, i = relay.var("x", shape=(2, 3, 2, 2)), relay.var("i", shape=(2, 3, 2, 2), dtype="int64")
+    body = call("serde.max_unpool", x, i, pool_size=(2, 2), strides=(2, 2))
+    assert ranges_of(body, x, i) == {"i": (0, 2 * 3 * 4 * 4 - 1)}
+
+
+@pytest.mark.parametrize(("name", "most"), [("at", 1), ("erase", 1), ("insert", 2)])
+def test_positions_lie_within_the_sequence(name: str, most: int) -> None:
+    a, b = relay.var("a", shape=(2,)), relay.var("b", shape=(2,))
+    position = relay.var("position", shape=(), dtype="int64")
+    sequence = call("serde.sequence_construct", Tuple([a, b]))
+    operands = (sequence, a, position) if name == "insert" else (sequence, position)
+    body = call(f"serde.sequence_{name}", *operands)
+    assert ranges_of(body, a, b, position) == {"position": (0, most)}
+
+
+@pytest.mark.parametrize(("mode", "most"), [("end", (5, 9)), ("size", (1, 5))])
+def test_a_slice_is_neither_empty_nor_all(mode: str, most: tuple[int, int]) -> None:
+    x = relay.var("x", shape=(20, 9))
+    begin, end = (relay.var(name, shape=(1,), dtype="int64") for name in ("begin", "end"))
+    steps = relay.const(np.array([1]))
+    body = call("dyn.strided_slice", x, begin, end, steps, axes=(1,), slice_mode=mode)
+    assert ranges_of(body, x, begin, end) == {"begin": (0, 4), "end": most}
+
+
+def test_powers_of_integers_stay_within_their_range() -> None:
+    x, p = (relay.var(name, shape=(9,), dtype="int32") for name in "xp")
+    assert ranges_of(relay.power(x, p), x, p) == {"x": (0, 7), "p": (0, 7)}
+    assert ranges_of(relay.power(x, relay.const(2)), x) == {}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [STRICT, USUAL, demands._KEPT, demands._KEPT_BOTH, demands._TRUTHS, demands._REGIONS,
+     demands._FRACTIONS, demands._SIDES, demands._INVERSES],
+)  # fmt: skip
+def test_tables_name_operators_that_exist(names: Any) -> None:
+    assert set(names) <= set(all_ops())
 
 
 GIVEN_ONLY = {
