@@ -338,11 +338,31 @@ def test_a_float_that_is_compared_with_zero_is_no_mask() -> None:
     assert len(set(random_inputs(model, seed=0, lengths={})["x"].tolist())) == 50
 
 
-@pytest.mark.parametrize("name", ["vision.roi_pool", "vision.roi_align"])
-def test_regions_lie_within_the_images_there_are(name: str) -> None:
+def apart(x: Expr, rows: Expr) -> Expr:
+    """Return aligned regions, the number of whose image is cut off."""
+    image, corners = relay.split(rows, [1], axis=1)
+    images = relay.cast(relay.squeeze(image, [1]), "int32")
+    return call("serde.roi_align", x, corners, images, pooled_size=(2, 2), spatial_scale=0.5)
+
+
+def pooled(name: str) -> Any:
+    return lambda x, rows: call(name, x, rows, pooled_size=(2, 2), spatial_scale=0.5)
+
+
+def at_least(rows: Expr) -> Expr:
+    """Return regions as MXNet has them, those of no image as of the first."""
+    return relay.maximum(rows, relay.const(np.array([0, *[-np.inf] * 4], "float32")))
+
+
+@pytest.mark.parametrize("rows", [lambda rows: rows, at_least], ids=["plain", "bounded"])
+@pytest.mark.parametrize(
+    "pool", [pooled("vision.roi_pool"), pooled("vision.roi_align"), apart],
+    ids=["pool", "align", "apart"],
+)  # fmt: skip
+def test_regions_lie_within_the_images_there_are(pool: Any, rows: Any) -> None:
     x, rois = relay.var("x", shape=(3, 4, 16, 20)), relay.var("rois", shape=(200, 5))
-    pooled = call(name, x, rois, pooled_size=(2, 2), spatial_scale=0.5)
-    drawn = random_inputs(model_of(pooled, x, rois), seed=0, lengths={})["rois"]
+    model = model_of(pool(x, rows(rois)), x, rois)
+    drawn = random_inputs(model, seed=0, lengths={})["rois"]
     assert set(drawn[:, 0].tolist()) == {0.0, 1.0, 2.0}
     assert drawn[:, 1:].min() >= 0
     assert drawn[:, [1, 3]].max() <= 40
