@@ -163,6 +163,17 @@ def _loss_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return list(zip(node.args[1:], bounds, strict=False))
 
 
+def _counted_up(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+    """An ``arange`` is to have elements, so it begins at less than it ends, or at more."""
+    start, stop, step = node.args
+    if isinstance(start, Constant):
+        return [(stop, (1, 64)), (step, (1, 4))]
+    less, more = (0, _COUNT[1]), (_COUNT[1] + 1, 64)
+    if isinstance(step, Constant) and bool(np.all(step.data < 0)):
+        less, more = more, less
+    return [(start, less), (stop, more), (step, (1, 4))]
+
+
 def _unpooled(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[1], (0, int(np.prod(shape_of(node, lengths))) - 1))]
 
@@ -203,7 +214,7 @@ def _power(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
 
 STRICT: Mapping[str, Rule] = {
     "adv_index": _advanced,
-    "arange": _operand(1, (1, 64)),
+    "arange": _counted_up,
     "divide": _divisor,
     "dyn.full": _operand(1, _COUNT),
     "dyn.image.resize2d": _operand(1, (8, 64)),
@@ -339,6 +350,7 @@ USUAL: Mapping[str, Rule] = {
     "multiply": _hidden,
     "not_equal": _equated,
     "serde.attention": _attention,
+    "serde.compress": _operand(1, (0, 1)),
     "where": _condition,
 }
 """Operators from which it shows what an input is in use."""

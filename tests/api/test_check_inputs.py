@@ -423,6 +423,26 @@ def test_a_slice_is_neither_empty_nor_all(mode: str, most: tuple[int, int]) -> N
     assert ranges_of(body, x, begin, end) == {"begin": (0, 4), "end": most}
 
 
+@pytest.mark.parametrize(
+    ("step", "wanted"),
+    [(None, {"start": (0, 8), "stop": (9, 64), "step": (1, 4)}),
+     (1, {"start": (0, 8), "stop": (9, 64)}), (-1, {"start": (9, 64), "stop": (0, 8)})],
+)  # fmt: skip
+def test_a_range_of_numbers_is_not_empty(
+    step: int | None, wanted: dict[str, tuple[int, int]]
+) -> None:
+    params = [relay.var(name, shape=(), dtype="int64") for name in wanted]
+    given = params if step is None else [*params, relay.const(np.int64(step))]
+    assert ranges_of(relay.arange(*given, dtype="int64"), *params) == wanted
+
+
+def test_a_choice_of_rows_takes_some() -> None:
+    x, chosen = relay.var("x", shape=(6, 3)), relay.var("chosen", shape=(6,), dtype="bool")
+    model = model_of(call("serde.compress", x, chosen, axis=0), x, chosen)
+    for seed in range(100):
+        assert random_inputs(model, seed=seed, lengths={})["chosen"].any()
+
+
 def test_powers_of_integers_stay_within_their_range() -> None:
     x, p = (relay.var(name, shape=(9,), dtype="int32") for name in "xp")
     assert ranges_of(relay.power(x, p), x, p) == {"x": (0, 7), "p": (0, 7)}
