@@ -44,9 +44,14 @@ def test_dynamic_dimensions_have_lengths() -> None:
 
 @pytest.mark.parametrize(
     ("dims", "message"),
-    [({"Q": 3}, r"no dynamic dimension is called Q \(there are: N\)"), ({"N": 0}, "N: expected 1")],
+    [
+        ({"Q": 3}, r"no dynamic dimension is called Q \(there are: N\)"),
+        ({"N": 0}, "N: expected 1"),
+        ({"N": 2.5}, "N: expected 1 or more, found 2.5"),
+        ({"N": "4"}, "N: expected 1 or more, found '4'"),
+    ],
 )
-def test_lengths_that_cannot_be(dims: dict[str, int], message: str) -> None:
+def test_lengths_that_cannot_be(dims: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         resolve_dims(identity_model("N"), dims)
 
@@ -432,7 +437,7 @@ def test_a_range_of_numbers_is_not_empty(
     step: int | None, wanted: dict[str, tuple[int, int]]
 ) -> None:
     params = [relay.var(name, shape=(), dtype="int64") for name in wanted]
-    given = params if step is None else [*params, relay.const(np.int64(step))]
+    given = params if step is None else [*params, relay.const(step, "int64")]
     assert ranges_of(relay.arange(*given, dtype="int64"), *params) == wanted
 
 
