@@ -155,8 +155,11 @@ def locate_difference(
     data: CheckData | None,
     recorded: Sequence[str] | None = None,
 ) -> None:
-    """Note where the models begin to differ, if a check found that they do."""
-    if not any(verdict.failed for verdict in report.verdicts):
+    """Note where the models begin to differ, if a check found that they do.
+
+    An output that the target does not have says nothing of where.
+    """
+    if not any(verdict.failed and verdict.target is not None for verdict in report.verdicts):
         return
     with report.stage("bisect"):
         try:

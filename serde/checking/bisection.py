@@ -31,8 +31,9 @@ from serde.weights import Array, numpy_dtype
 
 __all__ = ["Bisection", "InnerValue", "bisect_models"]
 
-_NOISE, _NOISE_FLOAT16 = 1e-6, 1e-3
-"""Part of a value's deviation by which rounding alone moves it in most nets."""
+_NOISE = 1e-6
+_NARROW = {"bfloat16": 8e-3, "float16": 1e-3}
+"""Part of a value's deviation by which rounding alone moves it in most nets, the largest first."""
 
 _SURELY, _MOST = 10.0, 0.1
 """Multiple of that noise up to which values agree in any case, and distance from which none do."""
@@ -135,7 +136,7 @@ def bisect_models(
     if not found:
         raise CheckError("the models have no value of the same shape in common")
     worst = max((found[pair][1] for pair in ends if pair in found), default=0.0)
-    limit = _limit(worst, _NOISE_FLOAT16 if right.narrow else _NOISE)
+    limit = _limit(worst, max(left.noise, right.noise))
     agreeing = {left.values[name]: far <= limit for (name, _), (_, far) in found.items()}
     suspects = _suspects(left, agreeing)
     return Bisection(
@@ -183,10 +184,11 @@ class _Inside:
         self.values |= dict(zip(self.outputs, results, strict=True))
 
     @property
-    def narrow(self) -> bool:
-        """Whether values are computed in float16."""
-        types = (value.type for value in self.values.values())
-        return any(isinstance(type_, TensorType) and type_.dtype == "float16" for type_ in types)
+    def noise(self) -> float:
+        """Part of a value's deviation that is rounding, by the dtypes in which is computed."""
+        types = (node.type for node in post_order(self.model.main.body))
+        dtypes = {type_.dtype for type_ in types if isinstance(type_, TensorType)}
+        return next((noise for dtype, noise in _NARROW.items() if dtype in dtypes), _NOISE)
 
     def operator(self, name: str) -> str:
         """Return the operator that yields a value."""

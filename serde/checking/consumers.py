@@ -163,15 +163,65 @@ def _loss_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return list(zip(node.args[1:], bounds, strict=False))
 
 
+def _counted_up(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+    """An ``arange`` is to have elements, so it begins at less than it ends, or at more."""
+    start, stop, step = node.args
+    if isinstance(start, Constant):
+        return [(stop, (1, 64)), (step, (1, 4))]
+    less, more = (0, _COUNT[1]), (_COUNT[1] + 1, 64)
+    if isinstance(step, Constant) and bool(np.all(step.data < 0)):
+        less, more = more, less
+    return [(start, less), (stop, more), (step, (1, 4))]
+
+
+def _unpooled(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+    return [(node.args[1], (0, int(np.prod(shape_of(node, lengths))) - 1))]
+
+
+def _element(operand: int, *, end: bool = False) -> Rule:
+    """Return a rule: an operand is a position in a sequence, or the one after its last."""
+
+    def find(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+        given = node.args[0]
+        count = 0 if end else 1
+        if isinstance(given, Call) and getattr(given.op, "name", "") == "serde.sequence_construct":
+            count = len(getattr(given.args[0], "fields", ())) or count
+        return [(node.args[operand], (0, count if end else count - 1))]
+
+    return find
+
+
+def _sliced(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+    """Of a slice, neither nothing nor all: it begins in the first half and ends in the other."""
+    begin, end, steps = node.args[1:4]
+    if isinstance(steps, Constant) and bool(np.any(steps.data < 0)):
+        return []
+    shape, axes = shape_of(node.args[0], lengths), node.attrs["axes"]
+    sliced = shape if axes is None else [shape[axis] for axis in axes]
+    length = max(1, min(sliced, default=1))
+    half = (length - 1) // 2
+    is_size = node.attrs["slice_mode"] == "size"
+    last = (1, length - half) if is_size else (half + 1, length)
+    return [(begin, (0, half)), (end, last), (steps, (1, 2))]
+
+
+def _power(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+    """Integers beyond their range are what each engine makes of them."""
+    if not _is_integer(node.args[0]) or isinstance(node.args[1], Constant):
+        return []
+    return [(operand, (0, 7)) for operand in node.args]
+
+
 STRICT: Mapping[str, Rule] = {
     "adv_index": _advanced,
-    "arange": _operand(1, (1, 64)),
+    "arange": _counted_up,
     "divide": _divisor,
     "dyn.full": _operand(1, _COUNT),
     "dyn.image.resize2d": _operand(1, (8, 64)),
     "dyn.nn.pad": _operand(1, (0, 3)),
     "dyn.one_hot": _dynamic_one_hot,
     "dyn.ones": _operand(0, _COUNT),
+    "dyn.strided_slice": _sliced,
     "dyn.tile": _operand(1, (1, 3)),
     "dyn.topk": _along(1, "axis", least=1),
     "dyn.zeros": _operand(0, _COUNT),
@@ -184,6 +234,7 @@ STRICT: Mapping[str, Rule] = {
     "mod": _divisor,
     "nn.nll_loss": _classes,
     "one_hot": _one_hot,
+    "power": _power,
     "reverse_sequence": _along(1, "seq_axis", least=1),
     "right_shift": _operand(1, (0, 7)),
     "scatter_elements": _along(1, "axis", below=True),
@@ -195,11 +246,15 @@ STRICT: Mapping[str, Rule] = {
     "serde.gru": _sequence_lengths,
     "serde.loop": _operand(0, _COUNT),
     "serde.lstm": _sequence_lengths,
+    "serde.max_unpool": _unpooled,
     "serde.non_max_suppression": _operand(2, _COUNT),
     "serde.one_hot": _one_hot,
     "serde.rnn": _sequence_lengths,
     "serde.roi_align": _rows(2, 0, 0),
     "serde.rotary_embedding": _rows(3, 1, 0),
+    "serde.sequence_at": _element(1),
+    "serde.sequence_erase": _element(1),
+    "serde.sequence_insert": _element(2, end=True),
     "serde.softmax_cross_entropy_loss": _classes,
     "serde.take": _along(1, "axis", below=True),
     "serde.tensor_scatter": _written,
@@ -295,6 +350,7 @@ USUAL: Mapping[str, Rule] = {
     "multiply": _hidden,
     "not_equal": _equated,
     "serde.attention": _attention,
+    "serde.compress": _operand(1, (0, 1)),
     "where": _condition,
 }
 """Operators from which it shows what an input is in use."""

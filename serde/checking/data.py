@@ -8,6 +8,7 @@ data before its shape is known to fit, and nothing that is pickled.
 
 from __future__ import annotations
 
+import lzma
 import math
 import os
 import re
@@ -174,10 +175,17 @@ class _Sample:
             return self._read_npz(source) if _is_archive(source) else self._read_npy(source)
         if isinstance(source, Mapping):
             names = self._names([str(name) for name in source])
-            values = {name: np.asarray(source[given]) for name, given in names.items()}
-            return {name: self._checked(name, value) for name, value in values.items()}
+            return {name: self._taken(name, source[given]) for name, given in names.items()}
         name = self._only("an array")
         return {name: self._checked(name, np.asarray(source))}
+
+    def _taken(self, name: str, given: AnyValue) -> Array:
+        """Return what a mapping holds for an input."""
+        try:
+            value: Array = np.asarray(given)
+        except (TypeError, ValueError) as error:  # Rows of several lengths, for instance.
+            raise self._fault(name, "an array", f"{type(given).__name__} ({error})") from None
+        return self._checked(name, value)
 
     def _names(self, given: Sequence[str]) -> dict[str, str]:
         """Return for each input the name it is given by: the same, or the one at its place."""
@@ -248,7 +256,7 @@ class _Sample:
                     with archive.open(member) as stream:
                         found[name] = self._array(name, stream, path, member.file_size)
                 return found
-        except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, RuntimeError, EOFError) as error:
             raise FormatError(f"check_data: expected a .npz file: {error}", path=path) from error
 
     def _array(self, name: str, stream: IO[bytes], path: Path, size: int) -> Array:

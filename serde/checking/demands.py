@@ -50,12 +50,12 @@ _DEPTH = 12
 
 _KEPT = frozenset(
     {
-        "adv_index", "annotation.stop_fusion", "broadcast_to", "broadcast_to_like", "cast",
+        "adv_index", "broadcast_to", "broadcast_to_like", "cast",
         "cast_like", "ceil", "collapse_sum_like", "concatenate", "copy", "dyn.broadcast_to",
         "dyn.expand_dims", "dyn.reshape", "dyn.squeeze", "dyn.strided_slice", "dyn.tile",
         "dyn.topk", "expand_dims", "floor", "full", "gather", "gather_nd", "layout_transform",
         "max", "meshgrid", "min", "nn.batch_flatten", "nn.depth_to_space", "nn.dropout", "nn.pad",
-        "nn.space_to_depth", "on_device", "repeat", "reshape", "reshape_like", "reverse",
+        "nn.space_to_depth", "repeat", "reshape", "reshape_like", "reverse",
         "reverse_sequence", "round", "sequence_mask", "serde.compress", "serde.gather_nd",
         "serde.roll", "serde.round_even", "serde.sequence_at", "serde.sequence_construct",
         "serde.take", "serde.unique", "slice_like", "sliding_window", "sort", "split", "squeeze",
@@ -368,22 +368,33 @@ class _Flow:
         """Note the input that holds the regions which an operator pools."""
         if name not in _REGIONS:
             return
-        shape = shape_of(node.args[0], self._lengths)
+        shape, origin = shape_of(node.args[0], self._lengths), _origin(node.args[1])
         if len(shape) == 4:
             scale = float(node.attrs["spatial_scale"]) or 1.0
-            images = shape[0] if _REGIONS[name] else None
-            found = Regions(images, shape[2] / scale, shape[3] / scale)
-            self.regions[_origin(node.args[1])] = found
+            columns = [shape_of(each, self._lengths)[-1:] for each in (node.args[1], origin)]
+            is_numbered = _REGIONS[name] or columns[0] < columns[1]
+            images = shape[0] if is_numbered else None
+            self.regions[origin] = Regions(images, shape[2] / scale, shape[3] / scale)
 
 
-_RESHAPED = frozenset({"cast", "copy", "expand_dims", "reshape", "squeeze", "take"})
+_RESHAPED = frozenset(
+    {"cast", "clip", "copy", "expand_dims", "reshape", "split", "squeeze", "strided_slice", "take"}
+)
+_BOUNDED = frozenset({"maximum", "minimum"})
 
 
 def _origin(node: Expr) -> Expr:
-    """Return what a value is but for its shape."""
-    while isinstance(node, Call) and getattr(node.op, "name", "") in _RESHAPED:
-        node = node.args[0]
-    return node
+    """Return what a value is but for its shape, for what is cut off, and for bounds."""
+    while True:
+        if isinstance(node, TupleGetItem):
+            node = node.tuple_value
+        name = getattr(node.op, "name", "") if isinstance(node, Call) else ""
+        if not isinstance(node, Call) or name not in _RESHAPED | _BOUNDED:
+            return node
+        open_ = [each for each in node.args if not isinstance(each, Constant)]
+        if name in _BOUNDED and len(open_) > 1:
+            return node
+        node = open_[0] if name in _BOUNDED and open_ else node.args[0]
 
 
 def _fields_of(node: Expr) -> list[Expr]:

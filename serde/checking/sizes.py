@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
+from numbers import Integral
 
 from serde.errors import CheckError, OptionError, RelayError
 from serde.relay.binding import resolve_dims as resolve_attribute
@@ -109,8 +110,8 @@ def resolve_dims(model: RelayModel, dims: Mapping[str, int] | None = None) -> Si
         known = ", ".join(lengths) or "none"
         raise OptionError(f"no dynamic dimension is called {unknown[0]} (there are: {known})")
     for name, length in lengths.items():
-        if length < 1:
-            raise OptionError(f"dynamic dimension {name}: expected 1 or more, found {length}")
+        if not isinstance(length, Integral) or length < 1:
+            raise OptionError(f"dynamic dimension {name}: expected 1 or more, found {length!r}")
     return lengths
 
 

@@ -309,7 +309,9 @@ class _Measuring:
             rtol=0.0,
         )
         if _is_whole(exact):
-            return replace(figures, passed=target.most == 0.0)
+            if fault:
+                self._faults[at] = fault
+            return replace(figures, passed=target.most == 0.0 and source.most == 0.0)
         if self._measured.decided[at]:
             if fault or own.mean > _near(dtype) * scale:
                 return figures  # Rows may have changed places; then they are to be compared.

@@ -37,17 +37,24 @@ from serde.weights import Array, numpy_dtype
 __all__ = ["Measured", "Yardstick"]
 
 _ORDERING = frozenset([
-    "argmax", "argmin", "argsort", "dyn.topk", "serde.box_nms", "serde.multibox_detection",
-    "sort", "topk", "vision.all_class_non_max_suppression", "vision.get_valid_counts",
-    "vision.non_max_suppression", "vision.proposal",
+    "argmax", "argmin", "argsort", "dyn.topk", "serde.box_nms", "serde.hardmax",
+    "serde.max_pool_with_places", "serde.multibox_detection", "serde.multibox_target",
+    "serde.non_max_suppression", "serde.scored_proposal", "serde.unique", "sort", "topk", "unique",
+    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
+    "vision.non_max_suppression", "vision.proposal", "vision.regular_non_max_suppression",
 ])  # fmt: skip
 """Operators that decide by order: where two candidates are nearly equal, by rounding."""
 
-_STEPS = _ORDERING | frozenset([
-    "ceil", "equal", "floor", "floor_divide", "floor_mod", "greater", "greater_equal", "less",
-    "less_equal", "not_equal", "round", "sign", "trunc",
+_JUMPS = frozenset([
+    "ceil", "floor", "floor_divide", "floor_mod", "mod", "qnn.simulated_quantize", "round",
+    "serde.bernoulli", "serde.deformable_psroi_pool", "serde.psroi_pool", "serde.round_even",
+    "serde.shrink", "serde.thresholded_relu", "sign", "trunc", "trunc_divide", "trunc_mod",
+    "vision.roi_pool",
 ])  # fmt: skip
-"""These and operators that jump where their input passes a number; a cast to integers, too."""
+"""Operators of floats that jump where their input passes a number."""
+
+_OF_SHAPES = frozenset(["ndarray_size", "shape_of"])
+"""Operators that make integers of floats whatever their values are."""
 
 _MOVES = (0.5, 1.0, 2.0, 4.0)
 """Multiples of the rounding found by which values are moved in front of decisions.
@@ -257,10 +264,17 @@ def _decides(node: Expr, steps: bool) -> bool:
 def _decides_itself(node: Expr, steps: bool) -> bool:
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return False
-    if node.op.name in (_STEPS if steps else _ORDERING):
+    if node.op.name in _ORDERING:
         return True
-    casts = steps and node.op.name == "cast" and _is_float(node.args[0].type)
-    return casts and not _is_float(node.type)
+    return steps and (node.op.name in _JUMPS or _makes_integers(node))
+
+
+def _makes_integers(node: Call) -> bool:
+    """Whether integers or truths come of floats: a comparison, a cast, a quantisation."""
+    if carried(node) or getattr(node.op, "name", "") in _OF_SHAPES or not node.args:
+        return False
+    given, found = value_types(node.args[0].type), value_types(node.type)
+    return any(map(_is_float, given)) and not all(map(_is_float, found))
 
 
 def _is_float(type_: Type | None) -> bool:

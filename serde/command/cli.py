@@ -169,6 +169,7 @@ def convert(ctx: click.Context, /, **options: Any) -> None:
     source, target = source_and_target(options["paths"])
     if options["tensor_mapping"] is not None:
         _check_written(options["tensor_mapping"], options["paths"], "--tensor-mapping", (".json",))
+        _check_apart(options["tensor_mapping"], run.report_path)
     from serde.api import convert as convert_model
 
     checking = checking_options(options)
@@ -419,6 +420,12 @@ def _check_written(path: Path, paths: Sequence[str], flag: str, suffixes: Sequen
     except (FormatError, OptionError):
         return
     raise OptionError(f"{flag} {path}: is a model (format {bridge.name})")
+
+
+def _check_apart(mapping: Path, report: Path | None) -> None:
+    """Refuse one file for the tensor mapping and the report, of which the first would be lost."""
+    if report is not None and os.path.realpath(mapping) == os.path.realpath(report):
+        raise OptionError(f"--tensor-mapping {mapping}: is also --report")
 
 
 def _show_report(run: Invocation, *, aside: bool = False) -> None:

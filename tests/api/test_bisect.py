@@ -12,6 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 import serde
+import serde.relay as relay
 from serde.command.cli import main
 from serde.errors import CheckError
 
@@ -178,3 +179,32 @@ def test_a_check_that_fails_names_the_node(
     assert any("first differ at scores" in note for note in report.notes)
     assert main(["check", source, target]) == 4
     assert "first differ at scores" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("is_narrow_first", [True, False])
+def test_rounding_of_either_model_is_no_difference(
+    tmp_path: Path, dtype: str, is_narrow_first: bool
+) -> None:
+    x = relay.var("x", shape=(2, 64))
+    w = relay.var("w", shape=(8, 64))
+    params = {"w": RNG.normal(0, 1, (8, 64)).astype("float32")}
+    models = []
+    for kind in (dtype, "float32"):
+        product = relay.nn.dense(relay.cast(x, kind), relay.cast(w, kind))
+        body = relay.tanh(relay.cast(product, "float32"))
+        models.append((relay.IRModule.from_expr(relay.Function([x, w], body)), params))
+    first, second = models if is_narrow_first else models[::-1]
+    serde.from_relay(second, path=tmp_path / "second.relay")
+    found = serde.bisect(first, tmp_path / "second.relay")
+    assert found.first is None
+    assert all(value.agrees for value in found.values)
+
+
+def test_an_output_that_is_missing_tells_no_place(tmp_path: Path) -> None:
+    model = converted(lambda found, name: None, "")
+    del model.graph.output[1]
+    onnx.save(model, tmp_path / "target.onnx")
+    report = serde.check(NETWORK, tmp_path / "target.onnx")
+    assert not report.passed
+    assert not any("values" in note or "differ at" in note for note in report.notes)

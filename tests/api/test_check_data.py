@@ -125,6 +125,21 @@ def test_an_npz_file_has_inputs_by_name(tmp_path: Path, save: Any) -> None:
     assert_read(read(str(tmp_path / "a.npz"), two_inputs()), {"x": X, "ids": IDS})
 
 
+def test_an_npz_file_that_is_encrypted(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", x=X)
+    data = bytearray((tmp_path / "x.npz").read_bytes())
+    for head, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.index(head) + flags] |= 1
+    (tmp_path / "x.npz").write_bytes(data)
+    with pytest.raises(FormatError, match="encrypted"):
+        read(tmp_path / "x.npz", one_input(2, 6))
+
+
+def test_rows_of_several_lengths_are_no_array() -> None:
+    with pytest.raises(OptionError, match="input x: expected an array, found list"):
+        read({"x": [[1.0, 2.0], [3.0]]}, one_input(2, 2))
+
+
 def test_an_npz_file_without_names_goes_by_place(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", X, IDS)
     assert_read(read(tmp_path / "a.npz", two_inputs()), {"x": X, "ids": IDS})

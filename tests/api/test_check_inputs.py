@@ -11,12 +11,14 @@ import pytest
 from support.samples import all_samples, build
 
 import serde.relay as relay
+from serde.checking import demands
+from serde.checking.consumers import STRICT, USUAL
 from serde.checking.frameworks import RelayEngine
 from serde.checking.inputs import input_demands, random_inputs
 from serde.checking.sizes import resolve_dims
 from serde.errors import OptionError
 from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, Sample, call
+from serde.relay.registry import OpDef, Sample, all_ops, call
 from serde.relay.types import SequenceType
 from serde.weights import ArrayWeight
 
@@ -42,9 +44,14 @@ def test_dynamic_dimensions_have_lengths() -> None:
 
 @pytest.mark.parametrize(
     ("dims", "message"),
-    [({"Q": 3}, r"no dynamic dimension is called Q \(there are: N\)"), ({"N": 0}, "N: expected 1")],
+    [
+        ({"Q": 3}, r"no dynamic dimension is called Q \(there are: N\)"),
+        ({"N": 0}, "N: expected 1"),
+        ({"N": 2.5}, "N: expected 1 or more, found 2.5"),
+        ({"N": "4"}, "N: expected 1 or more, found '4'"),
+    ],
 )
-def test_lengths_that_cannot_be(dims: dict[str, int], message: str) -> None:
+def test_lengths_that_cannot_be(dims: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         resolve_dims(identity_model("N"), dims)
 
@@ -336,11 +343,31 @@ def test_a_float_that_is_compared_with_zero_is_no_mask() -> None:
     assert len(set(random_inputs(model, seed=0, lengths={})["x"].tolist())) == 50
 
 
-@pytest.mark.parametrize("name", ["vision.roi_pool", "vision.roi_align"])
-def test_regions_lie_within_the_images_there_are(name: str) -> None:
+def apart(x: Expr, rows: Expr) -> Expr:
+    """Return aligned regions, the number of whose image is cut off."""
+    image, corners = relay.split(rows, [1], axis=1)
+    images = relay.cast(relay.squeeze(image, [1]), "int32")
+    return call("serde.roi_align", x, corners, images, pooled_size=(2, 2), spatial_scale=0.5)
+
+
+def pooled(name: str) -> Any:
+    return lambda x, rows: call(name, x, rows, pooled_size=(2, 2), spatial_scale=0.5)
+
+
+def at_least(rows: Expr) -> Expr:
+    """Return regions as MXNet has them, those of no image as of the first."""
+    return relay.maximum(rows, relay.const(np.array([0, *[-np.inf] * 4], "float32")))
+
+
+@pytest.mark.parametrize("rows", [lambda rows: rows, at_least], ids=["plain", "bounded"])
+@pytest.mark.parametrize(
+    "pool", [pooled("vision.roi_pool"), pooled("vision.roi_align"), apart],
+    ids=["pool", "align", "apart"],
+)  # fmt: skip
+def test_regions_lie_within_the_images_there_are(pool: Any, rows: Any) -> None:
     x, rois = relay.var("x", shape=(3, 4, 16, 20)), relay.var("rois", shape=(200, 5))
-    pooled = call(name, x, rois, pooled_size=(2, 2), spatial_scale=0.5)
-    drawn = random_inputs(model_of(pooled, x, rois), seed=0, lengths={})["rois"]
+    model = model_of(pool(x, rows(rois)), x, rois)
+    drawn = random_inputs(model, seed=0, lengths={})["rois"]
     assert set(drawn[:, 0].tolist()) == {0.0, 1.0, 2.0}
     assert drawn[:, 1:].min() >= 0
     assert drawn[:, [1, 3]].max() <= 40
@@ -374,6 +401,66 @@ def test_what_an_engine_holds_less_of_is_drawn_so(dtype: str, narrow: str) -> No
 
 
 # Every operator.
+
+
+def test_places_of_unpooling_lie_within_the_result() -> None:
+    x, i = relay.var("x", shape=(2, 3, 2, 2)), relay.var("i", shape=(2, 3, 2, 2), dtype="int64")
+    body = call("serde.max_unpool", x, i, pool_size=(2, 2), strides=(2, 2))
+    assert ranges_of(body, x, i) == {"i": (0, 2 * 3 * 4 * 4 - 1)}
+
+
+@pytest.mark.parametrize(("name", "most"), [("at", 1), ("erase", 1), ("insert", 2)])
+def test_positions_lie_within_the_sequence(name: str, most: int) -> None:
+    a, b = relay.var("a", shape=(2,)), relay.var("b", shape=(2,))
+    position = relay.var("position", shape=(), dtype="int64")
+    sequence = call("serde.sequence_construct", Tuple([a, b]))
+    operands = (sequence, a, position) if name == "insert" else (sequence, position)
+    body = call(f"serde.sequence_{name}", *operands)
+    assert ranges_of(body, a, b, position) == {"position": (0, most)}
+
+
+@pytest.mark.parametrize(("mode", "most"), [("end", (5, 9)), ("size", (1, 5))])
+def test_a_slice_is_neither_empty_nor_all(mode: str, most: tuple[int, int]) -> None:
+    x = relay.var("x", shape=(20, 9))
+    begin, end = (relay.var(name, shape=(1,), dtype="int64") for name in ("begin", "end"))
+    steps = relay.const(np.array([1]))
+    body = call("dyn.strided_slice", x, begin, end, steps, axes=(1,), slice_mode=mode)
+    assert ranges_of(body, x, begin, end) == {"begin": (0, 4), "end": most}
+
+
+@pytest.mark.parametrize(
+    ("step", "wanted"),
+    [(None, {"start": (0, 8), "stop": (9, 64), "step": (1, 4)}),
+     (1, {"start": (0, 8), "stop": (9, 64)}), (-1, {"start": (9, 64), "stop": (0, 8)})],
+)  # fmt: skip
+def test_a_range_of_numbers_is_not_empty(
+    step: int | None, wanted: dict[str, tuple[int, int]]
+) -> None:
+    params = [relay.var(name, shape=(), dtype="int64") for name in wanted]
+    given = params if step is None else [*params, relay.const(step, "int64")]
+    assert ranges_of(relay.arange(*given, dtype="int64"), *params) == wanted
+
+
+def test_a_choice_of_rows_takes_some() -> None:
+    x, chosen = relay.var("x", shape=(6, 3)), relay.var("chosen", shape=(6,), dtype="bool")
+    model = model_of(call("serde.compress", x, chosen, axis=0), x, chosen)
+    for seed in range(100):
+        assert random_inputs(model, seed=seed, lengths={})["chosen"].any()
+
+
+def test_powers_of_integers_stay_within_their_range() -> None:
+    x, p = (relay.var(name, shape=(9,), dtype="int32") for name in "xp")
+    assert ranges_of(relay.power(x, p), x, p) == {"x": (0, 7), "p": (0, 7)}
+    assert ranges_of(relay.power(x, relay.const(2)), x) == {}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [STRICT, USUAL, demands._KEPT, demands._KEPT_BOTH, demands._TRUTHS, demands._REGIONS,
+     demands._FRACTIONS, demands._SIDES, demands._INVERSES],
+)  # fmt: skip
+def test_tables_name_operators_that_exist(names: Any) -> None:
+    assert set(names) <= set(all_ops())
 
 
 GIVEN_ONLY = {

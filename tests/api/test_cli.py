@@ -238,6 +238,12 @@ def test_a_report_replaces_no_model(work: Path, capsys: pytest.CaptureFixture[st
     assert not Path("o.toy").exists()
 
 
+def test_a_report_and_a_mapping_are_two_files(work: Path) -> None:
+    both = ["--report", "r.json", "--tensor-mapping", "./r.json"]
+    assert main(["convert", "m.toy", "o.toy", *both]) == 2
+    assert not Path("o.toy").exists()
+
+
 def test_an_old_report_is_replaced(work: Path) -> None:
     Path("r.json").write_text("{}")
     assert main(["convert", "m.toy", "o.toy", "--report", "r.json"]) == 0

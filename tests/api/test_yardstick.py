@@ -12,10 +12,11 @@ from support.samples import all_samples, as_arrays, build
 import serde.relay as relay
 from serde.checking.data import as_check_data
 from serde.checking.verdict import compare
-from serde.checking.yardstick import Yardstick
+from serde.checking.yardstick import _ORDERING, Yardstick
 from serde.errors import CheckError
 from serde.relay.arithmetic import Exact, Rounded
-from serde.relay.expr import Expr, Var
+from serde.relay.bodies import all_nodes, carried
+from serde.relay.expr import Call, Expr, Var
 from serde.relay.interpreter import run, run_with
 from serde.relay.registry import OpDef, Sample
 from serde.report import OutputVerdict, Report
@@ -445,3 +446,89 @@ def test_an_error_of_the_engine_is_told() -> None:
 
     with pytest.raises(CheckError, match="numbers failed: ValueError: no"):
         judged(shifted_model(), fail, shifted)
+
+
+@pytest.mark.parametrize("misread", [relay.floor_divide, relay.floor_mod])
+def test_integers_that_the_source_has_otherwise_fail(misread: Any) -> None:
+    """The target does as the Relay that was read, its engine as the source says."""
+    x = relay.var("x", shape=(40,), dtype="int32")
+    model = model_of(misread(relay.subtract(x, relay.const(50)), relay.const(7)), x)
+    read = {relay.floor_divide: np.floor_divide, relay.floor_mod: np.mod}[misread]
+    meant = {relay.floor_divide: lambda a, b: np.trunc(a / b), relay.floor_mod: np.fmod}[misread]
+
+    def run(function: Any) -> Run:
+        return lambda inputs: [function(inputs["x"] - 50, 7).astype("int32")]
+
+    verdict = verdict_of(model, run(meant), run(read))
+    assert verdict.failed
+    assert "which rounding does not explain" in verdict.remark
+
+
+# Operators that decide.
+
+PIVOTS = frozenset(["serde.det", "serde.random_gamma", "serde.random_poisson", "serde.slogdet",
+                    "serde.solve"])  # fmt: skip
+"""They decide by order on the way to results in which it does not show."""
+
+
+@pytest.mark.parametrize(
+    ("definition", "given"),
+    [each for each in all_samples() if getattr(each.values[0], "decompose", None)],
+)
+def test_an_operator_decides_if_its_decomposition_does(definition: OpDef, given: Sample) -> None:
+    call = build(definition, given).call
+    if carried(call) or definition.name in PIVOTS:
+        return
+    operands = [None if _is_absent(each) else each for each in call.args]
+    assert definition.decompose is not None
+    body = definition.decompose(*operands, **call.attrs)
+    named = {node.op.name for node in all_nodes(body) if isinstance(node, Call) and _is_op(node)}
+    assert not named & _ORDERING or definition.name in _ORDERING
+
+
+def _is_absent(operand: Expr) -> bool:
+    return isinstance(operand, relay.Tuple) and not operand.fields
+
+
+def _is_op(node: Call) -> bool:
+    return isinstance(node.op, OpDef)
+
+
+def _numbers(x: Expr) -> Expr:
+    return relay.sum(x, axis=[1])
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        lambda x: relay.cast(relay.serde.round_even(_numbers(x)), dtype="int32"),
+        lambda x: relay.serde.quantize_linear(
+            _numbers(x),
+            relay.const(np.float32(1)),
+            relay.const(np.int8(0)),
+            axis=0,
+            out_dtype="int8",
+        ),
+        lambda x: relay.qnn.op.quantize(
+            _numbers(x), relay.const(np.float32(1)), relay.const(0), out_dtype="int8"
+        ),
+    ],
+)
+def test_rounding_to_integers_may_fall_either_way(whole: Any) -> None:
+    x = relay.var("x", shape=(8, 3))
+    values = np.linspace(0.1, 2.2, 24, dtype="float32").reshape(8, 3)
+    values[3] = np.float32([0.1, 0.2, 1.2])  # their sum is half a number but for rounding
+    model = model_of(whole(x), x)
+    dtype = model.main.body.type.dtype
+
+    def source(inputs: Mapping[str, Array]) -> list[Array]:
+        return [np.round(values.sum(axis=1)).astype(dtype)]
+
+    def target(at: int) -> Run:
+        found = source({})[0].copy()
+        found[at] += 1 if at != 3 or found[at] == 1 else -1
+        return lambda inputs: [found]
+
+    data = as_check_data(values)
+    assert verdict_of(model, source, target(3), data=data).passed
+    assert verdict_of(model, source, target(5), data=data).failed
