@@ -7,7 +7,7 @@ from collections.abc import Callable
 from serde.coreml.ops.qnn.linear import stays_quantized
 from serde.coreml.ops.table import constants_of
 from serde.io.packed import PackedWeight
-from serde.relay.expr import Call, Expr, Function
+from serde.relay.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
@@ -33,15 +33,10 @@ def lost_compression(
         half: Whether floats are written in float16.
     """
     plain = _ordered_anew(model)
-    nodes = [node for node in post_order(model.main.body) if _unpacks(node)]
-    inner = {child for node in nodes for child in children(node)}
     notes = []
-    for node in nodes:
-        weights = {v.name_hint for v in free_vars(node)} & set(model.params)
-        if node in inner or len(weights) < len(free_vars(node)) or not weights:
-            continue
-        stays = all(_stays(each, supported, version) for each in post_order(node))
-        if stays and node not in plain:
+    for node in _compressed(model):
+        weights = {v.name_hint for v in free_vars(node)}
+        if not weights or (_all_stay(node, supported, version) and node not in plain):
             continue
         name = node.span.source_name if node.span is not None else min(weights)
         before = sum(_stored(model.params[each]) for each in sorted(weights))
@@ -55,13 +50,22 @@ def lost_compression(
     return notes
 
 
-def with_plain_constants(model: RelayModel) -> RelayModel:
-    """Return the model with plain weights where their entries are put in another order.
+def with_plain_constants(
+    model: RelayModel, supported: Callable[[Call], bool], version: int
+) -> RelayModel:
+    """Return the model with plain weights where their compressed form cannot stay.
 
     MIL's recurrent layers want constants, and what is unpacked can only be ordered when it runs.
+    Of what is compressed twice, what one step gives would be unpacked further when it runs.
+
+    Args:
+        model: The model.
+        supported: Whether a call is written as it is.
+        version: Version of iOS whose operators are written.
     """
     plain = _ordered_anew(model)
-    if not plain:
+    twice = _unpacked_further(model, supported, version)
+    if not plain and not twice:
         return model
     memo: dict[Expr, Expr] = {}
 
@@ -75,8 +79,11 @@ def with_plain_constants(model: RelayModel) -> RelayModel:
         pairs = zip(old.args, new.args, strict=True)
         return rebuild(new, [rewrite(a, spelled, memo) if a in kept else b for a, b in pairs])
 
+    def unpacked(old: Expr, new: Expr) -> Expr:
+        return decompose(new) if old in twice and isinstance(new, Call) else replaced(old, new)
+
     main = model.main
-    body = rewrite(main.body, replaced)
+    body = rewrite(main.body, unpacked)
     return model.evolve(mod=IRModule({"main": infer_function(Function(main.params, body))}))
 
 
@@ -85,6 +92,41 @@ def _ordered_anew(model: RelayModel) -> set[Expr]:
     calls = [node for node in post_order(model.main.body) if isinstance(node, Call)]
     wanted = [each for node in calls for each in constants_of(node)]
     return {node for root in wanted for node in post_order(root) if _unpacks(node)}
+
+
+def _compressed(model: RelayModel) -> list[Expr]:
+    """Return what unpacks weights and constants, without what it unpacks them from."""
+    closed: set[Expr] = set()
+    inner: set[Expr] = set()
+    nodes = []
+    for node in post_order(model.main.body):
+        below = children(node)
+        if isinstance(node, Var):
+            known = node.name_hint in model.params
+        else:
+            known = isinstance(node, (Call, Constant, Tuple)) and closed.issuperset(below)
+        if known:
+            closed.add(node)
+        if _unpacks(node):
+            inner.update(below)
+            nodes += [node] if known else []
+    return [node for node in nodes if node not in inner]
+
+
+def _all_stay(node: Expr, supported: Callable[[Call], bool], version: int) -> bool:
+    return all(_stays(each, supported, version) for each in post_order(node))
+
+
+def _unpacked_further(
+    model: RelayModel, supported: Callable[[Call], bool], version: int
+) -> set[Expr]:
+    """Return the steps that unpack what is compressed twice, where one cannot be written."""
+    found: set[Expr] = set()
+    for node in _compressed(model):
+        steps = [each for each in post_order(node) if _unpacks(each)]
+        if len(steps) > 1 and not _all_stay(node, supported, version):
+            found.update(steps)
+    return found
 
 
 def _unpacks(node: Expr) -> bool:

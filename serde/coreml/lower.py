@@ -83,7 +83,7 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     model = with_layers(model, supported)
     half = options.compute_precision != "float32"
     report.notes.extend(lost_compression(model, supported, target.number, half))
-    model = with_plain_constants(model)
+    model = with_plain_constants(model, supported, target.number)
     if options.compute_precision != "float32":
         model = narrowed(model, options.float32_ops, report)
     model = lowered(model, TABLE, supported, report)
@@ -111,7 +111,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     builder.block.outputs.extend(results)
     spec = _spec(model, interface, target, builder, inputs[:kept], named[:shown])
     function = spec.mlProgram.functions["main"]
-    declare_states(function, spec.description, inputs[kept:], target)
+    texts = [interface.descriptions.get(name, "") for name in states]
+    declare_states(function, spec.description, inputs[kept:], target, texts)
     return CoremlModel(spec, layout=builder.layout)
 
 

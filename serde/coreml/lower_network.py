@@ -43,6 +43,9 @@ CONSENT = {
 }
 """Names of the steps that hold a dtype in float32, which holds 24 bits of a whole number."""
 
+_BYTES = 16
+"""Version of iOS whose programs keep of compressed weights what a network does: a byte a value."""
+
 _EXACT = 1
 """Tensors have the axes that the model declares."""
 
@@ -62,10 +65,9 @@ def network_from_relay(
 
     interface = plan(model, options, target)
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
-    # A byte a value is kept, as it is of programs for iOS16.
     half = options.compute_precision == "float16"
-    report.notes.extend(lost_compression(model, lambda _node: False, 16, half))
-    model = with_plain_constants(model)
+    report.notes.extend(lost_compression(model, _never, _BYTES, half))
+    model = with_plain_constants(model, _never, _BYTES)
     model = lowered(with_layers(model, supported), DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)
@@ -77,6 +79,10 @@ def network_from_relay(
     builder.network.prune({value.name for value in named})
     report.facts |= {"minimum_deployment_target": target.name}
     return _model(model, interface, target, builder, inputs, named, options, report)
+
+
+def _never(_node: Call) -> bool:
+    return False
 
 
 def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder) -> list[Value]:

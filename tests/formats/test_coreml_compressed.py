@@ -122,6 +122,33 @@ def test_compressed_weights_stay(way: str, target: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("target", ["iOS16", "iOS17"])
+@pytest.mark.parametrize("way", NEWER)
+def test_what_only_newer_targets_hold_is_plain(way: str, target: str, tmp_path: Path) -> None:
+    """All of a weight is unpacked, the report tells, and coremltools takes the program."""
+    given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
+    report = serde.convert(
+        given, written, minimum_deployment_target=target, compute_precision="float32", check=True
+    )
+    assert len([note for note in report.notes if "becomes plain float32 of" in note]) == 2
+    assert not compressions(written)
+    weights = unpacked(given)
+    assert sum(each.size for each in weights) * 4 <= size_of(written)
+    for ours, theirs in zip(unpacked(written), weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse int8"])
+def test_compressed_weights_stay_in_float16(way: str, tmp_path: Path) -> None:
+    given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
+    report = serde.convert(given, written, minimum_deployment_target="iOS18", check=True)
+    assert not [note for note in report.notes if "becomes plain" in note]
+    assert compressions(written) == compressions(given)
+    for ours, theirs in zip(unpacked(written), unpacked(given), strict=True):
+        assert ours.dtype == np.float16
+        np.testing.assert_allclose(ours, theirs, rtol=2**-9, atol=2**-12)
+
+
 @pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse", "sparse palette"])
 def test_what_is_lost_is_told(way: str, tmp_path: Path) -> None:
     given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"

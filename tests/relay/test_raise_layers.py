@@ -232,6 +232,13 @@ def test_a_matrix_that_is_computed_stays() -> None:
     assert "nn.dense" not in operators(raised(call("serde.matmul", X, other)))
 
 
+def test_a_mean_over_no_axes_is_no_norm() -> None:
+    centred = relay.subtract(X, relay.mean(X, axis=(), keepdims=True))
+    power = relay.mean(relay.multiply(centred, centred), axis=(), keepdims=True)
+    body = relay.divide(centred, relay.sqrt(relay.add(power, number(1e-5))))
+    assert "mean" in operators(raised(body))
+
+
 def test_layers_that_a_target_lacks_stay() -> None:
     function = infer_function(Function([X, G, B], torch_norm()))
     assert transform.RaiseLayers(lambda _node: False).transform(function) is function

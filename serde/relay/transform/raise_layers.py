@@ -255,7 +255,7 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
     lengths = [type_.shape[axis] for axis in axes]
     fixed = tuple(length for length in lengths if isinstance(length, int))
     last = axes == list(range(type_.rank - len(axes), type_.rank))
-    if len(fixed) < len(lengths) or not (last or len(axes) == 1):
+    if not axes or len(fixed) < len(lengths) or not (last or len(axes) == 1):
         return None
     vectors = {}
     for name, value in (("gamma", 1.0), ("beta", 0.0)):
