@@ -19,7 +19,7 @@ from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
-from serde.coreml.precision import narrowed
+from serde.coreml.precision import narrowed, wide_names
 from serde.coreml.program_builder import ProgramBuilder, set_text
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
@@ -80,12 +80,13 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
-    model = with_layers(model, supported)
     half = options.compute_precision != "float32"
+    wide = wide_names(model, options.float32_ops)
+    model = with_layers(model, supported, wide)
     report.notes.extend(lost_compression(model, supported, target.number, half))
     model = with_plain_constants(model, supported, target.number)
-    if options.compute_precision != "float32":
-        model = narrowed(model, options.float32_ops, report)
+    if half:
+        model = narrowed(model, wide, report)
     model = lowered(model, TABLE, supported, report)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)

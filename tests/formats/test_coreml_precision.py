@@ -142,6 +142,31 @@ def test_a_node_stays_and_an_unknown_name_is_refused() -> None:
         written(source, float32_ops=frozenset({"nothing"}))
 
 
+def spelled_norm() -> RelayModel:
+    rows = var("x", 2, 5, 8)
+    centred = relay.subtract(rows, relay.mean(rows, axis=(-1,), keepdims=True))
+    power = relay.mean(relay.multiply(centred, centred), axis=(-1,), keepdims=True)
+    power.span = Span("power")
+    root = relay.sqrt(relay.add(power, relay.const(np.float32(1e-5))))
+    return model(relay.divide(centred, root), rows)
+
+
+@pytest.mark.parametrize(
+    ("wide", "layers", "casts"),
+    [("", 1, 2), ("norms", 1, 0), ("mean", 0, 5), ("power", 0, 4), ("norms,power", 1, 0)],
+)
+def test_what_stays_float32_is_lost_in_no_layer(wide: str, layers: int, casts: int) -> None:
+    """An operator or node that is asked for is float32, or the whole layer that it is part of."""
+    source = spelled_norm()
+    native = written(source, float32_ops=frozenset(filter(None, wide.split(","))))
+    assert counts(native)["layer_norm"] == layers
+    assert counts(native)["cast"] == casts
+    given = {"x": RNG.normal(2, 3, (2, 5, 8)).astype(np.float32)}
+    (wanted,) = execute(written(source, compute_precision="float32"), given)
+    (found,) = execute(native, given)
+    np.testing.assert_allclose(found, wanted, rtol=4e-3, atol=4e-3)
+
+
 @pytest.mark.parametrize(
     "options", [{"compute_precision": "float32"}, {"minimum_deployment_target": "iOS14"}]
 )

@@ -43,12 +43,14 @@ class RaiseLayers(FunctionPass):
     Args:
         supported: Whether the target has a call in one operator.
         weights: Names of the variables that stand for weights.
+        keep: Operators and nodes that stay as they are, in a layer that is not among them.
     """
 
     name: ClassVar[str] = "RaiseLayers"
 
     supported: Supported
     weights: Collection[str] = frozenset()
+    keep: Collection[str] = frozenset()
 
     def transform(self, function: Function) -> Function:
         """Replace layers; what one consists of may be others."""
@@ -57,7 +59,7 @@ class RaiseLayers(FunctionPass):
 
     def transform_body(self, body: Function) -> Function:
         """The weights of a body are its parameters, which is not to be seen there."""
-        return RaiseLayers(self.supported).transform(body)
+        return RaiseLayers(self.supported, keep=self.keep).transform(body)
 
     def _bound(self, template: Call, build: _Build) -> Pattern:
         def checked(match: Match) -> Expr | None:
@@ -69,11 +71,19 @@ class RaiseLayers(FunctionPass):
             if found is None:
                 return None
             layer, result = found
-            return result if self.supported(layer) else None
+            return result if self.supported(layer) and not self._stays(match, layer) else None
 
         name = build.__name__
         captures = frozenset(_constants(template))
         return Pattern(name, template, checked, captures)
+
+
+    def _stays(self, match: Match, layer: Call) -> bool:
+        """Whether something that is to stay as it is would be lost in a layer."""
+        if not self.keep or not _names_of(layer).isdisjoint(self.keep):
+            return False
+        calls = (node for node in match.nodes.values() if isinstance(node, Call))
+        return any(not _names_of(each).isdisjoint(self.keep) for each in calls)
 
 
 _Found = tuple[Call, Expr]
@@ -364,6 +374,12 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
 
 _NEAR = 4 * float(np.finfo(np.float32).eps)
 """How far a scale rounded to float32 may be from the root of a width."""
+
+
+def _names_of(node: Call) -> set[str]:
+    """Return the name of the operator of a call, and that of its node."""
+    names = {node.op.name} if isinstance(node.op, OpDef) else set()
+    return names | ({node.span.source_name} if node.span is not None else set())
 
 
 def _named(node: Call, name: str) -> bool:

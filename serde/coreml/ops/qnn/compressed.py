@@ -179,7 +179,7 @@ def _has_tables(node: Call) -> bool:
 
 
 def _has_one_table(node: Call) -> bool:
-    """Whether there is one table of single numbers, which are at hand, its indices not of 3 bits."""
+    """Whether there is one table of single numbers, at hand, for indices not of 3 bits."""
     types = _types(node)
     return (
         _has_tables(node)
