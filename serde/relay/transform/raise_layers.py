@@ -282,7 +282,11 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
         )  # fmt: skip
         return found, found
     factors = [vectors["gamma"], *([vectors["beta"]] if "beta" in match.bound else [])]
-    found = call("serde.layer_norm", x, *factors, axis=axes[0], epsilon=epsilon, span=span)
+    inside = np.dtype("float64" if type_.dtype == "float64" else "float32")
+    found = call(
+        "serde.layer_norm", x, *factors, axis=axes[0], epsilon=epsilon, stash_dtype=inside,
+        span=span,
+    )  # fmt: skip
     return found, TupleGetItem(found, 0)
 
 
