@@ -7,15 +7,15 @@ from collections.abc import Callable
 from serde.coreml.ops.qnn.linear import stays_quantized
 from serde.coreml.ops.table import constants_of
 from serde.io.packed import PackedWeight
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, Var
+from serde.relay.expr import Call, Expr, Function, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
 from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.legalize import decompose
-from serde.relay.transform.purity import UNPACKS
+from serde.relay.transform.purity import compressed, unpacks
 from serde.relay.types import TensorType
-from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
+from serde.relay.visit import free_vars, post_order, rebuild, rewrite
 from serde.weights import Weight, numpy_dtype
 
 __all__ = ["lost_compression", "with_plain_constants"]
@@ -34,7 +34,7 @@ def lost_compression(
     """
     plain = _ordered_anew(model)
     notes = []
-    for node in _compressed(model):
+    for node in compressed(model.main.body, _weights(model)):
         weights = {v.name_hint for v in free_vars(node)}
         if not weights or (_all_stay(node, supported, version) and node not in plain):
             continue
@@ -91,26 +91,7 @@ def _ordered_anew(model: RelayModel) -> set[Expr]:
     """Return what unpacks weights that MIL wants in another order of their entries."""
     calls = [node for node in post_order(model.main.body) if isinstance(node, Call)]
     wanted = [each for node in calls for each in constants_of(node)]
-    return {node for root in wanted for node in post_order(root) if _unpacks(node)}
-
-
-def _compressed(model: RelayModel) -> list[Expr]:
-    """Return what unpacks weights and constants, without what it unpacks them from."""
-    closed: set[Expr] = set()
-    inner: set[Expr] = set()
-    nodes = []
-    for node in post_order(model.main.body):
-        below = children(node)
-        if isinstance(node, Var):
-            known = node.name_hint in model.params
-        else:
-            known = isinstance(node, (Call, Constant, Tuple)) and closed.issuperset(below)
-        if known:
-            closed.add(node)
-        if _unpacks(node):
-            inner.update(below)
-            nodes += [node] if known else []
-    return [node for node in nodes if node not in inner]
+    return {node for root in wanted for node in post_order(root) if unpacks(node)}
 
 
 def _all_stay(node: Expr, supported: Callable[[Call], bool], version: int) -> bool:
@@ -122,19 +103,19 @@ def _unpacked_further(
 ) -> set[Expr]:
     """Return the steps that unpack what is compressed twice, where one cannot be written."""
     found: set[Expr] = set()
-    for node in _compressed(model):
-        steps = [each for each in post_order(node) if _unpacks(each)]
+    for node in compressed(model.main.body, _weights(model)):
+        steps = [each for each in post_order(node) if unpacks(each)]
         if len(steps) > 1 and not _all_stay(node, supported, version):
             found.update(steps)
     return found
 
 
-def _unpacks(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
+def _weights(model: RelayModel) -> Callable[[Var], bool]:
+    return lambda variable: variable.name_hint in model.params
 
 
 def _stays(node: Expr, supported: Callable[[Call], bool], version: int) -> bool:
-    if not _unpacks(node) or not isinstance(node, Call):
+    if not unpacks(node) or not isinstance(node, Call):
         return True
     if isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear":
         return stays_quantized(node, version)

@@ -15,6 +15,7 @@ import pytest
 from support.coreml_compression import Compression, in_turn, palette, pruned, quantized
 from support.coreml_layers import evaluate
 from support.coreml_models import tools
+from support.mil_executor import execute
 
 import serde
 from serde.coreml.model import operations
@@ -219,3 +220,57 @@ def test_weights_of_recurrent_layers_become_plain(way: str, tmp_path: Path) -> N
     (layer,) = block.find_ops(op_type="lstm")
     assert layer.weight_ih.val is not None
     assert layer.weight_hh.val is not None
+
+
+def looping(target: str) -> Any:
+    """A layer within a loop, and within the branches of a condition."""
+    ct = tools()
+    from coremltools.converters.mil import Builder
+
+    draws = np.random.default_rng(3)
+    inner, yes, no = (draws.standard_normal((32, 32)).astype(np.float32) / 6 for _ in range(3))
+
+    @Builder.program(
+        input_specs=[Builder.TensorSpec(shape=(2, 32))],
+        opset_version=getattr(ct.target, target),
+    )
+    def program(x: Any) -> Any:
+        def turn(i: Any, y: Any) -> Any:
+            return Builder.add(x=i, y=1), Builder.tanh(x=Builder.linear(x=y, weight=inner))
+
+        _, y = Builder.while_loop(
+            _cond=lambda i, y: Builder.less(x=i, y=3), _body=turn, loop_vars=(0, x)
+        )
+        return Builder.cond(
+            pred=Builder.greater(x=Builder.reduce_sum(x=x, axes=[0, 1]), y=0.0),
+            _true_fn=lambda: Builder.linear(x=y, weight=yes),
+            _false_fn=lambda: Builder.linear(x=y, weight=no),
+            name="out",
+        )
+
+    return ct.convert(
+        program,
+        convert_to="mlprogram",
+        compute_precision=ct.precision.FLOAT32,
+        minimum_deployment_target=getattr(ct.target, target),
+        skip_model_load=True,
+    )
+
+
+@pytest.mark.parametrize("precision", ["float16", "float32"])
+@pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse"])
+def test_weights_inside_loops_and_branches_stay(way: str, precision: str, tmp_path: Path) -> None:
+    given, written = tmp_path / "a.mlpackage", tmp_path / "b.mlpackage"
+    WAYS[way](tools(), looping("iOS18")).save(str(given))
+    options = {"compute_precision": precision, "overwrite": True}
+    serde.convert(given, written, minimum_deployment_target="iOS18", **options)
+    assert compressions(written) == compressions(given)
+    assert compressions(given).total() == 3
+    x = {"x": np.random.default_rng(4).standard_normal((2, 32)).astype(np.float32)}
+    (wanted,) = execute(given, x)
+    (found,) = execute(written, x)
+    np.testing.assert_allclose(found, wanted, atol=4e-3 if precision == "float16" else 1e-6)
+    report = serde.convert(given, written, **options)
+    assert len([note for note in report.notes if "becomes plain" in note]) == 3
+    (found,) = execute(written, x)
+    np.testing.assert_allclose(found, wanted, atol=4e-3 if precision == "float16" else 1e-6)

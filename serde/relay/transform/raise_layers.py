@@ -77,7 +77,6 @@ class RaiseLayers(FunctionPass):
         captures = frozenset(_constants(template))
         return Pattern(name, template, checked, captures)
 
-
     def _stays(self, match: Match, layer: Call) -> bool:
         """Whether something that is to stay as it is would be lost in a layer."""
         if not self.keep or not _names_of(layer).isdisjoint(self.keep):
