@@ -12,7 +12,7 @@ from serde.coreml.builder import Value, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
-from serde.coreml.losses import lost_compression, with_plain_constants
+from serde.coreml.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.lower_network import network_from_relay
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
@@ -83,8 +83,9 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     half = options.compute_precision != "float32"
     wide = wide_names(model, options.float32_ops)
     model = with_layers(model, supported, wide)
-    report.notes.extend(lost_compression(model, supported, target.number, half))
-    model = with_plain_constants(model, supported, target.number)
+    forms = Forms(supported, target.number, half, half_scales=half)
+    report.notes.extend(lost_compression(model, forms))
+    model = with_plain_constants(model, forms, report)
     if half:
         model = narrowed(model, wide, report)
     model = lowered(model, TABLE, supported, report)

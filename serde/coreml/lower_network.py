@@ -15,7 +15,7 @@ from serde.coreml.layer_builder import MIL_VERSION, Layer, LayerBuilder, held_sh
 from serde.coreml.layer_fit import has_layers
 from serde.coreml.layer_messages import NetworkMessages
 from serde.coreml.layers import DIRECT, LAYERS
-from serde.coreml.losses import lost_compression, with_plain_constants
+from serde.coreml.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops.table import constants_hold
@@ -66,8 +66,9 @@ def network_from_relay(
     interface = plan(model, options, target)
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
     half = options.compute_precision == "float16"
-    report.notes.extend(lost_compression(model, _never, _BYTES, half))
-    model = with_plain_constants(model, _never, _BYTES)
+    forms = Forms(lambda _node: False, _BYTES, half, half_scales=False)
+    report.notes.extend(lost_compression(model, forms))
+    model = with_plain_constants(model, forms, report)
     model = lowered(with_layers(model, supported), DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)
@@ -79,10 +80,6 @@ def network_from_relay(
     builder.network.prune({value.name for value in named})
     report.facts |= {"minimum_deployment_target": target.name}
     return _model(model, interface, target, builder, inputs, named, options, report)
-
-
-def _never(_node: Call) -> bool:
-    return False
 
 
 def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder) -> list[Value]:

@@ -15,11 +15,16 @@ import pytest
 from support.coreml_compression import Compression, in_turn, palette, pruned, quantized
 from support.coreml_layers import evaluate
 from support.coreml_models import tools
+from support.coreml_written import model as relay_model
 from support.mil_executor import execute
 
 import serde
+import serde.relay as relay
+from serde.coreml.bridge import CoremlExportOptions
+from serde.coreml.lower import from_relay
 from serde.coreml.model import operations
 from serde.coreml.reader import load
+from serde.report import Report
 
 WAYS: dict[str, Compression] = {
     "int8": quantized(mode="linear_symmetric"),
@@ -274,3 +279,29 @@ def test_weights_inside_loops_and_branches_stay(way: str, precision: str, tmp_pa
     assert len([note for note in report.notes if "becomes plain" in note]) == 3
     (found,) = execute(written, x)
     np.testing.assert_allclose(found, wanted, atol=4e-3 if precision == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS16", "iOS18"])
+@pytest.mark.parametrize(("scale", "stays"), [(1e-3, True), (1e-6, False), (3e-9, False)])
+def test_scales_that_float16_does_not_hold(scale: float, stays: bool, target: str) -> None:
+    """The weight is float16 then, which has its numbers, and the report tells."""
+    draws = np.random.default_rng(5)
+    codes = draws.integers(-127, 128, (16, 32)).astype(np.int8)
+    scales = np.full(16, scale, np.float32)
+    x = relay.var("x", shape=(2, 32))
+    q, s = relay.var("q", shape=(16, 32), dtype="int8"), relay.var("s", shape=(16,))
+    body = relay.nn.dense(x, relay.serde.dequantize_linear(q, s, None, axis=0))
+    report = Report()
+    options = CoremlExportOptions(minimum_deployment_target=target)
+    native = from_relay(relay_model(body, x, q, s, q=codes, s=scales), options, report)
+    kinds = {op.type for op in operations(native.spec) if op.type.startswith("constexpr_")}
+    assert bool(kinds) == (stays and target != "iOS15")
+    assert any("float16 does not hold its scales" in each for each in report.notes) == (
+        not stays and target != "iOS15"
+    )
+    given = draws.standard_normal((2, 32)).astype(np.float32) * np.float32(1e-3 / scale)
+    given = np.clip(given, -6e4, 6e4).astype(np.float16).astype(np.float32)
+    weights = (codes * scales[:, None]).astype(np.float16).astype(np.float64)
+    (found,) = execute(native, {"x": given})
+    wanted = given @ weights.T
+    np.testing.assert_allclose(found, wanted, atol=np.abs(wanted).max() * 2e-3)
