@@ -11,6 +11,7 @@ from serde.relay.module import IRModule
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.relay.transform.growing import Folder
 from serde.relay.transform.infer_type import infer_function
+from serde.relay.transform.purity import compressed
 from serde.relay.types import TensorType
 from serde.relay.visit import free_vars, post_order, rewrite
 from serde.weights import Array, Weight
@@ -99,6 +100,9 @@ def closed_over(
 ) -> tuple[Function, list[Expr]]:
     """Return the body of a loop as a function without free variables, and what it is handed.
 
+    Compressed weights are unpacked around it, once: the body takes what they are made of as
+    parameters, which a target could not know to be constant.
+
     Args:
         params: Its first parameters.
         captures: What it takes from around it, with the parameters that stand for it; weights
@@ -108,6 +112,10 @@ def closed_over(
     body: Expr = Tuple(results)
     taken = dict(captures)
     bound = {*params, *taken.values()}
+    unpacked = compressed(body, lambda variable: variable not in bound)
+    taken |= {each: Var(f"unpacked{i}", each.type) for i, each in enumerate(unpacked)}
+    body = rewrite(body, lambda _node, new: new, {each: taken[each] for each in unpacked})
+    bound.update(taken.values())
     for weight in [each for each in free_vars(body) if each not in bound]:
         taken[weight] = Var(weight.name_hint, weight.type)
     body = rewrite(body, lambda _node, new: new, dict[Expr, Expr](taken))

@@ -15,6 +15,7 @@ from serde.coreml.description import Interface
 from serde.coreml.interface import tensors_of
 from serde.coreml.planning import layout_of
 from serde.coreml.requests import Image
+from serde.coreml.states import later_names
 from serde.coreml.versions import Target
 from serde.relay.expr import Call, Constant, Expr, Function, Span, Tuple, TupleGetItem, Var
 from serde.relay.model import RelayModel
@@ -190,9 +191,10 @@ def expected_of(
     if interface.images or interface.output_images or interface.classifier is not None:
         model = with_images(with_channels_first(model, interface.images), interface)
     kept = [each.name for each in description.state]
-    later = [f"{a}_out" for a, (b, to) in zip(kept, states.items(), strict=True) if to != b]
+    changed = [a for a, (b, to) in zip(kept, states.items(), strict=True) if to != b]
     inputs = [*(each.name for each in description.input), *kept]
-    outputs = [*(each.name for each in tensors_of(description)), *later]
+    outputs = [each.name for each in tensors_of(description)]
+    outputs += later_names(changed, [*inputs, *outputs])
     names = {param.name_hint: name for param, name in zip(model.inputs(), inputs, strict=True)}
     facts = {
         f"{names[name]}.color_space": image.color_layout for name, image in interface.images.items()

@@ -152,7 +152,7 @@ def model_meta(
         "license": metadata.license,
         "version": metadata.versionString,
     }
-    for feature in (*own.input, *own.output):
+    for feature in (*own.input, *own.output, *own.state):
         extra[f"{feature.name}.description"] = feature.shortDescription
         if _is_image(feature):
             extra[f"{feature.name}.color_space"] = _color(feature)

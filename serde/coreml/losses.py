@@ -3,65 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
 
 from serde.coreml.ops.qnn.linear import stays_quantized
 from serde.coreml.ops.table import constants_of
 from serde.io.packed import PackedWeight
-from serde.relay.expr import Call, Expr, Function
+from serde.relay.expr import Call, Constant, Expr, Function, Var
 from serde.relay.model import RelayModel
 from serde.relay.module import IRModule
 from serde.relay.registry import OpDef
+from serde.relay.transform.fold_weights import fold_weights
 from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.legalize import decompose
-from serde.relay.transform.purity import UNPACKS
+from serde.relay.transform.purity import compressed, unpacks
 from serde.relay.types import TensorType
-from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
-from serde.weights import Weight, numpy_dtype
+from serde.relay.visit import free_vars, post_order, rebuild, rewrite
+from serde.report import Report
+from serde.weights import Array, Weight, numpy_dtype
 
-__all__ = ["lost_compression", "with_plain_constants"]
+__all__ = ["Forms", "lost_compression", "with_plain_constants"]
+
+_NEWEST = 18
+"""Version of iOS that has all forms of compressed weights."""
+
+_STEP = 1 / 254
+"""Half a step of 8 bits, as a part of the largest value: how far off a scale may be."""
+
+_SCALES = {
+    "serde.dequantize_blocks": 1,
+    "serde.dequantize_linear": 1,
+    "serde.dequantize_sparse": 2,
+}
+"""Which operand of what unpacks a weight is its scales."""
 
 
-def lost_compression(
-    model: RelayModel, supported: Callable[[Call], bool], version: int, half: bool
-) -> list[str]:
-    """Return what is to be said of weights that are written larger than they are in the model.
+@dataclass(frozen=True)
+class Forms:
+    """What forms of compressed weights are written.
 
-    Args:
-        model: The model.
+    Attributes:
         supported: Whether a call is written as it is.
         version: Version of iOS whose operators are written.
         half: Whether floats are written in float16.
+        half_scales: Whether scales are, too.
     """
+
+    supported: Callable[[Call], bool]
+    version: int
+    half: bool
+    half_scales: bool
+
+    def hold(self, node: Expr) -> bool:
+        """Whether a step that unpacks a weight is written as it is; other nodes are."""
+        if not unpacks(node) or not isinstance(node, Call):
+            return True
+        if isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear":
+            return stays_quantized(node, self.version)
+        return self.supported(node)
+
+
+def lost_compression(model: RelayModel, forms: Forms) -> list[str]:
+    """Return what is to be said of weights that are written larger than they are in the model."""
     plain = _ordered_anew(model)
-    nodes = [node for node in post_order(model.main.body) if _unpacks(node)]
-    inner = {child for node in nodes for child in children(node)}
     notes = []
-    for node in nodes:
-        weights = {v.name_hint for v in free_vars(node)} & set(model.params)
-        if node in inner or len(weights) < len(free_vars(node)) or not weights:
-            continue
-        stays = all(_stays(each, supported, version) for each in post_order(node))
-        if stays and node not in plain:
+    for node in compressed(model.main.body, _weights(model)):
+        weights = {v.name_hint for v in free_vars(node)}
+        held = all(map(forms.hold, post_order(node)))
+        faint = held and _is_faint(node, model, forms)
+        if not weights or (held and not faint and node not in plain):
             continue
         name = node.span.source_name if node.span is not None else min(weights)
         before = sum(_stored(model.params[each]) for each in sorted(weights))
-        hint = (
-            ""
-            if version >= 18 or node in plain
-            else "; minimum_deployment_target=iOS18 has more forms"
-        )
-        text = f"{name}: {_kind(node)} of {before} bytes becomes {_plain(node, half)}"
+        hint = ""
+        if node not in plain and faint:
+            hint = "; float16 does not hold its scales, compute_precision=float32 does"
+        elif node not in plain and forms.version < _NEWEST:
+            hint = f"; minimum_deployment_target=iOS{_NEWEST} has more forms"
+        text = f"{name}: {_kind(node)} of {before} bytes becomes {_plain(node, forms.half)}"
         notes.append(text + hint)
     return notes
 
 
-def with_plain_constants(model: RelayModel) -> RelayModel:
-    """Return the model with plain weights where their entries are put in another order.
+def with_plain_constants(model: RelayModel, forms: Forms, report: Report) -> RelayModel:
+    """Return the model with plain weights where their compressed form cannot stay.
 
     MIL's recurrent layers want constants, and what is unpacked can only be ordered when it runs.
+    Others are unpacked in the precision that they have, before that is narrowed.
     """
-    plain = _ordered_anew(model)
-    if not plain:
+    plain, lost = _ordered_anew(model), _lost(model, forms)
+    if not plain and not lost:
         return model
     memo: dict[Expr, Expr] = {}
 
@@ -69,6 +101,8 @@ def with_plain_constants(model: RelayModel) -> RelayModel:
         return decompose(new) if old in plain and isinstance(new, Call) else new
 
     def replaced(old: Expr, new: Expr) -> Expr:
+        if old in lost and isinstance(new, Call):
+            return decompose(new)
         kept = constants_of(old) if isinstance(old, Call) else []
         if not kept or not isinstance(old, Call) or not isinstance(new, Call):
             return new
@@ -77,26 +111,54 @@ def with_plain_constants(model: RelayModel) -> RelayModel:
 
     main = model.main
     body = rewrite(main.body, replaced)
-    return model.evolve(mod=IRModule({"main": infer_function(Function(main.params, body))}))
+    mod = IRModule({"main": infer_function(Function(main.params, body))})
+    return fold_weights(model.evolve(mod=mod), report=report, share=False)
 
 
 def _ordered_anew(model: RelayModel) -> set[Expr]:
     """Return what unpacks weights that MIL wants in another order of their entries."""
     calls = [node for node in post_order(model.main.body) if isinstance(node, Call)]
     wanted = [each for node in calls for each in constants_of(node)]
-    return {node for root in wanted for node in post_order(root) if _unpacks(node)}
+    return {node for root in wanted for node in post_order(root) if unpacks(node)}
 
 
-def _unpacks(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
+def _lost(model: RelayModel, forms: Forms) -> set[Expr]:
+    """Return the steps that unpack weights of which one cannot be written."""
+    found: set[Expr] = set()
+    for node in compressed(model.main.body, _weights(model)):
+        steps = post_order(node)
+        if not all(map(forms.hold, steps)) or _is_faint(node, model, forms):
+            found.update(filter(unpacks, steps))
+    return found
 
 
-def _stays(node: Expr, supported: Callable[[Call], bool], version: int) -> bool:
-    if not _unpacks(node) or not isinstance(node, Call):
-        return True
-    if isinstance(node.op, OpDef) and node.op.name == "serde.dequantize_linear":
-        return stays_quantized(node, version)
-    return supported(node)
+def _is_faint(root: Expr, model: RelayModel, forms: Forms) -> bool:
+    """Whether a weight has scales so small or large that float16 does not hold them."""
+    if not forms.half_scales:
+        return False
+    for node in filter(unpacks, post_order(root)):
+        place = _SCALES.get(_kind(node))
+        scale = node.args[place] if place is not None and isinstance(node, Call) else None
+        if isinstance(scale, Constant) and _is_off(scale.data):
+            return True
+        weight = model.params.get(scale.name_hint) if isinstance(scale, Var) else None
+        if weight is not None and any(
+            _is_off(weight.rows(start, stop)) for start, stop in weight.row_ranges()
+        ):
+            return True
+    return False
+
+
+def _is_off(scales: Array) -> bool:
+    if scales.dtype != np.float32:
+        return False
+    with np.errstate(over="ignore"):
+        held = scales.astype(np.float16).astype(np.float32)
+    return bool((np.abs(held - scales) > np.abs(scales) * _STEP).any())
+
+
+def _weights(model: RelayModel) -> Callable[[Var], bool]:
+    return lambda variable: variable.name_hint in model.params
 
 
 def _stored(weight: Weight) -> int:

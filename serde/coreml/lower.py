@@ -12,14 +12,14 @@ from serde.coreml.builder import Value, set_type
 from serde.coreml.classify import append_classify, is_softmax
 from serde.coreml.description import Classifier, Interface
 from serde.coreml.ends import with_channels_first, with_images, with_numbers
-from serde.coreml.losses import lost_compression, with_plain_constants
+from serde.coreml.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.lower_network import network_from_relay
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel, walk_blocks
 from serde.coreml.ops import TABLE
 from serde.coreml.ops.table import constants_hold
 from serde.coreml.planning import plan
-from serde.coreml.precision import narrowed
+from serde.coreml.precision import narrowed, wide_names
 from serde.coreml.program_builder import ProgramBuilder, set_text
 from serde.coreml.protos import message_class
 from serde.coreml.requests import DEFAULT_RANGE
@@ -80,12 +80,14 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
             f"as ranges does not tell of them: {', '.join(interface.assumed)}"
         )
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
-    model = with_layers(model, supported)
     half = options.compute_precision != "float32"
-    report.notes.extend(lost_compression(model, supported, target.number, half))
-    model = with_plain_constants(model)
-    if options.compute_precision != "float32":
-        model = narrowed(model, options.float32_ops, report)
+    wide = wide_names(model, options.float32_ops)
+    model = with_layers(model, supported, wide)
+    forms = Forms(supported, target.number, half, half_scales=half)
+    report.notes.extend(lost_compression(model, forms))
+    model = with_plain_constants(model, forms, report)
+    if half:
+        model = narrowed(model, wide, report)
     model = lowered(model, TABLE, supported, report)
     model = with_numbers(with_images(model, interface), target)
     ask(model, _CONSENT, options.allow, report)
@@ -111,7 +113,8 @@ def from_relay(model: RelayModel, options: CoremlExportOptions, report: Report) 
     builder.block.outputs.extend(results)
     spec = _spec(model, interface, target, builder, inputs[:kept], named[:shown])
     function = spec.mlProgram.functions["main"]
-    declare_states(function, spec.description, inputs[kept:], target)
+    texts = [interface.descriptions.get(name, "") for name in states]
+    declare_states(function, spec.description, inputs[kept:], target, texts)
     return CoremlModel(spec, layout=builder.layout)
 
 

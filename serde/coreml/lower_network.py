@@ -15,7 +15,7 @@ from serde.coreml.layer_builder import MIL_VERSION, Layer, LayerBuilder, held_sh
 from serde.coreml.layer_fit import has_layers
 from serde.coreml.layer_messages import NetworkMessages
 from serde.coreml.layers import DIRECT, LAYERS
-from serde.coreml.losses import lost_compression, with_plain_constants
+from serde.coreml.losses import Forms, lost_compression, with_plain_constants
 from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops.table import constants_hold
@@ -43,6 +43,9 @@ CONSENT = {
 }
 """Names of the steps that hold a dtype in float32, which holds 24 bits of a whole number."""
 
+_BYTES = 16
+"""Version of iOS whose programs keep of compressed weights what a network does: a byte a value."""
+
 _EXACT = 1
 """Tensors have the axes that the model declares."""
 
@@ -62,10 +65,10 @@ def network_from_relay(
 
     interface = plan(model, options, target)
     model = as_floats(with_channels_first(model, interface.images), options.allow, report)
-    # A byte a value is kept, as it is of programs for iOS16.
     half = options.compute_precision == "float16"
-    report.notes.extend(lost_compression(model, lambda _node: False, 16, half))
-    model = with_plain_constants(model)
+    forms = Forms(lambda _node: False, _BYTES, half, half_scales=False)
+    report.notes.extend(lost_compression(model, forms))
+    model = with_plain_constants(model, forms, report)
     model = lowered(with_layers(model, supported), DIRECT, supported, report)
     ask(model, CONSENT, options.allow, report)
     model = with_numbers(with_images(model, interface), target)

@@ -97,9 +97,19 @@ def ask(
     report.raise_if_refused()
 
 
-def with_layers(model: RelayModel, supported: Callable[[Call], bool]) -> RelayModel:
-    """Return the model with layers where it spells them out, if the target has them."""
-    raised = transform.RaiseLayers(supported, frozenset(model.params))
+def with_layers(
+    model: RelayModel,
+    supported: Callable[[Call], bool],
+    keep: frozenset[str] = frozenset(),
+) -> RelayModel:
+    """Return the model with layers where it spells them out, if the target has them.
+
+    Args:
+        model: The model.
+        supported: Whether a call is written as it is.
+        keep: Operators and nodes that stay as they are, in a layer that is not among them.
+    """
+    raised = transform.RaiseLayers(supported, frozenset(model.params), keep)
     mod, changed = raised.run(model.mod)
     return model.evolve(mod=mod) if changed else model
 

@@ -14,7 +14,7 @@ from serde.relay.registry import OpDef, all_ops
 from serde.relay.visit import post_order
 from serde.report import Issue, Report
 
-__all__ = ["GROUPS", "NEEDED", "narrowed"]
+__all__ = ["GROUPS", "NEEDED", "narrowed", "wide_names"]
 
 NEEDED = frozenset([
     "arange", "cumprod", "cumsum", "dyn.image.resize2d", "dyn.nn.upsampling",
@@ -57,13 +57,10 @@ def narrowed(model: RelayModel, wide: frozenset[str], report: Report) -> RelayMo
 
     Args:
         model: The model.
-        wide: What stays float32 besides what needs to: operators, :data:`GROUPS`, nodes.
+        wide: Names of operators and nodes that stay float32 besides those that need to.
         report: Gets what overflows.
-
-    Raises:
-        OptionError: Nothing is called as something in `wide`.
     """
-    keep = NEEDED | _spelled(model, wide) | frozenset(_faint(model))
+    keep = NEEDED | wide | frozenset(_faint(model))
     for what in transform.float16_overflows(model, keep=keep, keep_io=True):
         issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
         report.allowed.append(issue)
@@ -71,8 +68,16 @@ def narrowed(model: RelayModel, wide: frozenset[str], report: Report) -> RelayMo
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report, share=False)
 
 
-def _spelled(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:
-    """Return names of operators and nodes, groups resolved."""
+def wide_names(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:
+    """Return names of operators and nodes that stay float32.
+
+    Args:
+        model: The model with the nodes that its source has.
+        wide: Operators, :data:`GROUPS` and nodes.
+
+    Raises:
+        OptionError: Nothing is called as something in `wide`.
+    """
     plain = wide - GROUPS.keys()
     nodes = {node.span.source_name for node in post_order(model.main) if node.span is not None}
     unknown = sorted(plain - nodes - all_ops().keys())

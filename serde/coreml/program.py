@@ -16,7 +16,7 @@ from serde.coreml.interface import declared_dims, input_names, model_meta, read_
 from serde.coreml.lists import ListFacts
 from serde.coreml.model import CoremlModel
 from serde.coreml.ops import TABLE
-from serde.coreml.states import FACT
+from serde.coreml.states import FACT, later_names
 from serde.coreml.values import Plain, element_of, read_value
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
@@ -59,13 +59,12 @@ def program_to_relay(
     outputs = walk.run(block, scope)
     states = [walk.states[state] for state in walk.written]
     report.raise_if_refused()
-    names = [*walk.outputs, *(f"{state}_out" for state in walk.written)]
     given = [each.name_hint for each in inputs]
+    later = later_names(walk.written, [*given, *walk.outputs])
+    names = [*walk.outputs, *later]
     meta = model_meta(model, given, names, function=name, labels=walk.labels)
-    kept = {
-        f"{state}{FACT}": f"{state}_out" if state in walk.written else state
-        for state in walk.states
-    }
+    becomes = dict(zip(walk.written, later, strict=True))
+    kept = {f"{state}{FACT}": becomes.get(state, state) for state in walk.states}
     meta = replace(meta, extra={**meta.extra, **kept})
     values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
     return walk.assembly.model(inputs, [*outputs, *states], meta, values)

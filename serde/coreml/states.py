@@ -7,13 +7,13 @@ states again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde.coreml.builder import Value, set_type
-from serde.coreml.interface import ARRAY_DTYPES, described
+from serde.coreml.interface import ARRAY_DTYPES, described, tensors_of
 from serde.coreml.model import operations
 from serde.coreml.program_builder import ProgramBuilder
 from serde.coreml.versions import Target
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FACT",
     "declare_states",
+    "later_names",
     "plan_states",
     "state_names",
     "with_states_last",
@@ -77,6 +78,8 @@ def plan_states(
             listed = ", ".join([*inputs, *outputs])
             raise OptionError(f"states: {name}={to}: no such input or output; there are {listed}")
         _check_type(name, inputs[name], inputs[name] if to == name else outputs[to])
+        if name in options.images or (to != name and to in options.output_images):
+            raise OptionError(f"states: {name} is no image; the states of Core ML are tensors")
     written = [to for name, to in found.items() if to != name]
     if len(set(written)) < len(written):
         raise OptionError("states: two states become one output")
@@ -96,6 +99,25 @@ def _check_type(name: str, before: AnyValue, after: AnyValue) -> None:
         )
     if before.dtype != "float16":
         raise OptionError(f"states: {name} is {before.dtype}; the states of Core ML are float16")
+
+
+def later_names(states: Iterable[str], taken: Iterable[str]) -> list[str]:
+    """Return what the outputs with the later values of states are called.
+
+    Args:
+        states: The names of states that change.
+        taken: The names of all inputs, states and outputs.
+    """
+    known = set(taken)
+    found = []
+    for state in states:
+        name, count = f"{state}_out", 0
+        while name in known:
+            count += 1
+            name = f"{state}_out_{count}"
+        known.add(name)
+        found.append(name)
+    return found
 
 
 def with_states_last(model: RelayModel, states: Mapping[str, str]) -> RelayModel:
@@ -144,13 +166,26 @@ def write_states(
 
 
 def declare_states(
-    function: AnyValue, description: AnyValue, states: Sequence[Value], target: Target
+    function: AnyValue,
+    description: AnyValue,
+    states: Sequence[Value],
+    target: Target,
+    texts: Sequence[str],
 ) -> None:
-    """Declare states in Apple's messages of a function and of a description."""
-    for state in states:
+    """Declare states in Apple's messages of a function and of a description.
+
+    Args:
+        function: The function.
+        description: The description.
+        states: The states.
+        target: What the program is written for.
+        texts: What each state is, for people.
+    """
+    for state, text in zip(states, texts, strict=True):
         type_ = function.inputs.add(name=state.name).type.stateType.wrappedType
         set_type(type_, state.type, target.number)
-        array = description.state.add(name=state.name).type.stateType.arrayType
+        feature = description.state.add(name=state.name, shortDescription=text)
+        array = feature.type.stateType.arrayType
         lengths: Sequence[Dim] = state.type.shape
         array.shape.extend(int(each) for each in lengths if isinstance(each, int))
         array.dataType = _HALF
@@ -158,12 +193,14 @@ def declare_states(
 
 def state_names(spec: AnyValue) -> tuple[list[str], list[str]]:
     """Return what states are called among inputs and among outputs of a model that is read."""
-    names = [each.name for each in described(spec).state]
+    description = described(spec)
+    names = [each.name for each in description.state]
+    ends = [each.name for each in (*description.input, *tensors_of(description))]
     bindings = (
         binding.name
         for op in operations(spec)
         if op.type == "write_state"
         for binding in op.inputs["input"].arguments
     )
-    written = dict.fromkeys(bindings)
-    return names, [f"{name}_out" for name in written if name in names]
+    written = [name for name in dict.fromkeys(bindings) if name in names]
+    return names, later_names(written, [*names, *ends])

@@ -15,10 +15,16 @@ import pytest
 from support.coreml_compression import Compression, in_turn, palette, pruned, quantized
 from support.coreml_layers import evaluate
 from support.coreml_models import tools
+from support.coreml_written import model as relay_model
+from support.mil_executor import execute
 
 import serde
+import serde.relay as relay
+from serde.coreml.bridge import CoremlExportOptions
+from serde.coreml.lower import from_relay
 from serde.coreml.model import operations
 from serde.coreml.reader import load
+from serde.report import Report
 
 WAYS: dict[str, Compression] = {
     "int8": quantized(mode="linear_symmetric"),
@@ -122,6 +128,33 @@ def test_compressed_weights_stay(way: str, target: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("target", ["iOS16", "iOS17"])
+@pytest.mark.parametrize("way", NEWER)
+def test_what_only_newer_targets_hold_is_plain(way: str, target: str, tmp_path: Path) -> None:
+    """All of a weight is unpacked, the report tells, and coremltools takes the program."""
+    given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
+    report = serde.convert(
+        given, written, minimum_deployment_target=target, compute_precision="float32", check=True
+    )
+    assert len([note for note in report.notes if "becomes plain float32 of" in note]) == 2
+    assert not compressions(written)
+    weights = unpacked(given)
+    assert sum(each.size for each in weights) * 4 <= size_of(written)
+    for ours, theirs in zip(unpacked(written), weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse int8"])
+def test_compressed_weights_stay_in_float16(way: str, tmp_path: Path) -> None:
+    given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
+    report = serde.convert(given, written, minimum_deployment_target="iOS18", check=True)
+    assert not [note for note in report.notes if "becomes plain" in note]
+    assert compressions(written) == compressions(given)
+    for ours, theirs in zip(unpacked(written), unpacked(given), strict=True):
+        assert ours.dtype == np.float16
+        np.testing.assert_allclose(ours, theirs, rtol=2**-9, atol=2**-12)
+
+
 @pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse", "sparse palette"])
 def test_what_is_lost_is_told(way: str, tmp_path: Path) -> None:
     given, written = source(way, "iOS18", tmp_path / "a.mlpackage"), tmp_path / "b.mlpackage"
@@ -192,3 +225,83 @@ def test_weights_of_recurrent_layers_become_plain(way: str, tmp_path: Path) -> N
     (layer,) = block.find_ops(op_type="lstm")
     assert layer.weight_ih.val is not None
     assert layer.weight_hh.val is not None
+
+
+def looping(target: str) -> Any:
+    """A layer within a loop, and within the branches of a condition."""
+    ct = tools()
+    from coremltools.converters.mil import Builder
+
+    draws = np.random.default_rng(3)
+    inner, yes, no = (draws.standard_normal((32, 32)).astype(np.float32) / 6 for _ in range(3))
+
+    @Builder.program(
+        input_specs=[Builder.TensorSpec(shape=(2, 32))],
+        opset_version=getattr(ct.target, target),
+    )
+    def program(x: Any) -> Any:
+        def turn(i: Any, y: Any) -> Any:
+            return Builder.add(x=i, y=1), Builder.tanh(x=Builder.linear(x=y, weight=inner))
+
+        _, y = Builder.while_loop(
+            _cond=lambda i, y: Builder.less(x=i, y=3), _body=turn, loop_vars=(0, x)
+        )
+        return Builder.cond(
+            pred=Builder.greater(x=Builder.reduce_sum(x=x, axes=[0, 1]), y=0.0),
+            _true_fn=lambda: Builder.linear(x=y, weight=yes),
+            _false_fn=lambda: Builder.linear(x=y, weight=no),
+            name="out",
+        )
+
+    return ct.convert(
+        program,
+        convert_to="mlprogram",
+        compute_precision=ct.precision.FLOAT32,
+        minimum_deployment_target=getattr(ct.target, target),
+        skip_model_load=True,
+    )
+
+
+@pytest.mark.parametrize("precision", ["float16", "float32"])
+@pytest.mark.parametrize("way", ["int8", "block4", "palette4", "sparse"])
+def test_weights_inside_loops_and_branches_stay(way: str, precision: str, tmp_path: Path) -> None:
+    given, written = tmp_path / "a.mlpackage", tmp_path / "b.mlpackage"
+    WAYS[way](tools(), looping("iOS18")).save(str(given))
+    options = {"compute_precision": precision, "overwrite": True}
+    serde.convert(given, written, minimum_deployment_target="iOS18", **options)
+    assert compressions(written) == compressions(given)
+    assert compressions(given).total() == 3
+    x = {"x": np.random.default_rng(4).standard_normal((2, 32)).astype(np.float32)}
+    (wanted,) = execute(given, x)
+    (found,) = execute(written, x)
+    np.testing.assert_allclose(found, wanted, atol=4e-3 if precision == "float16" else 1e-6)
+    report = serde.convert(given, written, **options)
+    assert len([note for note in report.notes if "becomes plain" in note]) == 3
+    (found,) = execute(written, x)
+    np.testing.assert_allclose(found, wanted, atol=4e-3 if precision == "float16" else 1e-6)
+
+
+@pytest.mark.parametrize("target", ["iOS15", "iOS16", "iOS18"])
+@pytest.mark.parametrize(("scale", "stays"), [(1e-3, True), (1e-6, False), (3e-9, False)])
+def test_scales_that_float16_does_not_hold(scale: float, stays: bool, target: str) -> None:
+    """The weight is float16 then, which has its numbers, and the report tells."""
+    draws = np.random.default_rng(5)
+    codes = draws.integers(-127, 128, (16, 32)).astype(np.int8)
+    scales = np.full(16, scale, np.float32)
+    x = relay.var("x", shape=(2, 32))
+    q, s = relay.var("q", shape=(16, 32), dtype="int8"), relay.var("s", shape=(16,))
+    body = relay.nn.dense(x, relay.serde.dequantize_linear(q, s, None, axis=0))
+    report = Report()
+    options = CoremlExportOptions(minimum_deployment_target=target)
+    native = from_relay(relay_model(body, x, q, s, q=codes, s=scales), options, report)
+    kinds = {op.type for op in operations(native.spec) if op.type.startswith("constexpr_")}
+    assert bool(kinds) == (stays and target != "iOS15")
+    assert any("float16 does not hold its scales" in each for each in report.notes) == (
+        not stays and target != "iOS15"
+    )
+    given = draws.standard_normal((2, 32)).astype(np.float32) * np.float32(1e-3 / scale)
+    given = np.clip(given, -6e4, 6e4).astype(np.float16).astype(np.float32)
+    weights = (codes * scales[:, None]).astype(np.float16).astype(np.float64)
+    (found,) = execute(native, {"x": given})
+    wanted = given @ weights.T
+    np.testing.assert_allclose(found, wanted, atol=np.abs(wanted).max() * 2e-3)

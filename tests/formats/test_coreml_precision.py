@@ -19,6 +19,7 @@ from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.lower import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.errors import OptionError
+from serde.relay.dims import symbol
 from serde.relay.expr import Span
 from serde.relay.model import RelayModel
 from serde.report import Report
@@ -142,12 +143,50 @@ def test_a_node_stays_and_an_unknown_name_is_refused() -> None:
         written(source, float32_ops=frozenset({"nothing"}))
 
 
+def spelled_norm() -> RelayModel:
+    rows = var("x", 2, 5, 8)
+    centred = relay.subtract(rows, relay.mean(rows, axis=(-1,), keepdims=True))
+    power = relay.mean(relay.multiply(centred, centred), axis=(-1,), keepdims=True)
+    power.span = Span("power")
+    root = relay.sqrt(relay.add(power, relay.const(np.float32(1e-5))))
+    return model(relay.divide(centred, root), rows)
+
+
+@pytest.mark.parametrize(
+    ("wide", "layers", "casts"),
+    [("", 1, 2), ("norms", 1, 0), ("mean", 0, 5), ("power", 0, 4), ("norms,power", 1, 0)],
+)
+def test_what_stays_float32_is_lost_in_no_layer(wide: str, layers: int, casts: int) -> None:
+    """An operator or node that is asked for is float32, or the whole layer that it is part of."""
+    source = spelled_norm()
+    native = written(source, float32_ops=frozenset(filter(None, wide.split(","))))
+    assert counts(native)["layer_norm"] == layers
+    assert counts(native)["cast"] == casts
+    given = {"x": RNG.normal(2, 3, (2, 5, 8)).astype(np.float32)}
+    (wanted,) = execute(written(source, compute_precision="float32"), given)
+    (found,) = execute(native, given)
+    np.testing.assert_allclose(found, wanted, rtol=4e-3, atol=4e-3)
+
+
 @pytest.mark.parametrize(
     "options", [{"compute_precision": "float32"}, {"minimum_deployment_target": "iOS14"}]
 )
 def test_what_is_float32_anyway_is_told(options: dict[str, str]) -> None:
     with pytest.raises(OptionError, match="all of the model is computed in float32"):
         written(batch_norm(), float32_ops=frozenset({"norms"}), **options)
+
+
+def test_first_states_of_an_open_batch_are_zero_whatever_the_data() -> None:
+    """The sum of a long sequence is beyond the range of float16, and times zero no number."""
+    steps = relay.var("x", relay.TensorType((100, symbol("n"), 64), "float32"))
+    kept = {"w": RNG.normal(0, 0.1, (1, 32, 64)).astype(np.float32)}
+    kept |= {"r": RNG.normal(0, 0.1, (1, 32, 8)).astype(np.float32)}
+    given = [var(name, *array.shape) for name, array in kept.items()]
+    source = model(relay.serde.lstm(steps, *given, hidden_size=8)[1], steps, *given, **kept)
+    x = {"x": RNG.normal(20, 1, (100, 2, 64)).astype(np.float32)}
+    (wanted,) = execute(written(source, compute_precision="float32"), x)
+    (found,) = execute(written(source, minimum_deployment_target="iOS17"), x)
+    np.testing.assert_allclose(found, wanted, atol=4e-3)
 
 
 @pytest.mark.parametrize("target", ["iOS16", "iOS17", "iOS18"])

@@ -162,3 +162,66 @@ def test_states_that_cannot_be(
 ) -> None:
     with pytest.raises(OptionError, match=message):
         written(model, minimum_deployment_target=target, states=states)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs"),
+    [
+        ({"total": "cache"}, {}),
+        ({}, {"total_out": "later"}),
+        ({"factor": "gain"}, {"total_out": "later", "once": "total_out"}),
+    ],
+)
+def test_states_of_other_names_stay_states(
+    inputs: dict[str, str], outputs: dict[str, str], source: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "again.mlpackage"
+    serde.convert(
+        source,
+        target,
+        minimum_deployment_target="iOS18",
+        rename_inputs=inputs,
+        rename_outputs=outputs,
+        check=True,
+    )
+    description = load(target).spec.description
+    wanted = [inputs.get(name, name) for name in ("total", "factor")]
+    assert [each.name for each in description.state] == wanted
+    assert [each.name for each in description.output] == [outputs.get("once", "once"), "twice"]
+
+
+def test_an_output_called_as_the_later_value_of_a_state_is_kept(tmp_path: Path) -> None:
+    asked = {"minimum_deployment_target": "iOS18", "states": {"before": "after"}}
+    first, second = tmp_path / "first.mlpackage", tmp_path / "second.mlpackage"
+    source = counter()
+    source = source.evolve(
+        meta=ModelMeta(inputs=("before", "x"), outputs=("after", "before_out", "less"))
+    )
+    serde.from_relay(source, format="coreml", path=first, **asked)
+    report = serde.convert(first, second, minimum_deployment_target="iOS18", check=True)
+    assert [each.passed for each in report.verdicts] == [True] * 3
+    again = serde.to_relay(second)
+    assert again.meta.outputs == ("before_out", "less", "before_out_1")
+    assert again.meta.extra["before.state"] == "before_out_1"
+    found = evaluate(again, X, TOTAL)
+    for ours, wanted in zip(found, [2 * (X + TOTAL), -X, X + TOTAL], strict=True):
+        np.testing.assert_array_equal(ours, wanted)
+
+
+def test_a_description_of_a_state_is_kept(source: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.mlpackage", tmp_path / "second.mlpackage"
+    target = {"minimum_deployment_target": "iOS18"}
+    serde.convert(source, first, descriptions={"total": "what came so far"}, **target)
+    serde.convert(first, second, rename_inputs={"total": "cache"}, **target)
+    (told, _) = load(second).spec.description.state
+    assert (told.name, told.shortDescription) == ("cache", "what came so far")
+
+
+@pytest.mark.parametrize(
+    "asked", [{"images": {"total": "RGB"}}, {"output_images": {"total_out": "RGB"}}]
+)
+def test_a_state_is_no_image(asked: dict[str, Any], source: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="total is no image"):
+        serde.convert(
+            source, tmp_path / "again.mlpackage", minimum_deployment_target="iOS18", **asked
+        )

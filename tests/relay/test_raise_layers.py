@@ -232,6 +232,31 @@ def test_a_matrix_that_is_computed_stays() -> None:
     assert "nn.dense" not in operators(raised(call("serde.matmul", X, other)))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_norm_of_two_axes_is_as_precise_as_it_was(dtype: str) -> None:
+    x = Var("x", TensorType((2, 5, 8), dtype))
+    axes = {"axis": (1, 2), "keepdims": True}
+    centred = relay.subtract(x, relay.mean(x, **axes))
+    power = relay.mean(relay.multiply(centred, centred), **axes)
+    epsilon = relay.Constant(np.array(1e-12, dtype))
+    body = relay.divide(centred, relay.sqrt(relay.add(power, epsilon)))
+    plain = infer_function(Function([x], body))
+    function = transform.RaiseLayers(lambda _node: True).transform(plain)
+    assert "serde.layer_norm" in operators(function)
+    given = (np.random.default_rng(1).standard_normal((2, 5, 8)) + 1e3).astype(dtype)
+    wide = given.astype(np.float64)
+    wanted = (wide - wide.mean((1, 2), keepdims=True)) / wide.std((1, 2), keepdims=True)
+    found = run(function, [given])
+    np.testing.assert_allclose(found, wanted, atol=float(np.finfo(dtype).eps) * 4e3)
+
+
+def test_a_mean_over_no_axes_is_no_norm() -> None:
+    centred = relay.subtract(X, relay.mean(X, axis=(), keepdims=True))
+    power = relay.mean(relay.multiply(centred, centred), axis=(), keepdims=True)
+    body = relay.divide(centred, relay.sqrt(relay.add(power, number(1e-5))))
+    assert "mean" in operators(raised(body))
+
+
 def test_layers_that_a_target_lacks_stay() -> None:
     function = infer_function(Function([X, G, B], torch_norm()))
     assert transform.RaiseLayers(lambda _node: False).transform(function) is function

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from serde.relay.bodies import all_nodes, carried
-from serde.relay.expr import Call
-from serde.relay.registry import OpDef
+from collections.abc import Callable
 
-__all__ = ["UNPACKS", "is_random", "must_wait"]
+from serde.relay.bodies import all_nodes, carried
+from serde.relay.expr import Call, Constant, Expr, Tuple, Var
+from serde.relay.registry import OpDef
+from serde.relay.visit import children, post_order
+
+__all__ = ["UNPACKS", "compressed", "is_random", "must_wait", "unpacks"]
 
 UNPACKS = frozenset(
     f"serde.{name}"
@@ -42,11 +45,39 @@ def must_wait(call: Call) -> bool:
     unpacks compressed weights: evaluated beforehand, they would be several times as large, and a
     runtime would not know that they were compressed.
     """
-    unpacks = isinstance(call.op, OpDef) and call.op.name in UNPACKS
-    return unpacks or bool(carried(call)) or is_random(call)
+    return unpacks(call) or bool(carried(call)) or is_random(call)
 
 
 def _draws(definition: OpDef) -> bool:
     if all(word not in definition.name for word in _DRAWS):
         return False
     return all(operand.name != "key" for operand in definition.operands)
+
+
+def unpacks(node: Expr) -> bool:
+    """Whether a node makes a weight of what is compressed."""
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
+
+
+def compressed(root: Expr, is_weight: Callable[[Var], bool]) -> list[Expr]:
+    """Return what unpacks weights and constants, without what it unpacks them from.
+
+    Args:
+        root: Where to look.
+        is_weight: Whether a variable stands for a weight.
+    """
+    closed: set[Expr] = set()
+    inner: set[Expr] = set()
+    nodes = []
+    for node in post_order(root):
+        below = children(node)
+        if isinstance(node, Var):
+            known = is_weight(node)
+        else:
+            known = isinstance(node, (Call, Constant, Tuple)) and closed.issuperset(below)
+        if known:
+            closed.add(node)
+        if unpacks(node):
+            inner.update(below)
+            nodes += [node] if known else []
+    return [node for node in nodes if node not in inner]

@@ -43,12 +43,14 @@ class RaiseLayers(FunctionPass):
     Args:
         supported: Whether the target has a call in one operator.
         weights: Names of the variables that stand for weights.
+        keep: Operators and nodes that stay as they are, in a layer that is not among them.
     """
 
     name: ClassVar[str] = "RaiseLayers"
 
     supported: Supported
     weights: Collection[str] = frozenset()
+    keep: Collection[str] = frozenset()
 
     def transform(self, function: Function) -> Function:
         """Replace layers; what one consists of may be others."""
@@ -57,7 +59,7 @@ class RaiseLayers(FunctionPass):
 
     def transform_body(self, body: Function) -> Function:
         """The weights of a body are its parameters, which is not to be seen there."""
-        return RaiseLayers(self.supported).transform(body)
+        return RaiseLayers(self.supported, keep=self.keep).transform(body)
 
     def _bound(self, template: Call, build: _Build) -> Pattern:
         def checked(match: Match) -> Expr | None:
@@ -69,11 +71,18 @@ class RaiseLayers(FunctionPass):
             if found is None:
                 return None
             layer, result = found
-            return result if self.supported(layer) else None
+            return result if self.supported(layer) and not self._stays(match, layer) else None
 
         name = build.__name__
         captures = frozenset(_constants(template))
         return Pattern(name, template, checked, captures)
+
+    def _stays(self, match: Match, layer: Call) -> bool:
+        """Whether something that is to stay as it is would be lost in a layer."""
+        if not self.keep or not _names_of(layer).isdisjoint(self.keep):
+            return False
+        calls = (node for node in match.nodes.values() if isinstance(node, Call))
+        return any(not _names_of(each).isdisjoint(self.keep) for each in calls)
 
 
 _Found = tuple[Call, Expr]
@@ -255,7 +264,7 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
     lengths = [type_.shape[axis] for axis in axes]
     fixed = tuple(length for length in lengths if isinstance(length, int))
     last = axes == list(range(type_.rank - len(axes), type_.rank))
-    if len(fixed) < len(lengths) or not (last or len(axes) == 1):
+    if not axes or len(fixed) < len(lengths) or not (last or len(axes) == 1):
         return None
     vectors = {}
     for name, value in (("gamma", 1.0), ("beta", 0.0)):
@@ -272,7 +281,11 @@ def _layer_norm(match: Match, template: Call, weights: Collection[str]) -> _Foun
         )  # fmt: skip
         return found, found
     factors = [vectors["gamma"], *([vectors["beta"]] if "beta" in match.bound else [])]
-    found = call("serde.layer_norm", x, *factors, axis=axes[0], epsilon=epsilon, span=span)
+    inside = np.dtype("float64" if type_.dtype == "float64" else "float32")
+    found = call(
+        "serde.layer_norm", x, *factors, axis=axes[0], epsilon=epsilon, stash_dtype=inside,
+        span=span,
+    )  # fmt: skip
     return found, TupleGetItem(found, 0)
 
 
@@ -364,6 +377,12 @@ def _attention(match: Match, template: Call, weights: Collection[str]) -> _Found
 
 _NEAR = 4 * float(np.finfo(np.float32).eps)
 """How far a scale rounded to float32 may be from the root of a width."""
+
+
+def _names_of(node: Call) -> set[str]:
+    """Return the name of the operator of a call, and that of its node."""
+    names = {node.op.name} if isinstance(node.op, OpDef) else set()
+    return names | ({node.span.source_name} if node.span is not None else set())
 
 
 def _named(node: Call, name: str) -> bool:

@@ -39,7 +39,7 @@ def rename(
         model.meta,
         inputs=found_inputs,
         outputs=found_outputs,
-        extra=_facts(model.meta.extra, {**inputs, **outputs}, outputs),
+        extra=_facts(model.meta.extra, inputs, outputs),
     )
     if not inputs:
         return replace(model, meta=meta)
@@ -81,13 +81,17 @@ def _refuse_joined(model: RelayModel, inputs: Sequence[str], outputs: Sequence[s
 
 
 def _facts(
-    extra: Mapping[str, str], ends: Mapping[str, str], outputs: Mapping[str, str]
+    extra: Mapping[str, str], inputs: Mapping[str, str], outputs: Mapping[str, str]
 ) -> dict[str, str]:
     """Return what is known, under the new names; ``name.fact`` is a fact about an end."""
+    ends = {**inputs, **outputs}
     found = {}
     for key, text in extra.items():
         name, dot, fact = key.rpartition(".")
         if key == "predicted_probabilities":
             text = outputs.get(text, text)
+        elif fact == "state" and dot:
+            # The output that a state becomes, or the state itself where it stays what it is.
+            text = inputs.get(text, text) if text == name else outputs.get(text, text)
         found[f"{ends[name]}.{fact}" if dot and name in ends else key] = text
     return found

@@ -179,12 +179,13 @@ def _has_tables(node: Call) -> bool:
 
 
 def _has_one_table(node: Call) -> bool:
-    """Whether there is one table of single numbers, which are at hand."""
+    """Whether there is one table of single numbers, at hand, for indices not of 3 bits."""
     types = _types(node)
     return (
         _has_tables(node)
         and not _is_unpacked(node.args[1])
         and types[1].size == types[1].shape[-2]
+        and types[1].size != 8
         and types[1].dtype in _FLOATS
     )
 

@@ -259,9 +259,13 @@ class Layer:
 
 def _zero_rows(data: Expr, zeros: Expr) -> Expr:
     """Return rows of zeros, as many as there are sequences."""
-    nothing = relay.Constant(np.zeros((), numpy_dtype(tensor_type(data).dtype)))
-    column = relay.multiply(relay.sum(data, axis=(0, 2)), nothing)
-    return relay.add(relay.expand_dims(column, 1), zeros)
+    column = relay.take(relay.take(data, _FIRST, axis=0, mode="fast"), _FIRST, axis=1, mode="fast")
+    # Nothing is greater than itself: 0 even of what is infinite or no number.
+    nothing = relay.cast(relay.greater(column, column), tensor_type(data).dtype)
+    return relay.add(relay.expand_dims(nothing, 1), zeros)
+
+
+_FIRST = relay.const(np.int32(0))
 
 
 def row_of(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:

@@ -166,11 +166,13 @@ def sparse_to_dense(values: Array, mask: Array) -> Array:
 def _marked(data: Expr, mask: Expr, count: int) -> Expr:
     """Return the elements of a tensor at the places that a mask marks."""
     marks = call("reshape", call("cast", mask, dtype="int32"), newshape=(-1,))
-    ends = call("cumsum", marks, axis=0)
-    numbers = const(np.arange(1, count + 1, dtype=np.int32))
-    places = call("searchsorted", ends, numbers, right=False, dtype="int32")
+    before = call("subtract", call("cumsum", marks, axis=0), marks)
+    # What is not marked goes behind the end.
+    places = call("where", call("equal", marks, const(1, "int32")), before, const(count, "int32"))
+    room = call("full", const(0, _type_of(data).dtype), shape=(count + 1,))
     flat = call("reshape", data, newshape=(-1,))
-    return call("take", flat, places, axis=0, mode="clip")
+    found = call("scatter_elements", room, places, flat, axis=0, reduction="update")
+    return call("strided_slice", found, begin=(0,), end=(count,), strides=(1,), axes=None)
 
 
 def _sparse_lookup_type(
