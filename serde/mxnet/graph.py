@@ -351,6 +351,8 @@ def _output_name(node: Node, index: int, several: bool) -> str:
 def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
     """Return the shape noted on a variable when it was made, if it is known whole.
 
+    Where MXNet has shapes of NumPy, it writes ``[2,3]`` for ``(2, 3)``.
+
     Args:
         node: The variable.
         as_numpy: Whether -1 stands for what is unknown, and not 0 or no axis at all.
@@ -366,6 +368,8 @@ def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
     least = 0 if as_numpy else 1
-    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n >= least for n in shape):
+    if not isinstance(shape, (list, tuple)):
         return None
-    return shape if shape or as_numpy else None
+    if not all(type(length) is int and length >= least for length in shape):
+        return None
+    return tuple(shape) if shape or as_numpy else None

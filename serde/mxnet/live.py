@@ -17,7 +17,7 @@ import numpy as np
 from serde._optional import require
 from serde.errors import OptionError
 from serde.mxnet.arrays import as_weight, assign, weights_of
-from serde.mxnet.model import DTYPES, MxnetModel
+from serde.mxnet.model import DTYPES, MxnetModel, with_input_order
 from serde.mxnet.precision import NARROW
 from serde.mxnet.symbol_json import parse_symbol, symbol_text
 from serde.weights import Weight, dtype_name
@@ -49,6 +49,7 @@ def from_live(
 
     A block is traced with symbols as its ``export`` would do, hybridised or
     not, and its inputs are called alike: ``data``, or ``data0``, ``data1``...
+    They are in the order in which the block takes them.
     Parameters whose initialisation waits for a shape are initialised, as the
     first forward pass would do; nothing else of the block changes.
 
@@ -75,9 +76,10 @@ def from_live(
         own = None if source.arg_params is None else weights_of(given)
         return _of_module(source, source.symbol, own, params)
     if kind == "Block":
-        symbol = _trace(source, shapes)
+        symbol, names = _trace(source, shapes)
         own = [] if params is not None else _block_weights(source, symbol, shapes)
-        return _model(symbol, _replaced(own, params), type(source).__name__)
+        model = _model(symbol, _replaced(own, params), type(source).__name__)
+        return replace(model, graph=with_input_order(model.graph, names))
     raise OptionError(f"expected a Symbol, HybridBlock or Module, found {type(source).__name__}")
 
 
@@ -212,13 +214,14 @@ def _module_symbol(module: Any) -> Any:
     return symbol
 
 
-def _trace(block: Any, shapes: Mapping[str, Sequence[Any]]) -> Any:
-    """Return the block's symbol: the one it was hybridised to, or a trace."""
+def _trace(block: Any, shapes: Mapping[str, Sequence[Any]]) -> tuple[Any, list[str]]:
+    """Return the block's symbol, the one it was hybridised to or a trace, and its inputs' names."""
     if not hasattr(block, "hybrid_forward"):
         name = type(block).__name__
         raise OptionError(f"{name} is a Block, which cannot be traced; make it a HybridBlock")
     if block._cached_graph:
-        return block._cached_graph[1]
+        inputs, symbol = block._cached_graph
+        return symbol, [variable.name for variable in inputs]
     mx = sys.modules["mxnet"]
     inputs = [mx.sym.var(name) for name in _input_names(block, shapes)]
     if mx.util.is_np_array():
@@ -230,7 +233,8 @@ def _trace(block: Any, shapes: Mapping[str, Sequence[Any]]) -> Any:
             f"{type(block).__name__} cannot be traced with {len(inputs)} inputs: {error}; "
             f"hybridize() it, call it once with arrays and try again"
         ) from error
-    return outputs[0] if len(outputs) == 1 else mx.sym.Group(outputs)
+    symbol = outputs[0] if len(outputs) == 1 else mx.sym.Group(outputs)
+    return symbol, [variable.name for variable in inputs]
 
 
 def _flat(outputs: Any) -> list[Any]:

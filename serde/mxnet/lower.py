@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 from serde.mxnet.builder import GraphBuilder
-from serde.mxnet.model import INPUT_KEY, Graph, MxnetModel
+from serde.mxnet.model import MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
 from serde.mxnet.ops.recurrent import MergeStacks
 from serde.mxnet.ops.recurrent.stack import STACK
@@ -33,7 +30,7 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
     builder = GraphBuilder(TABLE, model.meta.outputs, np_shape=np_shape)
     outputs = export_function(model, TABLE, builder, report, np_shape=np_shape)
     report.raise_if_refused()
-    graph = _with_order(builder.finish(outputs), model.meta.inputs)
+    graph = with_input_order(builder.finish(outputs), model.meta.inputs)
     if np_shape:
         report.notes.append(
             "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
@@ -45,21 +42,6 @@ def from_relay(model: RelayModel, report: Report) -> MxnetModel:
         input_order=model.meta.inputs,
         constants=frozenset(builder.constants & builder.arg.keys()),
     )
-
-
-def _with_order(graph: Graph, inputs: Sequence[str]) -> Graph:
-    """Return a graph that tells the order of its inputs, where it has them in another one."""
-    places = {name: place for place, name in enumerate(inputs)}
-    found = [places[node.name] for node in graph.variables if node.name in places]
-    if found == sorted(found):
-        return graph
-    nodes = tuple(
-        replace(node, hidden={**node.hidden, INPUT_KEY: str(places[node.name])})
-        if node.is_variable and node.name in places
-        else node
-        for node in graph.nodes
-    )
-    return replace(graph, nodes=nodes)
 
 
 def _lowered(model: RelayModel, report: Report) -> RelayModel:

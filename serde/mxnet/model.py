@@ -5,8 +5,8 @@ Operators keep the name that the file gives them; aliases are not resolved.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from serde.weights import Weight
 
@@ -20,6 +20,7 @@ __all__ = [
     "MxnetModel",
     "Node",
     "version_text",
+    "with_input_order",
 ]
 
 DTYPES = (
@@ -170,3 +171,24 @@ class MxnetModel:
 def version_text(version: int) -> str:
     """Return a version number as people write it: ``10901`` is ``1.9.1``."""
     return f"{version // 10000}.{version // 100 % 100}.{version % 100}"
+
+
+def with_input_order(graph: Graph, inputs: Sequence[str]) -> Graph:
+    """Return a graph that tells the order of its inputs, where it has them in another one.
+
+    Args:
+        graph: The graph; an order that it tells already does not count.
+        inputs: Names of the inputs in order.
+    """
+    places = {name: place for place, name in enumerate(inputs)}
+    found = [places[node.name] for node in graph.variables if node.name in places]
+    noted = any(INPUT_KEY in node.hidden for node in graph.variables)
+    if found == sorted(found) and not noted:
+        return graph
+    nodes = tuple(
+        replace(node, hidden={**node.hidden, INPUT_KEY: str(places[node.name])})
+        if node.is_variable and node.name in places
+        else node
+        for node in graph.nodes
+    )
+    return replace(graph, nodes=nodes)

@@ -141,9 +141,9 @@ class Decisions:
         self._pending += [(dict(self.known), issue) for issue in issues]
 
     def gaps(self) -> list[Issue]:
-        """Return the gaps that were held back and count by what is decided now."""
+        """Return the gaps that were held back and count by what is decided now, each once."""
         self._forget({})
-        return [issue for _, issue in self._pending]
+        return list(dict.fromkeys(issue for _, issue in self._pending))
 
     def _forget(self, given: Mapping[Expr, bool]) -> None:
         """Drop the gaps found where `given` held that what was decided since then speaks against.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType
 from typing import Any as AnyValue
+from typing import Final
 
 import numpy as np
 
@@ -468,7 +469,7 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
         dtype: The element type.
 
     Raises:
-        RelayError: A number does not fit the 32 bits.
+        RelayError: `value` is no numbers, or one does not fit the 32 bits or the dtype.
     """
     from serde.weights import dtype_name, numpy_dtype
 
@@ -476,11 +477,27 @@ def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
         raise RelayError(f"a constant needs numbers, found {value!r}")
     give = getattr(value, "asnumpy", None) or getattr(value, "numpy", None)
     given = give() if callable(give) else value
-    if dtype is not None:
-        return Constant(np.array(given, dtype=numpy_dtype(dtype_name(dtype))))
-    data = np.array(given)
+    wanted = None if dtype is None else numpy_dtype(dtype_name(dtype))
+    try:
+        data = np.array(given)
+        # Integers beyond 64 bits are objects until they have a dtype.
+        if wanted is not None and data.dtype.kind == "O":
+            data = np.array(given, wanted)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise RelayError(f"a constant needs numbers: {error}") from None
+    if data.dtype.kind in _NO_NUMBERS:
+        raise RelayError(f"a constant needs numbers, found {data.dtype.name}")
+    if wanted is not None:
+        found = data.astype(wanted, copy=False)
+        if isinstance(value, int) and wanted.kind in "iu" and int(found) != value:
+            raise RelayError(f"{value} does not fit {wanted.name}")
+        return Constant(found)
     narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
     return Constant(data if narrow is None else _narrowed(data, np.dtype(narrow)))
+
+
+_NO_NUMBERS: Final = "OSUcmM"
+"""Kinds of arrays of NumPy that a tensor cannot be."""
 
 
 def _narrowed(data: Array, dtype: np.dtype[AnyValue]) -> Array:

@@ -305,6 +305,34 @@ def test_several_inputs_and_outputs(mx, tmp_path):
     same_values(model, expected)
 
 
+@pytest.mark.parametrize("hybrid", [False, True])
+def test_inputs_are_in_the_order_in_which_a_block_takes_them(mx, hybrid):
+    class Net(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, a, b, c):  # noqa: N803
+            return F.broadcast_sub(c, a) * b
+
+    net, values = Net(), [mx.nd.array([value]) for value in (1.0, 2.0, 5.0)]
+    if hybrid:
+        net.hybridize()
+    expected = net(*values).asnumpy()
+    model = serde.to_relay(net, input_shapes={f"data{i}": (1,) for i in range(3)})
+    assert model.meta.inputs == ("data0", "data1", "data2")
+    again = serde.import_to_gluon(serde.export_model(model, format="onnx"))
+    np.testing.assert_array_equal(again(*values).asnumpy(), expected)
+
+
+def test_a_symbol_block_has_the_order_that_it_was_made_with(mx):
+    a, b = (mx.sym.var(name, dtype="float32") for name in "ab")
+    symbol = (b - a) * 2
+    assert symbol.list_arguments() == ["b", "a"]
+    shapes = {"a": (1,), "b": (1,)}
+    block = mx.gluon.SymbolBlock(symbol, [a, b])
+    assert serde.to_relay(block, input_shapes=shapes).meta.inputs == ("a", "b")
+    noted, _ = serde.import_model(serde.export_model(block, format="onnx", input_shapes=shapes))
+    turned = mx.gluon.SymbolBlock(noted, [b, a])
+    assert serde.to_relay(turned, input_shapes=shapes).meta.inputs == ("b", "a")
+
+
 def test_an_optional_input_is_there_if_it_has_a_shape(mx):
     shapes = {"data0": (2, 5), "data1": (2, 3), "data2": (2, 3)}
     assert from_live(two_inputs(mx), None, shapes).inputs == ["data0", "data1", "data2"]

@@ -171,8 +171,19 @@ def test_a_noted_shape_may_be_a_scalar_or_empty_as_in_numpy(
     assert x.type.concrete_shape == shape
 
 
+def test_a_shape_is_read_as_mxnet_rewrites_it_for_numpy(tmp_path: Path) -> None:
+    """A net from without NumPy's shapes that is loaded and saved with them."""
+    path = tmp_path / "net-symbol.json"
+    with import_mxnet().util.np_shape(True):
+        noted("(2, 3)", as_numpy=False).save(str(path))
+    assert '"__shape__": "[2,3]"' in path.read_text()
+    (x,) = serde.to_relay(path).main.params
+    assert x.type.concrete_shape == (2, 3)
+
+
 @pytest.mark.parametrize(
-    ("text", "as_numpy"), [("(-1, 3)", True), ("None", True), ("()", False), ("(0, 3)", False)]
+    ("text", "as_numpy"),
+    [("[-1,3]", True), ("(-1, 3)", True), ("None", True), ("()", False), ("(0, 3)", False)],
 )
 def test_a_noted_shape_that_is_not_known_is_asked_for(
     text: str, as_numpy: bool, tmp_path: Path

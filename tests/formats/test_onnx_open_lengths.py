@@ -48,3 +48,19 @@ def test_hardmax(axis: int, opset: int) -> None:
     )
     x = np.random.default_rng(0).integers(0, 4, (3, 4, 5)).astype(np.float32)
     assert_kept(proto, x)
+
+
+def test_expanding_to_no_elements_beside_a_length_that_is_computed() -> None:
+    """Elements that there are none of do not tell how many rows they are."""
+    proto = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N] x) => (float[P, Q] y) {
+          none = Constant <value = int64[1] {0}> ()
+          places = NonZero (x)
+          count = Shape <start = 1> (places)
+          shape = Concat <axis = 0> (count, none)
+          one = Constant <value = float {1}> ()
+          y = Expand (one, shape)
+        }"""
+    )
+    assert_kept(proto, np.array([1, 0, 2], np.float32))

@@ -173,6 +173,24 @@ def test_a_constant_that_does_not_fit_is_refused(value: Any) -> None:
     assert Constant(np.array(value)).data.dtype.itemsize == 8
 
 
+@pytest.mark.parametrize(("value", "dtype"), [(300, "int8"), (-1, "uint8"), (2**70, "int64")])
+def test_a_number_that_does_not_fit_its_dtype_is_refused(value: int, dtype: str) -> None:
+    with pytest.raises(RelayError, match=r"does not fit|too large"):
+        relay.const(value, dtype)
+
+
+@pytest.mark.parametrize(
+    "value", [object(), ["a"], 1j, [[1], [2, 3]], 2**70, np.datetime64("2020-01-01")]
+)
+def test_a_constant_of_other_than_numbers_is_refused(value: Any) -> None:
+    with pytest.raises(RelayError, match="a constant needs numbers"):
+        relay.const(value)
+
+
+def test_a_great_number_is_a_float_if_that_is_asked_for() -> None:
+    assert relay.const(2**70, "float32").data == np.float32(2.0**70)
+
+
 def test_a_number_is_no_operand() -> None:
     with pytest.raises(TypeError, match=r"turn numbers into relay\.const"):
         X + 1.0

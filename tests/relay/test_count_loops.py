@@ -105,7 +105,12 @@ def _of_an_input() -> Function:
     return infer_function(Function([outer], TupleGetItem(found, 0)))
 
 
-@pytest.mark.parametrize("build", [_shrinking, _of_floats, _of_an_input])
+def _wrapping() -> Function:
+    """The counter starts again below zero before it reaches its bound."""
+    return loop(2**31 - 8, 3, 2**31 - 1, "less")
+
+
+@pytest.mark.parametrize("build", [_shrinking, _of_floats, _of_an_input, _wrapping])
 def test_other_loops_stay(build: Any) -> None:
     function = build()
     assert transform.CountLoops().transform(function) is function

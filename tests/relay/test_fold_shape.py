@@ -93,6 +93,15 @@ def test_what_cannot_be_followed_is_anonymous_or_unknown() -> None:
     assert shape_value(relay.floor_divide(negative, _c(0, 1))) is None
 
 
+def test_an_unknown_truth_value_beside_a_known_one_chooses_nothing() -> None:
+    flag = relay.var("flag", relay.TensorType((1,), "bool"))
+    both = relay.concatenate([relay.const([True]), flag], axis=0)
+    function = relay.Function([flag], relay.where(both, _c(2, 6), _c(4, 3)))
+    folded = FoldShape()(InferType()(relay.IRModule.from_expr(function)))
+    assert run(folded["main"], [np.array([False])]).tolist() == [2, 3]
+    assert run(folded["main"], [np.array([True])]).tolist() == [2, 6]
+
+
 def test_wrapping_arithmetic_is_not_followed() -> None:
     big = relay.const(np.array([2**30], "int32"))
     assert shape_value(relay.multiply(big, big)) is None

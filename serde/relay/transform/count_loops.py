@@ -92,8 +92,15 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
             continue
         last = bound if name == "less" else bound + 1
         turns = -(-(last - first) // step)
-        return _Count(place, begin, step, turns) if isinstance(begin, Constant) else None
+        if not isinstance(begin, Constant) or not _holds(begin, first + step * turns):
+            return None
+        return _Count(place, begin, step, turns)
     return None
+
+
+def _holds(like: Constant, value: int) -> bool:
+    """Whether the dtype of a constant has a number, where it would start again from the least."""
+    return value <= np.iinfo(like.data.dtype).max
 
 
 def _unmoved(x: Expr) -> Expr:

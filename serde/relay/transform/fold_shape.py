@@ -318,7 +318,10 @@ def _is_negative_quotient(atom: str | FloorDiv) -> bool:
     return any(map(_may_be_negative, (atom.numerator, atom.denominator)))
 
 
-def _chosen(condition: DimArray, left: DimArray, right: DimArray) -> DimArray:
+def _chosen(condition: DimArray, left: DimArray, right: DimArray) -> DimArray | None:
+    """Return what truth values choose; None where one is not known."""
+    if any(type(which) is not int for which in condition.flat):
+        return None
     items = [b if which else c for which, b, c in np.broadcast(condition, left, right)]
     return _dims(items).reshape(np.broadcast_shapes(condition.shape, left.shape, right.shape))
 

@@ -49,12 +49,15 @@ def import_expand(ctx: ImportCtx, x: Expr, shape: Expr) -> Expr:
 
 
 def _with_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:
-    """Return what was broadcast with the lengths that are known, where all but one are."""
+    """Return what was broadcast with the lengths that are known, where all but one are.
+
+    Beside a length of 0 the elements do not tell the one.
+    """
     if asked is None:
         return x
     lengths = broadcast(own, asked)
     unknown = [dim for dim in lengths if isinstance(dim, Any)]
-    if len(unknown) != 1 or len(lengths) == 1:
+    if len(unknown) != 1 or len(lengths) == 1 or 0 in lengths:
         return x
     return relay.reshape(x, [-1 if isinstance(dim, Any) else dim for dim in lengths])
 
