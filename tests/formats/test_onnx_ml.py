@@ -194,6 +194,15 @@ def test_label_encoder(version: int) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("version", [2, 4])
+def test_a_label_encoder_with_a_key_that_is_nan(version: int) -> None:
+    x = np.array([np.nan, 0, 2, 7], np.float32)
+    check(
+        "LabelEncoder", x, version=version, keys_floats=[0.0, float("nan"), 2.0],
+        values_int64s=[5, 1, 2], default_int64=-7,
+    )  # fmt: skip
+
+
 def test_label_encoder_of_tensors() -> None:
     keys = numpy_helper.from_array(np.array([1.5, np.nan], np.float32))
     values = numpy_helper.from_array(np.array([4, 6], np.int64))
