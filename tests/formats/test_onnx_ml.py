@@ -529,6 +529,17 @@ def test_what_runtimes_read_differently_is_refused() -> None:
             keys_int64s=[1, 1], values_int64s=[2, 3])  # fmt: skip
 
 
+def test_the_label_of_a_machine_without_negative_factors_is_refused() -> None:
+    attrs: dict[str, Any] = {
+        "classlabels_ints": [2, 5], "coefficients": [0.5, 0.25, 1.0, 0.75],
+        "kernel_params": [0.3, 0.5, 3.0], "rho": [-0.5], "support_vectors": numbers(4, 4),
+        "vectors_per_class": [2, 2],
+    }  # fmt: skip
+    refused(
+        "without a negative factor", "SVMClassifier", ROWS, outputs=("label", "scores"), **attrs
+    )
+
+
 def test_strings_and_maps_are_refused_with_a_hint() -> None:
     attrs = {"coefficients": numbers(2, 4), "intercepts": numbers(2)}
     refused(
