@@ -204,10 +204,11 @@ def engine_for_path(
 
     Raises:
         CheckError: No engine can run this format, or the engine refuses the file.
+        FormatError: The file is malformed.
         OptionError: Neither the file nor `declared` tells the shape of an input.
     """
     if format_name == "onnx":
-        return _onnx_file_engine(path)
+        return _onnx_path_engine(path)
     native, model = read_target(format_name, path, declared)
     return engine_for_source(format_name, native, model)
 
@@ -274,6 +275,18 @@ def _mxnet_engine(native: AnyValue, model: RelayModel) -> Engine:
         return MxnetEngine(require("mxnet"), program)
     except MissingDependency:
         return RelayEngine(model)
+
+
+def _onnx_path_engine(path: Path) -> Engine:
+    """Return what runs an ONNX file; of one that is refused, say what is malformed in it."""
+    try:
+        return _onnx_file_engine(path)
+    except process.EngineEnded:
+        raise
+    except CheckError:
+        bridge = get_bridge("onnx")
+        bridge.load(path, None, bridge.bind_import({}))
+        raise
 
 
 def _onnx_file_engine(path: Path) -> Engine:

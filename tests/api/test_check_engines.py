@@ -15,7 +15,7 @@ import serde.relay as relay
 from serde._optional import require
 from serde.checking.engines import engine_for_path, engine_for_source, run_engine
 from serde.checking.fitting import cast_exactly
-from serde.errors import CheckError, MissingDependency
+from serde.errors import CheckError, FormatError, MissingDependency
 from serde.relay.expr import Expr, Var
 from serde.weights import ArrayWeight
 
@@ -85,10 +85,17 @@ def test_a_file_that_the_engine_refuses(
         pytest.importorskip("onnxruntime")
     else:
         monkeypatch.setattr("serde.checking.engines._is_installed", absent)
-    path = tmp_path / "m.onnx"
-    path.write_bytes(b"\xff" * 100)
+    path = write_onnx(tmp_path / "m.onnx", "Unknown")
     with pytest.raises(CheckError, match=r"^onnx\S+ \S+ refuses .*m\.onnx"):
         engine_for_path("onnx", path)
+
+
+@pytest.mark.parametrize("kept", [0, 40])
+def test_a_malformed_target_is_no_refusal(tmp_path: Path, kept: int) -> None:
+    source = write_onnx(tmp_path / "a.onnx")
+    (tmp_path / "b.onnx").write_bytes(source.read_bytes()[:kept])
+    with pytest.raises(FormatError):
+        serde.check(source, tmp_path / "b.onnx")
 
 
 def test_an_input_that_only_the_target_has() -> None:

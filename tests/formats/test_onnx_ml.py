@@ -194,6 +194,15 @@ def test_label_encoder(version: int) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("version", [2, 4])
+def test_a_label_encoder_with_a_key_that_is_nan(version: int) -> None:
+    x = np.array([np.nan, 0, 2, 7], np.float32)
+    check(
+        "LabelEncoder", x, version=version, keys_floats=[0.0, float("nan"), 2.0],
+        values_int64s=[5, 1, 2], default_int64=-7,
+    )  # fmt: skip
+
+
 def test_label_encoder_of_tensors() -> None:
     keys = numpy_helper.from_array(np.array([1.5, np.nan], np.float32))
     values = numpy_helper.from_array(np.array([4, 6], np.int64))
@@ -518,6 +527,17 @@ def test_what_runtimes_read_differently_is_refused() -> None:
             n_targets=2, aggregate_function="MIN", **nodes, **some)  # fmt: skip
     refused("key is given twice", "LabelEncoder", np.zeros(2, np.int64), version=2,
             keys_int64s=[1, 1], values_int64s=[2, 3])  # fmt: skip
+
+
+def test_the_label_of_a_machine_without_negative_factors_is_refused() -> None:
+    attrs: dict[str, Any] = {
+        "classlabels_ints": [2, 5], "coefficients": [0.5, 0.25, 1.0, 0.75],
+        "kernel_params": [0.3, 0.5, 3.0], "rho": [-0.5], "support_vectors": numbers(4, 4),
+        "vectors_per_class": [2, 2],
+    }  # fmt: skip
+    refused(
+        "without a negative factor", "SVMClassifier", ROWS, outputs=("label", "scores"), **attrs
+    )
 
 
 def test_strings_and_maps_are_refused_with_a_hint() -> None:

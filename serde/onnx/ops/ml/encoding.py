@@ -57,12 +57,13 @@ def import_label_encoder(
     default_float: float = -0.0,
     default_string: str = "_Unused",
 ) -> Expr:
+    """Before version 4, NaN is none of the keys, also where one of them is NaN."""
     if keys_strings or values_strings:
         raise Unsupported(_STRINGS)
     keys = _array(keys_int64s, keys_floats)
     values = _array(values_int64s, values_floats)
     default = default_int64 if values_int64s else default_float
-    return _encoded(ctx, x, keys, values, np.array(default, values.dtype))
+    return _encoded(ctx, x, keys, values, np.array(default, values.dtype), finds_nan=False)
 
 
 @ML.imports("LabelEncoder", since=4)
@@ -104,7 +105,9 @@ def _tensor(ctx: ImportCtx, given: onnx.TensorProto | None, other: Array) -> Arr
     return numpy_helper.to_array(given)
 
 
-def _encoded(ctx: ImportCtx, x: Expr, keys: Array, values: Array, default: Array) -> Expr:
+def _encoded(
+    ctx: ImportCtx, x: Expr, keys: Array, values: Array, default: Array, *, finds_nan: bool = True
+) -> Expr:
     """Return the value of the key that each element is, the default where it is none."""
     if not keys.size or keys.shape != values.shape or keys.ndim != 1 or default.size != 1:
         raise Unsupported(f"{keys.size} keys, {values.size} values and {default.size} defaults")
@@ -114,7 +117,7 @@ def _encoded(ctx: ImportCtx, x: Expr, keys: Array, values: Array, default: Array
         raise Unsupported(f"keys of {keys.dtype} for an input of {ctx.type(x).dtype}")
     element = relay.expand_dims(x, axis=-1)
     same = relay.equal(element, _keys(ctx, keys))
-    if keys.dtype.kind == "f" and np.isnan(keys).any():
+    if finds_nan and keys.dtype.kind == "f" and np.isnan(keys).any():
         both = relay.logical_and(relay.isnan(element), _keys(ctx, np.isnan(keys)))
         same = relay.logical_or(same, both)
     place = relay.argmax(relay.cast(same, "int32"), axis=-1)
