@@ -114,3 +114,20 @@ def _wrapping() -> Function:
 def test_other_loops_stay(build: Any) -> None:
     function = build()
     assert transform.CountLoops().transform(function) is function
+
+
+@pytest.mark.parametrize(("dtype", "begin"), [("bool", -3), ("int8", -300)])
+def test_a_counter_that_is_compared_in_a_narrower_dtype_stays(dtype: str, begin: int) -> None:
+    """What the counter is cast to does not tell how far it has come."""
+    number, i = (Var(name, TensorType((), each)) for name, each in (("n", "int64"), ("i", "int32")))
+    following = relay.add(i, relay.const(np.int32(1)))
+    narrow = relay.cast(relay.cast(following, dtype), "int32")
+    question = relay.less(narrow, relay.const(np.int32(1)))
+    body = infer_function(Function([number, i], Tuple([question, following])))
+    going = relay.const(np.array(True))
+    found = call("serde.loop", None, going, (relay.const(np.int32(begin)),), (), body=body)
+    function = infer_function(Function([], TupleGetItem(found, 0)))
+    last = begin + 1
+    while np.int32(last).astype(dtype).astype(np.int32) < 1:
+        last += 1
+    assert run(transform.CountLoops().transform(function), []) == last

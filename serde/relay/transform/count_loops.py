@@ -90,6 +90,8 @@ def _count(body: Function, state: Tuple, captures: Tuple) -> _Count | None:
         first = _integer(begin)
         if _unmoved(following[place]) is not left or step is None or first is None or step < 1:
             continue
+        if first < np.iinfo(np.int32).min:
+            continue
         last = bound if name == "less" else bound + 1
         turns = -(-(last - first) // step)
         if not isinstance(begin, Constant) or not _holds(begin, first + step * turns):
@@ -105,7 +107,7 @@ def _holds(like: Constant, value: int) -> bool:
 
 def _unmoved(x: Expr) -> Expr:
     """Return what an expression of one element holds, whatever its axes and width."""
-    while isinstance(x, Call) and _is(x, *_MOVING) and _single(x) and _whole(x.args[0]):
+    while isinstance(x, Call) and _is(x, *_MOVING) and _single(x) and _keeps(x, x.args[0]):
         x = x.args[0]
     return x
 
@@ -114,9 +116,14 @@ def _single(x: Expr) -> bool:
     return isinstance(x.type, TensorType) and all(dim == 1 for dim in x.type.shape)
 
 
-def _whole(x: Expr) -> bool:
-    """Whether an expression is of integers, or says yes or no."""
-    return isinstance(x.type, TensorType) and ("int" in x.type.dtype or x.type.dtype == "bool")
+def _keeps(x: Expr, source: Expr) -> bool:
+    """Whether the dtype of `x` holds every number of another's, or at least those that count."""
+    if not isinstance(x.type, TensorType) or not isinstance(source.type, TensorType):
+        return False
+    dtype, given = x.type.dtype, source.type.dtype
+    if given == "bool" or dtype == given:
+        return "int" in given or given == "bool"
+    return "int" in given and dtype in ("int32", "int64")
 
 
 def _integer(x: Expr) -> int | None:
