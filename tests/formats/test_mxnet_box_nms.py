@@ -66,6 +66,21 @@ def test_of_serde(top_k: int, classes: dict[str, Any], form: str, batch: Any) ->
     check(proto, rows(2, 1, 0, form), ["_contrib_box_nms"])
 
 
+def test_centres_become_corners_that_nothing_follows() -> None:
+    """Without an empty part, which MXNet has under NumPy's shapes alone."""
+    mx = import_mxnet()
+    symbol = mx.sym.contrib.box_nms(
+        mx.sym.var("data"), coord_start=2, score_index=1, in_format="center", out_format="corner"
+    )
+    data = rows(2, 1, 0, "center")
+    proto = serde.export_model(symbol, format="onnx", input_shapes={"data": SHAPE})
+    expected = mx.nd.contrib.box_nms(
+        mx.nd.array(data), coord_start=2, score_index=1, in_format="center", out_format="corner"
+    )
+    found = serde.import_to_gluon(proto)(mx.nd.array(data))
+    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-6)
+
+
 @pytest.mark.parametrize("opset", [11, 12, 13, 18, 21, 23])
 @pytest.mark.parametrize("top_k", [-1, 4])
 def test_at_every_version(top_k: int, opset: int) -> None:

@@ -208,3 +208,13 @@ def test_layer_norm_of_axes_is_onnx(axis: int, dtype: str) -> None:
 def test_refusals_of_extensions(name: str, shapes: Any, attrs: Any, message: str) -> None:
     with pytest.raises(TypeInferenceError, match=message):
         infer(name, *shapes, **attrs)
+
+
+@pytest.mark.parametrize("name", ["group_norm", "instance_norm", "layer_norm"])
+def test_a_scale_has_the_dtype_of_the_data(name: str) -> None:
+    """As in TVM, and in MXNet, whose batch normalisation alone takes others."""
+    data = relay.var("data", shape=(2, 4, 4), dtype="float16")
+    vectors = [relay.var(each, shape=(4,)) for each in ("gamma", "beta")]
+    groups = {"num_groups": 2} if name == "group_norm" else {}
+    with pytest.raises(TypeInferenceError, match="dtypes differ: float16, float32"):
+        getattr(relay.nn, name)(data, *vectors, **groups)

@@ -24,6 +24,9 @@ VANISHING: dict[str, Callable[[relay.Expr], relay.Expr]] = {
     "two default transposes": lambda x: relay.transpose(relay.transpose(x)),
     "slice of everything": lambda x: relay.strided_slice(x, [0, 0, 0], [2, 9, 4]),
     "concatenate of one": lambda x: relay.concatenate([x], axis=1),
+    "concatenate with nothing": lambda x: relay.concatenate(
+        [relay.strided_slice(x, [4], [9], [1], axes=[2]), x], axis=2
+    ),
     "expand and squeeze": lambda x: relay.squeeze(relay.expand_dims(x, axis=1), axis=[1]),
     "reshape there and back": lambda x: relay.reshape(relay.reshape(x, (6, 4)), (2, 3, 4)),
     "slices that make up a tensor": lambda x: relay.concatenate(

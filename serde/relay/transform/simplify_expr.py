@@ -24,6 +24,7 @@ class SimplifyExpr(FunctionPass):
     An operator whose result is its operand disappears: ``copy``, ``cast`` to the same
     dtype, ``reshape`` and ``broadcast_to`` to the same known shape, ``transpose`` that keeps the
     order, ``strided_slice`` of everything, ``concatenate`` of one, ``nn.dropout``'s first field.
+    What has no elements is not concatenated.
     Two reshapes or two transposes in a row become one; a field of a tuple becomes that field.
     An operand that an operator broadcasts itself is not broadcast before, and a scalar where all
     elements are the same; flags that became numbers and are compared with zero stay flags.
@@ -118,8 +119,25 @@ def _strided_slice(node: Call) -> Expr:
     return _same_type(node) if forward and known else node
 
 
+def _without_empty(node: Call) -> Call:
+    """Return a concatenation without what has no elements, as long as the rest tells the type."""
+    fields = node.args[0]
+    if not isinstance(fields, Tuple):
+        return node
+    filled = [each for each in fields.fields if not _is_empty(each)]
+    if not filled or len(filled) == len(fields.fields):
+        return node
+    shorter = call("concatenate", Tuple(filled), axis=node.attrs["axis"], span=node.span)
+    return shorter if shorter.type == node.type else node
+
+
+def _is_empty(x: Expr) -> bool:
+    return isinstance(x.type, TensorType) and 0 in x.type.shape
+
+
 def _concatenate(node: Call) -> Expr:
     """Slices that follow one another and are all of a tensor are that tensor."""
+    node = _without_empty(node)
     fields = node.args[0]
     if not isinstance(fields, Tuple):
         return node

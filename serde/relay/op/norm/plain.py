@@ -151,6 +151,14 @@ def _affine_type(
     center: bool,
     scale: bool,
 ) -> TensorType:
+    return _scaled(data, gamma, beta, axis)
+
+
+def _scaled(data: TensorType, gamma: TensorType, beta: TensorType, axis: int) -> TensorType:
+    """Return the type of `data` scaled and shifted along an axis by values of its dtype."""
+    for vector in (gamma, beta):
+        if vector.dtype != data.dtype:
+            raise TypeInferenceError(f"dtypes differ: {data.dtype}, {vector.dtype}")
     return _with_channels(data, (gamma, beta), axis)
 
 
@@ -233,7 +241,7 @@ def _group_norm_type(
     center: bool,
     scale: bool,
 ) -> TensorType:
-    result = _with_channels(data, (gamma, beta), axis)
+    result = _scaled(data, gamma, beta, axis)
     channels = result.shape[normalize_axis(axis, data.rank)]
     if num_groups < 1 or (type(channels) is int and channels % num_groups):
         raise TypeInferenceError(f"{channels} channels do not form {num_groups} groups")
