@@ -14,7 +14,7 @@ the verdict is that the output differs, whatever the target says.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
@@ -39,9 +39,10 @@ from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
 from serde.checking.yardstick import Measured, Yardstick
 from serde.errors import CheckError
-from serde.relay.expr import Expr, Tuple, Var
+from serde.relay.expr import Call, Expr, Tuple
 from serde.relay.leaves import value_types
 from serde.relay.model import RelayModel
+from serde.relay.transform.purity import is_random
 from serde.relay.visit import children, post_order
 from serde.report import OutputVerdict, Report
 from serde.weights import Array, dtype_name
@@ -163,7 +164,9 @@ class _Comparison:
         self._rule = rule
         self._yardstick = yardstick
         self._report = report
-        self._free = _independent(model, len(reference.outputs))
+        count, inputs = len(reference.outputs), set[Expr](model.inputs())
+        self._changing = _depending(model, count, inputs.__contains__, unknown=True)
+        self._drawn = _depending(model, count, _is_draw, unknown=False)
         self._places: list[int | None] = []
 
     def match(self, recorded: Sequence[str] | None) -> None:
@@ -207,7 +210,11 @@ class _Comparison:
             note = f"output {name} of the source is not finite everywhere"
             if note not in self._report.notes:
                 self._report.notes.append(note)
-        if found is None or found.shape != expected.shape or self._free[at]:
+        if found is None or found.shape != expected.shape:
+            return verdict
+        if self._drawn[at]:
+            return replace(verdict, passed=False, informative=False, remark="it is drawn at random")
+        if not self._changing[at]:
             return verdict
         why = silence(expected, self._rule.computed(*verdict.dtypes))
         if why and (verdict.passed or _is_alike(expected, found, verdict)):
@@ -452,19 +459,27 @@ def _explained(own: Distance, declared: Distance, floor: Distance) -> bool:
     return own.mean <= limit.mean + floor.mean and own.most <= limit.most + floor.most
 
 
-def _independent(model: RelayModel, count: int) -> list[bool]:
-    """Return, for each output, whether no value of an input can change it."""
-    inputs = set(model.inputs())
+def _depending(
+    model: RelayModel, count: int, starts: Callable[[Expr], bool], *, unknown: bool
+) -> list[bool]:
+    """Return, for each output, whether it is computed from the values of certain nodes.
+
+    Args:
+        model: The model.
+        count: Number of outputs.
+        starts: Whether a node is one of these.
+        unknown: What is returned of outputs that are not those of the model.
+    """
     depending: set[Expr] = set()
     for node in post_order(model.main.body):
         of_shape = getattr(getattr(node, "op", None), "name", "") in _OF_SHAPES
         below = () if of_shape else children(node)
-        if (isinstance(node, Var) and node in inputs) or any(c in depending for c in below):
+        if starts(node) or any(c in depending for c in below):
             depending.add(node)
     body = model.main.body
     fields = body.fields if isinstance(body, Tuple) else (body,)
-    found = [each not in depending for each in fields for _ in value_types(each.type)]
-    return found if len(found) == count else [False] * count
+    found = [each in depending for each in fields for _ in value_types(each.type)]
+    return found if len(found) == count else [unknown] * count
 
 
 def _worse(known: OutputVerdict, new: OutputVerdict) -> OutputVerdict:
@@ -485,6 +500,10 @@ def _badness(verdict: OutputVerdict) -> tuple[int, float, float]:
     kind = 0 if verdict.failed else 1 if verdict.passed else 2
     factor = verdict.factor
     return kind, -math.inf if factor is None else -factor, -verdict.max_abs
+
+
+def _is_draw(node: Expr) -> bool:
+    return isinstance(node, Call) and is_random(node)
 
 
 def _is_alike(expected: Array, found: Array, verdict: OutputVerdict) -> bool:

@@ -532,3 +532,30 @@ def test_rounding_to_integers_may_fall_either_way(whole: Any) -> None:
     data = as_check_data(values)
     assert verdict_of(model, source, target(3), data=data).passed
     assert verdict_of(model, source, target(5), data=data).failed
+
+
+# Draws.
+
+
+def test_what_is_drawn_at_random_says_nothing_of_the_rest() -> None:
+    x = relay.var("x", shape=(50,))
+    drawn = relay.serde.bernoulli(relay.sigmoid(x))
+    model = model_of(relay.Tuple([drawn, relay.tanh(x)]), x, outputs=("drawn", "rest"))
+
+    def run(seed: int) -> Run:
+        generator = np.random.default_rng(seed)
+        return lambda inputs: [
+            generator.integers(0, 2, 50).astype("float32"),
+            np.tanh(inputs["x"]),
+        ]
+
+    report = judged(model, run(1), run(2))
+    first, second = report.verdicts
+    assert (first.passed, first.informative, first.remark) == (
+        False,
+        False,
+        "it is drawn at random",
+    )
+    assert second.passed
+    assert report.passed
+    assert judged(model, run(1), lambda inputs: [run(2)(inputs)[0], inputs["x"]]).verdicts[1].failed
