@@ -79,11 +79,10 @@ def check(
     data = None if check_data is None else as_check_data(check_data, check_images)
     writer = _existing_target(target, target_format)
     loaded, model = read_model(reader, source, params, bound, report)
-    types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
     with report.stage("check"), ExitStack() as running:
         own = engine_for_source(reader.name, loaded, model)
         running.enter_context(closing(own))
-        other = engine_for_path(writer.name, Path(target), types)
+        other = engine_for_path(writer.name, Path(target), _input_types(model))
         running.enter_context(closing(other))
         if not float16 and isinstance(other, RelayEngine) and other.computes_float16:
             float16 = True
@@ -177,8 +176,7 @@ def _bisected(
     recorded: Sequence[str] | None = None,
 ) -> Bisection:
     """Compare the values inside a model and a file, on the first inputs of a check."""
-    types = {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}
-    other = read_target(writer.name, path, types)[1]
+    other = read_target(writer.name, path, _input_types(model))[1]
     engines = RelayEngine(model), RelayEngine(other)
     sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
     inputs = next(iter(sets))
@@ -198,3 +196,8 @@ def _existing_target(target: PathLike, format_name: str | None) -> Bridge:
     if not writer.detect(Path(target)):
         raise FormatError(f"expected a model of format {writer.name}", path=target)
     return writer
+
+
+def _input_types(model: RelayModel) -> dict[str, TensorType]:
+    """Return the types of a model's inputs that are tensors, for a target that tells none."""
+    return {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from serde.assembly import Assembly
 from serde.converters import Incomplete
@@ -15,6 +17,7 @@ from serde.folding import FoldingContext
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.undecided import Decisions
 from serde.relay.expr import Expr, Function, Var
+from serde.weights import Array
 
 __all__ = ["ImportContext", "Surroundings", "element_dtype"]
 
@@ -113,6 +116,10 @@ class ImportContext(FoldingContext):
     def tensor(self, tensor: onnx.TensorProto) -> Expr:
         """Return the value of a tensor attribute."""
         return self._around.tensor(tensor, self.node)
+
+    def array(self, values: Array) -> Expr:
+        """Return an array that the node holds as lists of numbers, as :meth:`tensor` does."""
+        return self.tensor(numpy_helper.from_array(np.ascontiguousarray(values)))
 
     def sparse_tensor(self, tensor: onnx.SparseTensorProto) -> Expr:
         """Return the value of a sparse tensor attribute."""

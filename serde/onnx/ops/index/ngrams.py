@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 
 import numpy as np
-from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
@@ -82,7 +81,7 @@ def _grams(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
 def _count(ctx: ImportCtx, rows: Expr, grams: Array, skips: int) -> Expr:
     """Return how often each n-gram stands in each row, its items up to `skips` others apart."""
     length = grams.shape[1]
-    keys = [_constant(ctx, column) for column in grams.T]
+    keys = [ctx.array(column) for column in grams.T]
     parts = []
     for distance in range(1, skips + 2 if length > 1 else 2):
         items = _shifted(rows, length, distance)
@@ -106,11 +105,11 @@ def _shifted(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
 def _nothing(ctx: ImportCtx, rows: Expr, count: int) -> Expr:
     """Return zeros for n-grams whose length is not counted."""
     none = relay.sum(relay.cast(relay.not_equal(rows, rows), "int64"), axis=1, keepdims=True)
-    return relay.add(none, _constant(ctx, np.zeros((1, count), np.int64)))
+    return relay.add(none, ctx.array(np.zeros((1, count), np.int64)))
 
 
 def _weighted(ctx: ImportCtx, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
-    factors = _constant(ctx, np.array(weights, np.float32))
+    factors = ctx.array(np.array(weights, np.float32))
     return relay.multiply(counts if mode == "TFIDF" else _positive(counts), factors)
 
 
@@ -130,9 +129,5 @@ def _placed(ctx: ImportCtx, counts: Expr, indices: Sequence[int]) -> Expr:
         sources[layers[entry]][entry] = source
         layers[entry] += 1
     padded = relay.nn.pad(counts, ((0, 0), (0, 1)))
-    taken = [relay.take(padded, _constant(ctx, each), axis=1, mode="fast") for each in sources]
+    taken = [relay.take(padded, ctx.array(each), axis=1, mode="fast") for each in sources]
     return reduce(relay.add, taken)
-
-
-def _constant(ctx: ImportCtx, values: Array) -> Expr:
-    return ctx.tensor(numpy_helper.from_array(np.ascontiguousarray(values)))

@@ -10,7 +10,6 @@ import numpy as np
 
 import serde.relay as relay
 from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.ops.ml.scores import weight
 from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import call
 from serde.relay.types import TensorType
@@ -41,7 +40,7 @@ def coupled_probabilities(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
     turns = relay.const(max(_LEAST_TURNS, classes), "int64")
     start = relay.add(
         relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
-        weight(ctx, np.full((1, classes), 1.0 / classes, np.float32)),
+        ctx.array(np.full((1, classes), 1.0 / classes, np.float32)),
     )
     return TupleGetItem(call("serde.loop", turns, None, (start,), (gram,), body=function), 0)
 
@@ -55,13 +54,13 @@ def _gram(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
     upper, lower = _scatter(classes)
     rest = relay.subtract(relay.const(np.float32(1.0)), chance)
     pairs = relay.add(
-        relay.nn.dense(chance, weight(ctx, upper)), relay.nn.dense(rest, weight(ctx, lower))
+        relay.nn.dense(chance, ctx.array(upper)), relay.nn.dense(rest, ctx.array(lower))
     )
     matrix = relay.reshape(pairs, newshape=(-1, classes, classes))
     turned = relay.transpose(matrix, axes=(0, 2, 1))
     outside = relay.negative(relay.multiply(matrix, turned))
     diagonal = relay.sum(relay.multiply(matrix, matrix), axis=1, keepdims=True)
-    eye = weight(ctx, np.eye(classes, dtype=np.float32))
+    eye = ctx.array(np.eye(classes, dtype=np.float32))
     return relay.add(outside, relay.multiply(diagonal, eye))
 
 

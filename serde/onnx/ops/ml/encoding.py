@@ -11,7 +11,6 @@ from onnx import numpy_helper
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.ops.ml.scores import weight
 from serde.onnx.ops.table import ML
 from serde.relay.expr import Expr
 from serde.weights import Array
@@ -38,7 +37,7 @@ def import_one_hot_encoder(
     if cats_strings or not cats_int64s:
         raise Unsupported(_STRINGS if cats_strings else "no categories")
     whole = x if ctx.type(x).dtype == "int64" else relay.cast(x, "int64")
-    found = relay.equal(relay.expand_dims(whole, axis=-1), _keys(ctx, np.array(cats_int64s)))
+    found = relay.equal(relay.expand_dims(whole, axis=-1), ctx.array(np.array(cats_int64s)))
     return relay.cast(found, "float32")
 
 
@@ -116,16 +115,12 @@ def _encoded(
     if str(keys.dtype) != ctx.type(x).dtype:
         raise Unsupported(f"keys of {keys.dtype} for an input of {ctx.type(x).dtype}")
     element = relay.expand_dims(x, axis=-1)
-    same = relay.equal(element, _keys(ctx, keys))
+    same = relay.equal(element, ctx.array(keys))
     if finds_nan and keys.dtype.kind == "f" and np.isnan(keys).any():
-        both = relay.logical_and(relay.isnan(element), _keys(ctx, np.isnan(keys)))
+        both = relay.logical_and(relay.isnan(element), ctx.array(np.isnan(keys)))
         same = relay.logical_or(same, both)
     place = relay.argmax(relay.cast(same, "int32"), axis=-1)
     known = relay.any(same, axis=-1)
     place = relay.where(known, place, relay.const(np.int32(len(keys))))
     table = np.append(values, default.reshape(1).astype(values.dtype))
-    return relay.take(weight(ctx, table), place, axis=0, mode="fast")
-
-
-def _keys(ctx: ImportCtx, keys: Array) -> Expr:
-    return weight(ctx, keys)
+    return relay.take(ctx.array(table), place, axis=0, mode="fast")

@@ -11,7 +11,6 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.ml.scores import weight
 from serde.onnx.ops.ml.trees import Forest, leaf_places
 from serde.relay.expr import Expr
 from serde.weights import Array
@@ -88,7 +87,7 @@ class Leaves:
             if not self.covered:
                 raise Unsupported(f"aggregate_function {aggregate!r} of targets without weights")
             reduce, filler = (relay.min, np.inf) if aggregate == "MIN" else (relay.max, -np.inf)
-            rows = relay.take(weight(ctx, self.table(filler)), places, axis=0, mode="fast")
+            rows = relay.take(ctx.array(self.table(filler)), places, axis=0, mode="fast")
             return reduce(rows, axis=1)
         found = self._sums(ctx, places)
         if aggregate == "SUM":
@@ -97,13 +96,13 @@ class Leaves:
 
     def _sums(self, ctx: ImportCtx, places: Expr) -> Expr:
         if not self.single:
-            rows = relay.take(weight(ctx, self.table(0.0)), places, axis=0, mode="fast")
+            rows = relay.take(ctx.array(self.table(0.0)), places, axis=0, mode="fast")
             return relay.sum(rows, axis=1)
         values = np.zeros(len(self.forest.features), self.values.dtype)
         values[self.nodes] = self.values
-        found = relay.take(weight(ctx, values), places, axis=0, mode="fast")
+        found = relay.take(ctx.array(values), places, axis=0, mode="fast")
         if self.count == 1:
             return relay.sum(found, axis=1, keepdims=True)
         owners = np.zeros((self.count, len(self.forest.roots)), values.dtype)
         owners[self.targets, self.forest.trees[self.nodes]] = 1
-        return relay.nn.dense(found, weight(ctx, owners))
+        return relay.nn.dense(found, ctx.array(owners))

@@ -16,7 +16,6 @@ from serde.onnx.ops.ml.scores import (
     pick_labels,
     refuse_transform,
     transform,
-    weight,
 )
 from serde.onnx.ops.table import ML
 from serde.relay.expr import Expr
@@ -80,7 +79,7 @@ def _linear(
             f"{len(coefficients)} coefficients and {len(intercepts)} intercepts for {rows} scores"
         )
     factors = np.array(coefficients, np.float32).reshape(rows, -1)
-    scores = relay.nn.dense(x, weight(ctx, factors))
+    scores = relay.nn.dense(x, ctx.array(factors))
     if not intercepts:
         return scores
-    return relay.nn.bias_add(scores, weight(ctx, np.array(intercepts, np.float32)), axis=-1)
+    return relay.nn.bias_add(scores, ctx.array(np.array(intercepts, np.float32)), axis=-1)

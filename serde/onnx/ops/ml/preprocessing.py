@@ -10,7 +10,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.ml.scores import weight
+from serde.onnx.ops.ml.scores import as_float32
 from serde.onnx.ops.table import ML
 from serde.relay.expr import Expr
 from serde.weights import numpy_dtype
@@ -23,9 +23,9 @@ def import_scaler(
     """``y = (x - offset) * scale`` along the last axis; the result is float32."""
     if not offset or len(offset) != len(scale):
         raise Unsupported(f"{len(offset)} offsets and {len(scale)} factors")
-    found = _as_float32(ctx, x)
-    found = relay.subtract(found, weight(ctx, np.array(offset, np.float32)))
-    return relay.multiply(found, weight(ctx, np.array(scale, np.float32)))
+    found = as_float32(ctx, x)
+    found = relay.subtract(found, ctx.array(np.array(offset, np.float32)))
+    return relay.multiply(found, ctx.array(np.array(scale, np.float32)))
 
 
 @ML.imports("Normalizer")
@@ -35,7 +35,7 @@ def import_normalizer(ctx: ImportCtx, x: Expr, *, norm: str = "MAX") -> Expr:
         raise Unsupported(f"an input of rank {ctx.type(x).rank}")
     if norm not in _NORMS:
         raise Unsupported(f"norm {norm!r} is unknown")
-    found = _as_float32(ctx, x)
+    found = as_float32(ctx, x)
     length = _NORMS[norm](found)
     none = relay.equal(length, scalar_like(ctx, found, 0.0))
     return relay.divide(found, relay.where(none, scalar_like(ctx, found, 1.0), length))
@@ -69,7 +69,7 @@ def import_imputer(
         missing = relay.isnan(x)
     else:
         missing = relay.equal(x, scalar_like(ctx, x, replaced))
-    filler = weight(ctx, np.array(values, numpy_dtype(dtype)))
+    filler = ctx.array(np.array(values, numpy_dtype(dtype)))
     return relay.where(missing, filler, x)
 
 
@@ -95,7 +95,7 @@ def _columns(ctx: ImportCtx, x: Expr, wanted: int) -> Expr:
     rank = ctx.type(x).rank
     if rank not in (1, 2):
         raise Unsupported(f"an input of rank {rank}")
-    rows = _as_float32(ctx, x if rank == 2 else relay.expand_dims(x, axis=1))
+    rows = as_float32(ctx, x if rank == 2 else relay.expand_dims(x, axis=1))
     (length,) = ctx.static_lengths(rows, [1])
     if wanted < length:
         return relay.strided_slice(rows, begin=[0], end=[wanted], strides=[1], axes=[1])
@@ -109,7 +109,3 @@ def import_array_feature_extractor(ctx: ImportCtx, x: Expr, y: Expr) -> Expr:
     """Entries of the last axis; the result of a vector is one row."""
     rows = x if ctx.type(x).rank > 1 else relay.expand_dims(x, axis=0)
     return relay.take(rows, relay.reshape(y, newshape=(-1,)), axis=-1, mode="fast")
-
-
-def _as_float32(ctx: ImportCtx, x: Expr) -> Expr:
-    return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")

@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 import numpy as np
-from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.relay.expr import Expr
-from serde.weights import Array
 
-__all__ = ["feature_rows", "labels_of", "pick_labels", "refuse_transform", "transform", "weight"]
+__all__ = [
+    "as_float32",
+    "feature_rows",
+    "labels_of",
+    "pick_labels",
+    "refuse_transform",
+    "transform",
+]
 
 _NEARLY_ZERO = 1e-7
 """Scores of which SOFTMAX_ZERO says that they are zero."""
 
 _ERF_INV = 0.147
 """The constant of Winitzki's approximation of the inverse of erf."""
-
-
-def weight(ctx: ImportCtx, values: Array) -> Expr:
-    """Return an array that the file holds as an attribute: a weight, or a constant if small."""
-    return ctx.tensor(numpy_helper.from_array(np.ascontiguousarray(values)))
 
 
 def feature_rows(ctx: ImportCtx, x: Expr, dtype: str = "float32") -> Expr:
@@ -41,6 +41,11 @@ def feature_rows(ctx: ImportCtx, x: Expr, dtype: str = "float32") -> Expr:
         raise Unsupported(f"features of rank {rank}; one row a sample is expected")
     rows = x if rank == 2 else relay.expand_dims(x, axis=0)
     return rows if ctx.type(rows).dtype == dtype else relay.cast(rows, dtype)
+
+
+def as_float32(ctx: ImportCtx, x: Expr) -> Expr:
+    """Return a tensor as float32, which most of these operators yield whatever they take."""
+    return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
 
 def transform(ctx: ImportCtx, scores: Expr, name: str) -> Expr:
@@ -118,4 +123,4 @@ def labels_of(ctx: ImportCtx, integers: Sequence[int], strings: Sequence[str]) -
 
 def pick_labels(ctx: ImportCtx, places: Expr, labels: Sequence[int]) -> Expr:
     """Return the label at each place, as int64."""
-    return relay.take(weight(ctx, np.array(labels, np.int64)), places, axis=0, mode="fast")
+    return relay.take(ctx.array(np.array(labels, np.int64)), places, axis=0, mode="fast")

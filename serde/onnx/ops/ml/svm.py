@@ -18,7 +18,6 @@ from serde.onnx.ops.ml.scores import (
     pick_labels,
     refuse_transform,
     transform,
-    weight,
 )
 from serde.onnx.ops.table import ML
 from serde.relay.expr import Expr
@@ -45,9 +44,9 @@ def import_svm_regressor(
     if n_supports > 0:
         kernel = _Kernel(kernel_type, kernel_params)
         products = kernel.products(ctx, rows, _matrix(support_vectors, n_supports))
-        found = relay.nn.dense(products, weight(ctx, _matrix(coefficients, 1)))
+        found = relay.nn.dense(products, ctx.array(_matrix(coefficients, 1)))
     else:
-        found = relay.nn.dense(rows, weight(ctx, _matrix(coefficients, 1)))
+        found = relay.nn.dense(rows, ctx.array(_matrix(coefficients, 1)))
     found = relay.add(found, scalar_like(ctx, found, _only(rho)))
     if not one_class:
         return found
@@ -76,7 +75,7 @@ def import_svm_classifier(
     labels = labels_of(ctx, classlabels_ints, classlabels_strings)
     rows = feature_rows(ctx, x)
     if not vectors_per_class:
-        factors = weight(ctx, _matrix(coefficients, len(labels)))
+        factors = ctx.array(_matrix(coefficients, len(labels)))
         scores = relay.nn.dense(rows, factors)
         scores = relay.add(scores, scalar_like(ctx, scores, rho[0]))
         return _linear_results(ctx, scores, labels, len(rho), post_transform)
@@ -87,8 +86,8 @@ def import_svm_classifier(
         raise Unsupported(f"{len(rho)} offsets for {len(pairs.classes)} pairs of classes")
     kernel = _Kernel(kernel_type, kernel_params)
     products = kernel.products(ctx, rows, _matrix(support_vectors, sum(vectors_per_class)))
-    decisions = relay.nn.dense(products, weight(ctx, pairs.factors(coefficients)))
-    decisions = relay.add(decisions, weight(ctx, np.array(rho, np.float32)))
+    decisions = relay.nn.dense(products, ctx.array(pairs.factors(coefficients)))
+    decisions = relay.add(decisions, ctx.array(np.array(rho, np.float32)))
     best = relay.argmax(_votes(ctx, decisions, pairs), axis=1)
     if len(labels) == 2 and not prob_a and min(coefficients) >= 0 and ctx.wants(0):
         # ONNX's reference gives every sample the second one, ONNX Runtime does not.
@@ -99,7 +98,7 @@ def import_svm_classifier(
     if prob_a:
         if not len(prob_a) == len(prob_b) == len(rho):
             raise Unsupported(f"{len(prob_a)} and {len(prob_b)} factors for {len(rho)} pairs")
-        slope, shift = (weight(ctx, np.array(each, np.float32)) for each in (prob_a, prob_b))
+        slope, shift = (ctx.array(np.array(each, np.float32)) for each in (prob_a, prob_b))
         linear = relay.add(relay.multiply(decisions, slope), shift)
         chance = relay.clip(relay.sigmoid(relay.negative(linear)), 1e-7, 1 - 1e-7)
         scores = coupled_probabilities(ctx, chance, len(labels))
@@ -127,7 +126,7 @@ def _votes(ctx: ImportCtx, decisions: Expr, pairs: _Pairs) -> Expr:
     positive = relay.greater(decisions, scalar_like(ctx, decisions, 0.0))
     won = relay.cast(positive, "float32")
     lost = relay.subtract(scalar_like(ctx, decisions, 1.0), won)
-    first, second = (weight(ctx, each) for each in pairs.members())
+    first, second = (ctx.array(each) for each in pairs.members())
     return relay.add(relay.nn.dense(won, first), relay.nn.dense(lost, second))
 
 
@@ -182,7 +181,7 @@ class _Kernel:
         if len(self.params) not in (0, 3):
             raise Unsupported(f"expected 3 parameters of the kernel, found {len(self.params)}")
         gamma, constant, degree = self.params or (0.0, 0.0, 0.0)
-        others = weight(ctx, vectors)
+        others = ctx.array(vectors)
         if self.name == "RBF":
             apart = relay.subtract(relay.expand_dims(x, axis=1), others)
             distance = relay.sum(relay.multiply(apart, apart), axis=-1)

@@ -15,12 +15,12 @@ from serde.onnx.context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.leaves import Leaves
 from serde.onnx.ops.ml.scores import (
+    as_float32,
     feature_rows,
     labels_of,
     pick_labels,
     refuse_transform,
     transform,
-    weight,
 )
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, node_places
 from serde.onnx.ops.table import ML
@@ -94,11 +94,10 @@ def _features(ctx: ImportCtx, x: Expr, thresholds: Array) -> Expr:
 
 
 def _based(ctx: ImportCtx, scores: Expr, base: Array) -> Expr:
-    return relay.add(scores, weight(ctx, base.astype(ctx.type(scores).dtype)))
-
-
-def _as_float32(ctx: ImportCtx, scores: Expr) -> Expr:
-    return scores if ctx.type(scores).dtype == "float32" else relay.cast(scores, "float32")
+    """Return scores on top of base values, where there are such, in float32."""
+    if base.size:
+        scores = relay.add(scores, ctx.array(base.astype(ctx.type(scores).dtype)))
+    return as_float32(ctx, scores)
 
 
 @ML.imports("TreeEnsembleRegressor", since=(1, 3, 5), ignored=_UNUSED)
@@ -144,7 +143,7 @@ def import_tree_ensemble_regressor(
     if base.any() and not leaves.covered:
         raise Unsupported("a base value of a target without weights, read differently by runtimes")
     scores = leaves.scores(ctx, _features(ctx, x, nodes.thresholds), aggregate_function)
-    scores = _as_float32(ctx, _based(ctx, scores, base) if base.size else scores)
+    scores = _based(ctx, scores, base)
     if n_targets == 1:
         refuse_transform(post_transform, "a single target")
     return transform(ctx, scores, post_transform)
@@ -200,7 +199,7 @@ def import_tree_ensemble_classifier(
     if len(labels) < 3 and not leaves.covered:
         raise Unsupported("two classes of which one has no weights")
     scores = leaves.scores(ctx, rows, "SUM")
-    scores = _as_float32(ctx, _based(ctx, scores, base) if base.size else scores)
+    scores = _based(ctx, scores, base)
     label = pick_labels(ctx, relay.argmax(scores, axis=1), labels)
     return [label, transform(ctx, scores, post_transform)]
 
@@ -219,7 +218,7 @@ def _of_two(
     """
     if base.size > 1:
         raise Unsupported(f"{base.size} base values for one score")
-    score = _as_float32(ctx, _based(ctx, score, base) if base.size else score)
+    score = _based(ctx, score, base)
     likely = bool((values >= 0).all())
     bound = scalar_like(ctx, score, 0.5 if likely else 0.0)
     second = relay.squeeze(relay.greater(score, bound), axis=[1])

@@ -16,7 +16,6 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.ops.ml.scores import weight
 from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.registry import call
 from serde.relay.types import TensorType
@@ -201,7 +200,7 @@ class _Table:
             used = [each for each in range(len(_HOLDS)) if outcomes[:, each].any()]
             arrays |= {f"outcome{each}": forest.outcomes[:, each] for each in used}
         self._outcomes = outcomes[0] if uniform and len(outcomes) else None
-        self._expressions = {name: weight(ctx, array) for name, array in arrays.items()}
+        self._expressions = {name: ctx.array(array) for name, array in arrays.items()}
         self.columns = tuple(arrays)
 
     def over(self, expressions: dict[str, Expr]) -> _Table:
