@@ -29,14 +29,14 @@ sys.path.insert(0, str(ROOT))
 import onnx  # noqa: E402
 
 import serde.relay as relay  # noqa: E402
-from serde.onnx.lower import from_relay  # noqa: E402
-from serde.prepare import PrepareOptions, prepare  # noqa: E402
+from serde.conversion.prepare import PrepareOptions, prepare  # noqa: E402
+from serde.onnx.exporter import from_relay  # noqa: E402
 from serde.relay import transform  # noqa: E402
-from serde.relay.expr import Call, Expr  # noqa: E402
-from serde.relay.interpreter import run  # noqa: E402
-from serde.relay.model import ModelMeta, RelayModel  # noqa: E402
+from serde.relay.ir.expr import Call, Expr  # noqa: E402
+from serde.relay.ir.model import ModelMeta, RelayModel  # noqa: E402
+from serde.relay.ir.visit import post_order  # noqa: E402
+from serde.relay.run.interpreter import run  # noqa: E402
 from serde.relay.transform import Pass  # noqa: E402
-from serde.relay.visit import post_order  # noqa: E402
 from serde.report import Report  # noqa: E402
 from serde.weights import ArrayWeight  # noqa: E402
 

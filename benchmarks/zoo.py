@@ -152,7 +152,12 @@ def convert(source: str, target: str) -> tuple[float, float]:
     import serde
 
     symbol, params, shapes = json.loads(source)
-    for module in ("onnx.checker", "serde.mxnet.walk", "serde.mxnet.ops", "serde.onnx.lower"):
+    for module in (
+        "onnx.checker",
+        "serde.mxnet.export_walk",
+        "serde.mxnet.ops",
+        "serde.onnx.exporter",
+    ):
         importlib.import_module(module)
     idle, start = peak(), time.perf_counter()
     serde.convert([symbol, params], target, input_shapes=shapes)

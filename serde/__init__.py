@@ -11,7 +11,7 @@ _HOMES = {
     "bisect": "serde.api",
     "check": "serde.api",
     "convert": "serde.api",
-    "diff": "serde.comparison",
+    "diff": "serde.checking.difference",
     "export_model": "serde.api",
     "from_relay": "serde.api",
     "import_model": "serde.api",

@@ -10,17 +10,13 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
+from serde.checking.checks import bisect, check, locate_difference
 from serde.checking.data import as_check_data
 from serde.checking.engines import engine_for_path, engine_for_source, renamed_engine
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
-from serde.comparing import bisect, check, locate_difference
-from serde.errors import OptionError
-from serde.io.atomic import write_text
-from serde.mapping import tensor_mapping as mapped_names
-from serde.prepare import CutOptions, cut_out, rename_ends
-from serde.relay.model import RelayModel
-from serde.report import Report
-from serde.steps import (
+from serde.conversion.mapping import tensor_mapping as mapped_names
+from serde.conversion.prepare import CutOptions, cut_out, rename_ends
+from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
@@ -33,6 +29,10 @@ from serde.steps import (
     wanted_part,
     write_model,
 )
+from serde.errors import OptionError
+from serde.io.atomic import write_text
+from serde.relay.ir.model import RelayModel
+from serde.report import Report
 
 __all__ = [
     "bisect",
@@ -278,7 +278,8 @@ def convert(
             list of arrays or mappings.
         yardstick: Measure outputs that do not agree at once by the exact result, in float64.
         tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
-            of the source are called in the target; see :func:`serde.mapping.tensor_mapping`.
+            of the source are called in the target; see
+            :func:`serde.conversion.mapping.tensor_mapping`.
         overwrite: Whether files beside the target may be replaced that serde did not write:
             MXNet's symbol and parameters, Relay's parameters.
         report: Filled with all of it; a new one if left out.

@@ -22,9 +22,9 @@ from typing import ClassVar, SupportsIndex
 
 from serde.errors import FormatError, OptionError
 from serde.io.atomic import check_files
-from serde.relay.dims import Any, DimLike, SymDim
-from serde.relay.model import RelayModel
-from serde.relay.types import TensorType, Type
+from serde.relay.ir.dims import Any, DimLike, SymDim
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType, Type
 from serde.report import Report
 from serde.weights import dtype_name
 

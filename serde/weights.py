@@ -3,7 +3,7 @@
 A :class:`Weight` knows its shape and dtype and hands out its bytes in pieces
 of at most :data:`serde.limits.CHUNK_BYTES`. It is a range of a file
 (:class:`FileWeight`), an array in memory (:class:`ArrayWeight`) or, in
-``serde.relay.computed``, an expression over other weights that is evaluated
+``serde.relay.run.computed``, an expression over other weights that is evaluated
 when it is written. Bytes are row-major and little-endian.
 """
 

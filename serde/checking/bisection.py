@@ -21,12 +21,12 @@ from serde.checking.frameworks import RelayEngine, flat_values
 from serde.checking.matching import match_outputs
 from serde.errors import CheckError
 from serde.relay import transform
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType
-from serde.relay.visit import children, post_order
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import children, post_order
+from serde.relay.run.interpreter import run
 from serde.weights import Array, numpy_dtype
 
 __all__ = ["Bisection", "InnerValue", "bisect_models"]

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from serde.relay.dims import substitute
-from serde.relay.expr import Call, Constant, Expr, Op, Tuple
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import substitute
+from serde.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from serde.relay.ir.types import TensorType
 
 __all__ = ["STRICT", "UNBOUNDED", "USUAL", "Range", "Rule", "operands_of", "shape_of"]
 

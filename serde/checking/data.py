@@ -26,7 +26,7 @@ from serde._optional import require
 from serde.checking.fitting import cast_exactly, match_names
 from serde.checking.sizes import input_type, lengths_of_shape
 from serde.errors import FormatError, MissingDependency, OptionError
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Array, dtype_name, numpy_dtype
 

@@ -21,8 +21,8 @@ from serde.checking.consumers import (
     operands_of,
     shape_of,
 )
-from serde.relay.bodies import carried, inner_first
-from serde.relay.expr import (
+from serde.relay.ir.bodies import carried, inner_first
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -35,9 +35,9 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.model import RelayModel
-from serde.relay.types import TensorType
-from serde.relay.visit import post_order
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import post_order
 from serde.weights import Array
 
 __all__ = ["Demands", "find_demands"]

@@ -37,8 +37,8 @@ from serde.errors import (
     RelayError,
     UnsupportedModelError,
 )
-from serde.relay.model import RelayModel
-from serde.relay.types import TensorType
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 

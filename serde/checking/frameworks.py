@@ -15,7 +15,7 @@ from serde.errors import CheckError
 from serde.weights import Array, Weight, dtype_name
 
 if TYPE_CHECKING:
-    from serde.relay.model import RelayModel
+    from serde.relay.ir.model import RelayModel
 
 __all__ = [
     "MxnetEngine",
@@ -40,7 +40,7 @@ class RelayEngine:
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Evaluate ``main``."""
-        from serde.relay.interpreter import run
+        from serde.relay.run.interpreter import run
 
         model = self._model
         return flat_values(run(model.main, self.arguments(inputs), mod=model.mod))
@@ -57,8 +57,8 @@ class RelayEngine:
     @property
     def computes_float16(self) -> bool:
         """Whether products of the model, or its weights, are float16."""
-        from serde.relay.bodies import all_nodes
-        from serde.relay.expr import Call
+        from serde.relay.ir.bodies import all_nodes
+        from serde.relay.ir.expr import Call
 
         if any(weight.dtype == "float16" for weight in self._model.params.values()):
             return True
@@ -76,7 +76,7 @@ def declared_dtypes(model: RelayModel) -> dict[str, str]:
 
 def _output_names(model: RelayModel) -> Sequence[str]:
     """Return the names of the tensors that ``main`` gives, numbered where the model has none."""
-    from serde.relay.leaves import output_names, value_types
+    from serde.relay.ir.leaves import output_names, value_types
 
     type_ = model.main.body.type
     if model.meta.outputs:

@@ -27,7 +27,7 @@ from serde.checking.sizes import (
     size_text,
 )
 from serde.errors import CheckError
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Array, numpy_dtype
 

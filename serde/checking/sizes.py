@@ -14,13 +14,13 @@ from itertools import chain, product
 from numbers import Integral
 
 from serde.errors import CheckError, OptionError, RelayError
-from serde.relay.binding import resolve_dims as resolve_attribute
-from serde.relay.dims import Any, SymDim, substitute
-from serde.relay.expr import Attrs, Call, Expr, Op, Var
-from serde.relay.model import RelayModel
-from serde.relay.registry import infer_call
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite
+from serde.relay.ir.dims import Any, SymDim, substitute
+from serde.relay.ir.expr import Attrs, Call, Expr, Op, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import infer_call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite
+from serde.relay.run.binding import resolve_dims as resolve_attribute
 
 __all__ = [
     "declared_sizes",

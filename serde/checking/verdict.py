@@ -39,11 +39,11 @@ from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
 from serde.checking.yardstick import Measured, Yardstick
 from serde.errors import CheckError
-from serde.relay.expr import Call, Expr, Tuple
-from serde.relay.leaves import value_types
-from serde.relay.model import RelayModel
+from serde.relay.ir.expr import Call, Expr, Tuple
+from serde.relay.ir.leaves import value_types
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random
-from serde.relay.visit import children, post_order
 from serde.report import OutputVerdict, Report
 from serde.weights import Array, dtype_name
 

@@ -23,15 +23,15 @@ import numpy as np
 from serde.checking.distance import deviation, ratio
 from serde.checking.frameworks import flat_values
 from serde.relay import transform
-from serde.relay.arithmetic import Arithmetic, Exact, Rounded
-from serde.relay.bodies import all_nodes, carried
-from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
-from serde.relay.interpreter import run_with
-from serde.relay.leaves import value_types
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import children, post_order, rewrite
+from serde.relay.ir.bodies import all_nodes, carried
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
+from serde.relay.ir.leaves import value_types
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import children, post_order, rewrite
+from serde.relay.run.arithmetic import Arithmetic, Exact, Rounded
+from serde.relay.run.interpreter import run_with
 from serde.weights import Array, numpy_dtype
 
 __all__ = ["Measured", "Yardstick"]

@@ -327,8 +327,8 @@ def diff(ctx: click.Context, /, **options: Any) -> None:
     """Show what differs between two models; exit with 1 if anything does."""
     run: Invocation = ctx.obj
     run.configure(options)
+    from serde.checking.difference import diff as diff_models
     from serde.command.render import difference_lines, difference_tables
-    from serde.comparison import diff as diff_models
 
     try:
         found = diff_models(

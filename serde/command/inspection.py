@@ -11,8 +11,8 @@ from typing import Any as AnyValue
 from serde.bridge import ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
 from serde.command.render import Table, shape_text, size_text
 from serde.errors import OptionError, UnsupportedModelError
-from serde.relay.model import RelayModel
-from serde.relay.types import TupleType, Type
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TupleType, Type
 from serde.report import Report
 
 __all__ = [
@@ -178,7 +178,7 @@ def list_operators(format_name: str | None = None) -> dict[str, list[tuple[str, 
 
 
 def _relay_operators() -> list[tuple[str, str]]:
-    from serde.relay.registry import all_ops
+    from serde.relay.ir.registry import all_ops
 
     return [(name, op.doc.partition("\n")[0]) for name, op in all_ops().items()]
 

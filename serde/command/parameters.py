@@ -74,7 +74,7 @@ def _with_check_number(args: Sequence[str]) -> list[str]:
 def _option_classes(reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
     """Return the option dataclasses of all formats that load; a broken one has no flags."""
     from serde.bridge import format_names, get_bridge
-    from serde.prepare import PrepareOptions
+    from serde.conversion.prepare import PrepareOptions
 
     classes: list[tuple[str, type[Any]]] = []
     for name in format_names():

@@ -16,7 +16,7 @@ from serde.report import OutputVerdict, Report
 if TYPE_CHECKING:
     from serde.bridge import TensorSummary
     from serde.checking.bisection import Bisection
-    from serde.comparison import ModelDiff, WeightDiff
+    from serde.checking.difference import ModelDiff, WeightDiff
 
 __all__ = [
     "Table",

@@ -22,7 +22,7 @@ from serde.mxnet.bridge import MxnetBridge, MxnetImportOptions
 from serde.mxnet.ops import TABLE
 from serde.onnx.bridge import OnnxExportOptions
 from serde.onnx.versions import LOWEST_TARGET
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.weights import dtype_name
 
 __all__ = ["export_model", "get_operator_support"]

@@ -10,9 +10,9 @@ from typing import Any as AnyValue
 from typing import Literal
 
 from serde.bridge import Bridge, ExportOptions, ImportOptions, ModelSummary, TensorNames
-from serde.coreml import requests
+from serde.coreml.interface import requests
 from serde.errors import OptionError
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 __all__ = ["CoremlBridge", "CoremlExportOptions", "CoremlImportOptions"]
@@ -280,16 +280,16 @@ class CoremlBridge(Bridge):
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
-        from serde.coreml.lower import from_relay
+        from serde.coreml.mlprogram.exporter import from_relay
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
         return from_relay(model, own, report)
 
     def expected(self, model: RelayModel, native: AnyValue, options: ExportOptions) -> RelayModel:
         """Return the model with pixels as image inputs, under the names that were written."""
-        from serde.coreml.ends import expected_of
-        from serde.coreml.planning import plan
-        from serde.coreml.states import plan_states, with_states_last
+        from serde.coreml.interface.ends import expected_of
+        from serde.coreml.interface.planning import plan
+        from serde.coreml.mlprogram.states import plan_states, with_states_last
         from serde.coreml.versions import TARGETS
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
@@ -336,10 +336,10 @@ class CoremlBridge(Bridge):
 
     def coverage(self) -> list[tuple[str, str]]:
         """Return MIL's operators, the layers of NeuralNetworks and what is written of Relay."""
-        from serde.coreml.layers import LAYERS
-        from serde.coreml.operators import CORE, LAYER_KINDS, layer_remark, remark
-        from serde.coreml.ops import TABLE
-        from serde.relay.registry import all_ops
+        from serde.coreml.mlprogram.operators import CORE, LAYER_KINDS, layer_remark, remark
+        from serde.coreml.mlprogram.ops import TABLE
+        from serde.coreml.neuralnetwork.ops import LAYERS
+        from serde.relay.ir.registry import all_ops
 
         layered = LAYERS.exported()
         read = {op for op, _version in TABLE.imported()}
@@ -355,8 +355,7 @@ class CoremlBridge(Bridge):
 
     def coverage_summary(self) -> str:
         """Return how many of MIL's operators and of the layers are read and written."""
-        from serde.coreml.layers import LAYERS
-        from serde.coreml.operators import (
+        from serde.coreml.mlprogram.operators import (
             CORE,
             LAYER_KINDS,
             LAYERS_WRITTEN,
@@ -364,7 +363,8 @@ class CoremlBridge(Bridge):
             VERSION,
             WRITTEN,
         )
-        from serde.coreml.ops import TABLE
+        from serde.coreml.mlprogram.ops import TABLE
+        from serde.coreml.neuralnetwork.ops import LAYERS
 
         # Constants are read and written by the walks themselves.
         read = CORE & {"const", *(op for op, _version in TABLE.imported())}
@@ -384,9 +384,9 @@ class CoremlBridge(Bridge):
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of inputs, outputs, constants and operations or layers."""
-        from serde.coreml.interface import described, tensors_of
+        from serde.coreml.interface.interface import described, tensors_of
+        from serde.coreml.mlprogram.states import state_names
         from serde.coreml.model import layers, operations
-        from serde.coreml.states import state_names
 
         description = described(model.spec)
         nodes: list[str] = []
@@ -405,7 +405,7 @@ class CoremlBridge(Bridge):
 
     def summary(self, model: AnyValue) -> ModelSummary:
         """Return the kind of the model, its inputs, outputs and weights."""
-        from serde.coreml.interface import described, feature_facts, feature_summary
+        from serde.coreml.interface.interface import described, feature_facts, feature_summary
 
         description = described(model.spec)
         weights = [*model.blobs.values(), *model.arrays.values()]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from serde.converters import ConverterTable
-from serde.coreml.builder import Value, stored_dtype
-from serde.coreml.description import Feature
+from serde.coreml.interface.description import Feature
+from serde.coreml.value import Value, stored_dtype
 from serde.relay import transform
-from serde.relay.expr import Call
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.shapes import is_float
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order
+from serde.relay.ir.expr import Call
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import post_order
 from serde.report import Issue, Report
+from serde.walk.table import ConverterTable
 
 __all__ = ["as_floats", "ask", "features", "lowered", "with_layers"]
 

@@ -10,21 +10,21 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.features import declare
-from serde.coreml.interface import input_names, model_meta, read_shapes, tensors_of
+from serde.coreml.interface.features import declare
+from serde.coreml.interface.interface import input_names, model_meta, read_shapes, tensors_of
+from serde.coreml.mlprogram.importer import program_to_relay
 from serde.coreml.model import KINDS, SUPPRESSION, CoremlModel, members
-from serde.coreml.network import network_to_relay
-from serde.coreml.program import program_to_relay
-from serde.coreml.suppression import suppression_to_relay, thresholds_of
+from serde.coreml.neuralnetwork.importer import network_to_relay
+from serde.coreml.neuralnetwork.suppression import suppression_to_relay, thresholds_of
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.relay.collection import without_collection
-from serde.relay.dims import SymDim
-from serde.relay.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
-from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
+from serde.relay.ir.collection import without_collection
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType, TupleType
-from serde.relay.visit import post_order, rewrite
 from serde.report import Report
 from serde.weights import Weight
 

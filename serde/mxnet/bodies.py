@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any as AnyValue
 
-from serde.converters import ConverterTable, Hole, ImportContext
 from serde.errors import Unsupported
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
 from serde.mxnet.unknown import Completion
-from serde.relay.expr import Expr
-from serde.relay.types import Type
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.types import Type
 from serde.report import Report
+from serde.walk.table import ConverterTable, Hole, ImportContext
 
 __all__ = ["Completions", "NodeContext", "needed_outputs", "used_inputs"]
 

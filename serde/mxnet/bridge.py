@@ -17,7 +17,7 @@ from serde.bridge import (
     TensorSummary,
 )
 from serde.io.atomic import check_files
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Weight
 
@@ -111,14 +111,14 @@ class MxnetBridge(Bridge):
 
     def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
         """Return the model as Relay."""
-        from serde.mxnet.graph import to_relay
+        from serde.mxnet.importer import to_relay
 
         own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
         return to_relay(model, options, report, keep_labels=own.keep_labels)
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as MXNet's graph and parameters."""
-        from serde.mxnet.lower import from_relay
+        from serde.mxnet.exporter import from_relay
 
         return from_relay(model, report)
 
@@ -165,7 +165,7 @@ class MxnetBridge(Bridge):
         """Return the operators that are read, and the Relay operators that are written."""
         from serde.mxnet.aliases import ALIASES
         from serde.mxnet.ops import TABLE
-        from serde.relay.registry import all_ops
+        from serde.relay.ir.registry import all_ops
 
         others: dict[str, list[str]] = {}
         for alias, op in sorted(ALIASES.items()):
@@ -192,7 +192,7 @@ class MxnetBridge(Bridge):
 
     def names(self, model: AnyValue) -> TensorNames:
         """Return the names of the symbol's inputs, outputs, parameters and nodes."""
-        from serde.mxnet.graph import head_names
+        from serde.mxnet.importer import head_names
 
         return TensorNames(
             inputs=tuple(model.inputs),

@@ -9,12 +9,12 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.converters import ConverterTable
 from serde.errors import ConverterBug, Unsupported
 from serde.mxnet.attributes import encode_attribute
 from serde.mxnet.model import DTYPES, Entry, Graph, Node
 from serde.mxnet.upgrades import AUXILIARY
-from serde.relay.types import TensorType
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ConverterTable
 from serde.weights import Array, ArrayWeight, Weight
 
 __all__ = ["GraphBuilder", "Value"]

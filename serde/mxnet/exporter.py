@@ -1,328 +1,97 @@
-"""What a converter from Relay to MXNet may reach."""
+"""From a Relay model to an MXNet model: lowering, emission, parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any as AnyValue
-from typing import Final
+from serde.mxnet.builder import GraphBuilder
+from serde.mxnet.export_walk import export_function
+from serde.mxnet.model import MxnetModel, with_input_order
+from serde.mxnet.ops import TABLE
+from serde.mxnet.ops.recurrent import MergeStacks
+from serde.mxnet.ops.recurrent.stack import STACK
+from serde.relay import transform
+from serde.relay.ir.expr import Call, Constant, Function
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import post_order
+from serde.report import Report
 
-import numpy as np
-
-from serde.converters import ConverterTable
-from serde.emission import EmittingContext, structural, with_types
-from serde.errors import ConverterBug, Unsupported
-from serde.mxnet.builder import GraphBuilder, Value
-from serde.mxnet.model import COMPUTED, Graph
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, astuple
-from serde.relay.registry import OpDef
-from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.transform.legalize import decompose
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order
-from serde.weights import Array, dtype_name, numpy_dtype
-
-__all__ = [
-    "ExportContext",
-    "Subgraph",
-    "Values",
-    "Written",
-    "require_computed",
-]
-
-Written = Value | tuple[Value, ...]
-
-Values = dict[Expr, Written | None]
-
-MAX_LEVEL: Final = 30
-"""Subgraphs inside each other: MXNet reads their JSON text recursively."""
+__all__ = ["from_relay"]
 
 
-@dataclass(frozen=True, slots=True)
-class Subgraph:
-    """A graph inside a node.
+def from_relay(model: RelayModel, report: Report) -> MxnetModel:
+    """Return `model` as MXNet's graph and parameters.
 
-    Attributes:
-        graph: The graph.
-        captured: What it takes from around it, by the name of its variable.
+    Raises:
+        UnsupportedModelError: MXNet cannot say some of the model.
     """
-
-    graph: Graph
-    captured: Mapping[str, Value]
-
-    @property
-    def variables(self) -> list[str]:
-        """Names of its variables in MXNet's order."""
-        return [node.name for node in self.graph.variables]
-
-
-class ExportContext(EmittingContext[Value]):
-    """What a converter to MXNet may reach.
-
-    Attributes:
-        np_shape: Whether MXNet runs the graph with NumPy's shapes. If not, what is a scalar in
-            Relay has one axis of length 1 in MXNet.
-        in_loop: Whether the nodes go into the body of a loop.
-    """
-
-    def __init__(
-        self,
-        builder: GraphBuilder,
-        np_shape: bool,
-        table: ConverterTable,
-        write_scope: Callable[[Function, Values, ExportContext], Written | None],
-        level: int = 0,
-    ) -> None:
-        super().__init__()
-        self.np_shape = np_shape
-        self.level = level
-        self.in_loop = False
-        self._write_scope = write_scope
-        self._builder = builder
-        self._table = table
-
-    def emit(self, op: str, *inputs: Value | None, **attrs: AnyValue) -> Value:
-        """Append a node of which one output is used; an attribute that is None is left out."""
-        return self._builder.add(op, inputs, 1, attrs, self._source)[0]
-
-    def emit_tuple(
-        self, op: str, *inputs: Value | None, outputs: int, **attrs: AnyValue
-    ) -> tuple[Value, ...]:
-        """Append a node with several outputs."""
-        return self._builder.add(op, inputs, outputs, attrs, self._source)
-
-    def const(self, value: AnyValue, dtype: AnyValue = None) -> Value:
-        """Return a constant; it becomes a parameter where a node takes it as an input.
-
-        Integers of a dtype that MXNet does not compute have a wider one: what they are for, such
-        as indices, does not depend on it.
-
-        Raises:
-            Unsupported: MXNet computes no such dtype.
-        """
-        data = np.array(value, dtype=None if dtype is None else numpy_dtype(str(np.dtype(dtype))))
-        if data.dtype.name not in COMPUTED:
-            data = _computed(data)
-        return Value(-1, 0, TensorType(data.shape, data.dtype), data)
-
-    def type(self, x: Value) -> TensorType:
-        """Return the Relay type of a value.
-
-        Raises:
-            ConverterBug: The value is a converter's own and has none.
-        """
-        if x.type is None:
-            raise ConverterBug(f"{self._source}: a value of its own has no Relay type")
-        return x.type
-
-    def typed(self, x: Value, type_: TensorType) -> Value:
-        """Return a value of the converter's own with its Relay type."""
-        return replace(x, type=type_)
-
-    def emit_with_bodies(
-        self,
-        op: str,
-        inputs: Sequence[Value],
-        bodies: Sequence[Subgraph],
-        outputs: int,
-        **attrs: AnyValue,
-    ) -> tuple[Value, ...]:
-        """Append a node with subgraphs."""
-        graphs = tuple(body.graph for body in bodies)
-        return self._builder.add(op, inputs, outputs, attrs, self._source, graphs)
-
-    def subgraph(
-        self,
-        names: Sequence[str],
-        types: Sequence[TensorType],
-        write: Callable[[ExportContext, Sequence[Value]], Sequence[Value]],
-        count: int,
-    ) -> Subgraph:
-        """Return a graph of its own of variables called `names`.
-
-        Args:
-            names: What its variables are called.
-            types: Relay types of the variables.
-            write: Emits the nodes, given the context inside and the variables, and returns what
-                the graph yields.
-            count: How much it yields.
-
-        Raises:
-            Unsupported: There are too many inside each other.
-        """
-        if self.level >= MAX_LEVEL:
-            raise Unsupported(f"more than {MAX_LEVEL} loops and conditionals inside each other")
-        heads = [f"out{place}" for place in range(count)]
-        inner = GraphBuilder(self._table, heads, np_shape=self.np_shape, outer=self._builder)
-        own = [
-            inner.variable(name, type_, None, {}) for name, type_ in zip(names, types, strict=True)
-        ]
-        context = ExportContext(
-            inner, self.np_shape, self._table, self._write_scope, self.level + 1
+    model = _lowered(model, report)
+    np_shape = _needs_np_shape(model.main)
+    builder = GraphBuilder(TABLE, model.meta.outputs, np_shape=np_shape)
+    outputs = export_function(model, TABLE, builder, report, np_shape=np_shape)
+    report.raise_if_refused()
+    graph = with_input_order(builder.finish(outputs), model.meta.inputs)
+    if np_shape:
+        report.notes.append(
+            "load and run it under mxnet.util.np_shape(): it has scalars or empty tensors"
         )
-        context.enter("", self.result)
-        graph = inner.finish([*write(context, own)])
-        return Subgraph(graph, dict(inner.captured))
+    return MxnetModel(
+        graph,
+        builder.arg,
+        builder.aux,
+        input_order=model.meta.inputs,
+        constants=frozenset(builder.constants & builder.arg.keys()),
+    )
 
-    def captured(self, x: Value) -> Value:
-        """Return the variable that stands for a value of the graph around this one."""
-        return self._builder.capture(x)
 
-    def write_body(
-        self, body: Function, params: Sequence[Value | tuple[Value, ...]]
-    ) -> tuple[Value, ...]:
-        """Write a body of a loop here and return what it yields.
+def _lowered(model: RelayModel, report: Report) -> RelayModel:
+    """Return the model in operators that MXNet has."""
 
-        Raises:
-            Unsupported: MXNet cannot say some of it; the report tells what.
-        """
-        values: Values = dict(zip(body.params, params, strict=True))
-        self.in_loop = True
-        found = self._write_scope(body, values, self)
-        if found is None:
-            raise Unsupported("its body cannot be written")
-        return found if isinstance(found, tuple) else (found,)
+    def supported(node: Call) -> bool:
+        return TABLE.can_export(node, 1)
 
-    def scalar(self, x: Value) -> float | None:
-        """Return the number that a constant of rank 0 is, None for all else.
-
-        An integer that is no float64 is left to be a tensor.
-        """
-        if x.data is None or x.data.ndim or x.data.dtype == np.bool_:
-            return None
-        number = float(x.data)
-        return number if x.data.dtype.kind == "f" or int(number) == int(x.data) else None
-
-    def absorb(self, x: Value, op: str) -> Value:
-        """Return what a node of `op` takes that gives `x` and came from the same layer, or `x`."""
-        return self._builder.absorb(x, op, self._source)
-
-    def is_weight(self, x: Value) -> bool:
-        """Whether `x` is a parameter of the graph, or a constant, which becomes one."""
-        return x.data is not None or self._builder.is_weight(x)
-
-    def emit_bytes(self, op: str, *inputs: Value, **attrs: AnyValue) -> Value:
-        """Append a node whose bool operands go as uint8: few of MXNet's operators take bool."""
-        narrow = [self.cast(x, "uint8") if self.type(x).dtype == "bool" else x for x in inputs]
-        result = self.emit(op, *narrow, **attrs)
-        return (
-            result
-            if self.result_type().dtype != "bool"
-            else self.emit("Cast", result, dtype="bool")
-        )
-
-    def cast(self, x: Value, dtype: str) -> Value:
-        """Return `x` in another dtype of MXNet's."""
-        type_ = TensorType(self.type(x).shape, dtype)
-        if x.data is not None:
-            return self.const(x.data.astype(numpy_dtype(dtype)))
-        return replace(self.emit("Cast", x, dtype=dtype), type=type_)
-
-    def spell(self, build: Callable[..., Expr], *operands: Value) -> Value:
-        """Write the Relay expression that `build` makes of the operands.
-
-        Raises:
-            Unsupported: MXNet lacks an operator of it.
-        """
-        result = self.spell_tuple(build, *operands)
-        if not isinstance(result, Value):
-            raise ConverterBug(f"{self._source}: expected one tensor, found {len(result)}")
-        return result
-
-    def spell_tuple(
-        self, build: Callable[..., Expr], *operands: Value
-    ) -> Value | tuple[Value, ...]:
-        """Write an expression of one tensor or several; see :meth:`spell`."""
-        given = [
-            Var(f"x{place}", self.type(x)) if x.data is None else Constant(x.data)
-            for place, x in enumerate(operands)
+    passes = transform.Sequential(
+        [
+            transform.Inline(opaque=True),
+            transform.ToGraphNormalForm(),
+            transform.RaiseRecursion(),
+            transform.DynamicToStatic(),
+            transform.Compose(transform.box_nms_patterns(model.params)),
+            transform.RaiseSliceLike(),
+            transform.RaiseLayers(_is_whole, frozenset(model.params)),
+            transform.channels_first(),
+            transform.Legalize(supported, TABLE.expansion),
+            transform.SimplifyExpr(),
+            MergeStacks(),
+            transform.SimplifyExpr(),
+            transform.FoldConstant(),
         ]
-        free = [each for each in given if isinstance(each, Var)]
-        function = FoldConstant().transform(Function(free, astuple(build(*given))))
-        values: Values = {
-            param: x
-            for param, x in zip(
-                function.params, (x for x in operands if x.data is None), strict=True
-            )
-        }
-        source, result = self._source, self.result
-        written = self._written(function.body, values)
-        self.enter(source, result)
-        return written
-
-    def _written(self, body: Expr, values: Values) -> Value | tuple[Value, ...]:
-        """Write `body`, whose leaves have `values`."""
-        source = self._source
-        for node in post_order(body):
-            if node in values or isinstance(node, OpDef):
-                continue
-            if isinstance(node, (Constant, Tuple, TupleGetItem)):
-                values[node] = structural(node, values, self.const)
-            else:
-                values[node] = self._called(node, values, source)
-        found = values[body]
-        if found is None:
-            raise ConverterBug(f"{source}: {body!r} has no value")
-        return found
-
-    def _called(self, node: Expr, values: Values, source: str) -> Value | tuple[Value, ...]:
-        if not isinstance(node, Call) or not isinstance(node.op, OpDef) or node.type is None:
-            raise ConverterBug(f"{source}: {node!r} is no call of an operator")
-        body = self._table.expansion(node.op.name) or node.op.decompose
-        if body is not None and not self._table.can_export(node, 1):
-            return self._written(decompose(node, body), values)
-        require_computed(node.type)
-        self.enter(source, node.type)
-        operands = [values[argument] for argument in node.args]
-        result = self._table.run_export(self, node, operands, 1)
-        return with_types(result, node.type, self.typed)
-
-    def reshape(self, x: Value, shape: Sequence[Dim]) -> Value:
-        """Return `x` in another shape of the same size, with symbols where one can be inferred.
-
-        Raises:
-            Unsupported: More than one length is neither fixed nor that of the same axis.
-        """
-        if tuple(shape) == self.type(x).shape:
-            return x
-        type_ = TensorType(shape, self.type(x).dtype)
-        fixed = tuple(dim for dim in shape if isinstance(dim, int))
-        if x.data is not None and len(fixed) == len(shape):
-            return self.const(x.data.reshape(fixed))
-        if not shape and not self.np_shape:
-            shape = (1,)
-        if not shape or 0 in fixed:
-            if len(fixed) < len(shape):
-                raise Unsupported(f"a shape with open lengths and one of 0: {type_!r}")
-            return replace(self.emit("_npx_reshape", x, newshape=fixed), type=type_)
-        codes = _reshape_codes(self.type(x).shape, shape)
-        return replace(self.emit("Reshape", x, shape=codes), type=type_)
+    )
+    model = model.evolve(mod=passes(model.mod))
+    return transform.fold_weights(model, report=report, packing=(STACK,))
 
 
-def _reshape_codes(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[int, ...]:
-    """Return the codes of MXNet's Reshape: 0 keeps the axis of that place, -1 is inferred."""
-    codes = [
-        dim if isinstance(dim, int) else 0 if place < len(old) and old[place] == dim else -1
-        for place, dim in enumerate(new)
-    ]
-    if codes.count(-1) > 1:
-        raise Unsupported(f"a shape with several open lengths: {', '.join(map(str, new))}")
-    return tuple(codes)
+def _is_whole(node: Call) -> bool:
+    """Whether MXNet has one operator for a layer that others spell out."""
+    name = node.op.name if isinstance(node.op, OpDef) else ""
+    return name in ("nn.dense", "nn.layer_norm", "serde.gelu") and TABLE.can_export(node, 1)
 
 
-def _computed(data: Array) -> Array:
-    """Return integers as int32 or int64, whichever holds them."""
-    if data.dtype.kind in "iu":
-        for dtype in (np.int32, np.int64):
-            wide = data.astype(dtype)
-            if np.array_equal(wide, data):
-                return wide
-    raise Unsupported(f"MXNet computes no {dtype_name(data.dtype)}")
+def _needs_np_shape(main: Function) -> bool:
+    """Whether an end of the graph has no axis, or any tensor one of length 0."""
+    nodes = (node for node in post_order(main.body) if isinstance(node, (Call, Constant)))
+    ends = _tensors(*(param.type for param in main.params), main.body.type)
+    inner = _tensors(*(node.type for node in nodes))
+    return any(not type_.shape for type_ in ends) or any(0 in t.shape for t in [*ends, *inner])
 
 
-def require_computed(type_: Type) -> None:
-    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-    for each in fields:
-        if isinstance(each, TensorType) and each.dtype not in COMPUTED:
-            raise Unsupported(f"MXNet computes no {each.dtype}")
+def _tensors(*types: Type | None) -> list[TensorType]:
+    """Return the tensor types, those of tuples among them."""
+    pending, found = list(types), []
+    while pending:
+        type_ = pending.pop()
+        if isinstance(type_, TupleType):
+            pending.extend(type_.fields)
+        elif isinstance(type_, TensorType):
+            found.append(type_)
+    return found

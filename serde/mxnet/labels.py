@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.model import MxnetModel, Node
 from serde.mxnet.ops import TABLE
-from serde.relay.dims import Dim, DimLike, product
+from serde.relay.ir.dims import Dim, DimLike, product
 
 __all__ = ["label_shape", "missing_parameters", "missing_text"]
 

@@ -15,9 +15,9 @@ import serde.relay as relay
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.model import Entry, Graph, Node
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr, Var
-from serde.relay.types import TensorType, Type
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr, Var
+from serde.relay.ir.types import TensorType, Type
 
 __all__ = ["Completion"]
 

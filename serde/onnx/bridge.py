@@ -20,7 +20,7 @@ from serde.bridge import (
 from serde.errors import OptionError
 from serde.io.atomic import check_files
 from serde.onnx.versions import DEFAULT_TARGET
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 __all__ = ["OnnxBridge", "OnnxExportOptions", "OnnxImportOptions"]
@@ -147,7 +147,7 @@ class OnnxBridge(Bridge):
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as ONNX."""
-        from serde.onnx.lower import from_relay
+        from serde.onnx.exporter import from_relay
 
         own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
         return from_relay(
@@ -205,7 +205,7 @@ class OnnxBridge(Bridge):
         """Return the operators that are read, and the Relay operators that are written."""
         from serde.onnx.ops import TABLE, TABLES
         from serde.onnx.versions import LOWEST_TARGET
-        from serde.relay.registry import all_ops
+        from serde.relay.ir.registry import all_ops
 
         read: dict[str, list[str]] = {}
         for domain, table in TABLES.items():

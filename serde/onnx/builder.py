@@ -22,8 +22,8 @@ from serde.errors import ConverterBug, Unsupported
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.schemas import require_dtype, result_dtypes
 from serde.onnx.versions import CHANGES, Change
-from serde.relay.dims import Any
-from serde.relay.types import SequenceType, TensorType, TupleType, Type
+from serde.relay.ir.dims import Any
+from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.weights import Array, Weight, dtype_name
 
 __all__ = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import onnx
 from onnx import helper
 
-from serde.relay.dims import Any
-from serde.relay.types import SequenceType, TensorType
+from serde.relay.ir.dims import Any
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.weights import numpy_dtype
 
 __all__ = ["value_type_proto"]

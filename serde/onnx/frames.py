@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from serde.onnx.builder import Scope, Values
-from serde.onnx.graph import Subgraph, SymbolTable
+from serde.onnx.export_context import Subgraph, SymbolTable
 from serde.onnx.placement import Placement
-from serde.relay.biases import fused_biases
-from serde.relay.expr import Call, Expr, Function
+from serde.relay.ir.expr import Call, Expr, Function
+from serde.walk.biases import fused_biases
 
 __all__ = ["Frame"]
 

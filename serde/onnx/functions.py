@@ -22,11 +22,11 @@ from serde.onnx.builder import (
     regroup,
     walk_nodes,
 )
-from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
-from serde.relay.leaves import holds_values, leaf_names, value_types
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, TupleGetItem, Var
+from serde.relay.ir.leaves import holds_values, leaf_names, value_types
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import children, free_vars, post_order
 from serde.relay.transform.cse import exact_key
-from serde.relay.visit import children, free_vars, post_order
 
 __all__ = ["FunctionCall", "LocalFunctions"]
 

@@ -11,13 +11,11 @@ from typing import Any as AnyValue
 
 import onnx
 
-from serde.assembly import Assembly, closed_over
-from serde.converters import ConverterTable, Hole, Incomplete
 from serde.errors import FormatError, Unsupported
 from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
 from serde.onnx.attributes import attribute_value, resolved
-from serde.onnx.context import ImportContext, element_dtype
 from serde.onnx.expansion import check_expansion, function_key
+from serde.onnx.import_context import ImportContext, element_dtype
 from serde.onnx.interface import declare_inputs, declared_shape, graph_meta, opset_versions
 from serde.onnx.model import OnnxModel
 from serde.onnx.ops import TABLES
@@ -39,14 +37,16 @@ from serde.onnx.undecided import (
     Undecided,
     join,
 )
-from serde.relay.collection import without_collection
-from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Constant, Expr, Function, Span, Var
-from serde.relay.model import RelayModel
-from serde.relay.registry import get
+from serde.relay.ir.collection import without_collection
+from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import get
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.relay.types import SequenceType, TensorType
 from serde.report import Report
+from serde.walk.assembly import Assembly, closed_over
+from serde.walk.table import ConverterTable, Hole, Incomplete
 from serde.weights import Weight
 
 if TYPE_CHECKING:

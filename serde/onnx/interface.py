@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import onnx
 
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.onnx.context import element_dtype
+from serde.onnx.import_context import element_dtype
 from serde.onnx.scopes import Scope, domain_name
 from serde.onnx.versions import NEWEST
-from serde.relay.dims import DimLike
-from serde.relay.expr import Span, Var
-from serde.relay.model import ModelMeta
-from serde.relay.types import SequenceType, TensorType
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.expr import Span, Var
+from serde.relay.ir.model import ModelMeta
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from serde.onnx.builder import Scope
-from serde.relay.expr import Call, Expr, Function, If, Let, Var
-from serde.relay.registry import OpDef
-from serde.relay.visit import children
+from serde.relay.ir.expr import Call, Expr, Function, If, Let, Var
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import children
 
 __all__ = ["Placement", "callee", "place"]
 

@@ -17,7 +17,7 @@ from serde.errors import Unsupported
 from serde.onnx.declarations import value_type_proto
 from serde.onnx.elements import ELEMENTS
 from serde.onnx.versions import CHANGES, NEWEST, Change
-from serde.relay.types import SequenceType, TensorType, Type
+from serde.relay.ir.types import SequenceType, TensorType, Type
 from serde.weights import Array
 
 __all__ = [

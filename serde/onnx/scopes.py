@@ -10,7 +10,7 @@ import onnx
 
 from serde.errors import FormatError
 from serde.onnx.undecided import Decisions
-from serde.relay.expr import Constant, Expr, Var
+from serde.relay.ir.expr import Constant, Expr, Var
 
 __all__ = [
     "FunctionKey",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from serde.errors import TypeInferenceError, Unsupported
-from serde.relay.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
+from serde.relay.ir.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
 from serde.relay.transform.infer_type import infer_if
 from serde.report import Issue
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any as _AnyValue
 
-from serde.relay import loops, op, transform
-from serde.relay.compare import assert_structural_equal, structural_equal
-from serde.relay.dims import Any, symbol
-from serde.relay.executor import create_executor
-from serde.relay.expr import (
+from serde.relay import op, transform
+from serde.relay.ir import loops
+from serde.relay.ir.compare import assert_structural_equal, structural_equal
+from serde.relay.ir.dims import Any, symbol
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -28,12 +28,13 @@ from serde.relay.expr import (
     const,
     var,
 )
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import lookup_builder as _lookup_builder
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import lookup_builder as _lookup_builder
+from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType
+from serde.relay.ir.verify import verify
+from serde.relay.run.executor import create_executor
 from serde.relay.text import fromtext
-from serde.relay.types import FuncType, SequenceType, TensorType, TupleType
-from serde.relay.verify import verify
 
 __all__ = [
     "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> _AnyValue:
     if name in ("frontend", *_BACKEND):
         import importlib
 
-        home = "serde.frontend" if name == "frontend" else "serde.backend"
+        home = "serde.compat.frontend" if name == "frontend" else "serde.compat.backend"
         module = importlib.import_module(home)
         return module if name == "frontend" else getattr(module, name)
     found = None if name.startswith("_") else _lookup_builder(name)

@@ -17,11 +17,11 @@ from serde.bridge import (
     TensorSummary,
 )
 from serde.io.atomic import check_files
-from serde.relay.expr import Call
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.types import TupleType
-from serde.relay.visit import post_order
+from serde.relay.ir.expr import Call
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TupleType
+from serde.relay.ir.visit import post_order
 from serde.report import Report
 
 __all__ = ["RelayBridge", "RelayExportOptions", "RelayImportOptions"]

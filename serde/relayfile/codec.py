@@ -18,12 +18,12 @@ from serde.errors import FormatError, OptionError
 from serde.io.atomic import atomic_group, check_files
 from serde.io.pairs import UNMARKED, check_pair, check_replaced, has_mark, mark_of, params_mark
 from serde.limits import MAX_GRAPH_TEXT_BYTES
-from serde.relay.expr import Function
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Function
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType, accepts
 from serde.relay.text.names import spelling
 from serde.relay.text.parser import fromtext
-from serde.relay.types import TensorType, accepts
 from serde.relayfile.json_graph import read_graph
 from serde.relayfile.live import named_apart, typed_by
 from serde.relayfile.model import RelayProgram

@@ -7,16 +7,16 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import ConverterBug, RelayError
-from serde.relay.compare import equal_in_six_digits, first_difference
-from serde.relay.containers import container_head
-from serde.relay.expr import Call, Constant, Expr, Function, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef
+from serde.relay.ir.compare import equal_in_six_digits, first_difference
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import post_order, rewrite
+from serde.relay.text.containers import container_head
 from serde.relay.text.parser import fromtext
 from serde.relay.transform.infer_type import InferType
-from serde.relay.types import TensorType, TupleType
-from serde.relay.visit import post_order, rewrite
 from serde.relayfile.inputs import with_input_types
 from serde.relayfile.model import RelayProgram
 from serde.report import Issue, Report

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any as AnyValue
 
 from serde.errors import OptionError, RelayError, TypeInferenceError
-from serde.relay.dims import Dim, SymDim, substitute
-from serde.relay.expr import Attrs, Call, Expr, Function, Var
-from serde.relay.module import IRModule
+from serde.relay.ir.dims import Dim, SymDim, substitute
+from serde.relay.ir.expr import Attrs, Call, Expr, Function, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType, Type, accepts, substitute_type
+from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.infer_type import InferType
-from serde.relay.types import TensorType, Type, accepts, substitute_type
-from serde.relay.visit import post_order, rewrite
 
 __all__ = ["with_input_types"]
 

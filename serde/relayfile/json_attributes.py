@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import Final
 
-from serde.relay.registry import Attribute, OpDef
+from serde.relay.ir.registry import Attribute, OpDef
 from serde.relay.text.attribute_classes import FIELDS, class_key
 from serde.relay.text.printer import OPERAND_ATTRIBUTES
 

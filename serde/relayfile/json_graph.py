@@ -17,9 +17,8 @@ from typing import Final
 
 from serde.errors import FormatError, RelayError
 from serde.limits import MAX_NAME_BYTES, MAX_NODES, MAX_RANK
-from serde.relay.containers import array_from_bytes
-from serde.relay.dims import Any, SymDim, symbol
-from serde.relay.expr import (
+from serde.relay.ir.dims import Any, SymDim, symbol
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -33,11 +32,12 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, get
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, get
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type
+from serde.relay.ir.verify import verify
+from serde.relay.text.containers import array_from_bytes
 from serde.relay.transform.infer_type import InferType
-from serde.relay.types import FuncType, TensorType, TupleType, Type
-from serde.relay.verify import verify
 from serde.relayfile.json_attributes import AttributeReader, Node
 
 __all__ = ["read_graph"]

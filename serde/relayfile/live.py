@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from serde.errors import FormatError
-from serde.relay.expr import Expr, Function, Var
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite
 from serde.relay.transform.infer_type import InferType
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite
 from serde.weights import Weight
 
 __all__ = ["named_apart", "typed_by"]

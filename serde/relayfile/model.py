@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from serde.relay.model import ModelMeta
-from serde.relay.module import IRModule
+from serde.relay.ir.model import ModelMeta
+from serde.relay.ir.module import IRModule
 from serde.weights import Weight
 
 __all__ = ["RelayProgram"]

@@ -2,7 +2,7 @@
 
 Layout (little-endian): ``u64 0xF7E58D4F05049CB7, u64 reserved, u64 count``, each
 name as ``u64 length`` and UTF-8, ``u64 count`` again, the arrays, each in the
-container of :mod:`serde.relay.containers`. The reserved word, 0 in TVM's files, is
+container of :mod:`serde.relay.text.containers`. The reserved word, 0 in TVM's files, is
 the mark of :mod:`serde.io.pairs` in those of a pair.
 """
 
@@ -18,7 +18,7 @@ from serde.io.atomic import write_all, write_weight
 from serde.io.cursor import Cursor
 from serde.io.pairs import UNMARKED
 from serde.limits import MAX_NAME_BYTES, MAX_TENSORS
-from serde.relay.containers import HEAD_BYTES, container_head, unpack_head
+from serde.relay.text.containers import HEAD_BYTES, container_head, unpack_head
 from serde.weights import OpenFile, Weight, numpy_dtype
 
 __all__ = ["PARAMS_HEAD", "param_chunks", "read_params", "write_params"]

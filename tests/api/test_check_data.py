@@ -13,7 +13,7 @@ import serde
 import serde.relay as relay
 from serde.checking.data import as_check_data
 from serde.errors import FormatError, MissingDependency, OptionError
-from serde.relay.expr import Expr, Var
+from serde.relay.ir.expr import Expr, Var
 from serde.report import Report
 
 X = np.arange(12, dtype="float32").reshape(2, 6)

@@ -16,7 +16,7 @@ from serde._optional import require
 from serde.checking.engines import engine_for_path, engine_for_source, run_engine
 from serde.checking.fitting import cast_exactly
 from serde.errors import CheckError, FormatError, MissingDependency
-from serde.relay.expr import Expr, Var
+from serde.relay.ir.expr import Expr, Var
 from serde.weights import ArrayWeight
 
 

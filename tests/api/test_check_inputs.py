@@ -17,9 +17,9 @@ from serde.checking.frameworks import RelayEngine
 from serde.checking.inputs import input_demands, random_inputs
 from serde.checking.sizes import resolve_dims
 from serde.errors import OptionError
-from serde.relay.expr import Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, Sample, all_ops, call
-from serde.relay.types import SequenceType
+from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, Sample, all_ops, call
+from serde.relay.ir.types import SequenceType
 from serde.weights import ArrayWeight
 
 

@@ -14,7 +14,7 @@ import serde.relay as relay
 from serde.checking.inputs import InputSets
 from serde.checking.sizes import declared_sizes, resolve_dims
 from serde.errors import CheckError, OptionError
-from serde.relay.expr import Expr, Var
+from serde.relay.ir.expr import Expr, Var
 from serde.report import Report
 
 

@@ -16,10 +16,10 @@ from support.toy_format import MODEL, TOY
 import serde
 import serde.bridge
 import serde.relay as relay
+from serde.checking.difference import PortDiff, WeightDiff
 from serde.command.cli import main
-from serde.comparison import PortDiff, WeightDiff
 from serde.errors import OptionError, UnsupportedModelError
-from serde.relay.computed import ComputedWeight
+from serde.relay.run.computed import ComputedWeight
 from serde.weights import ArrayWeight, Weight
 
 

@@ -13,19 +13,9 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional"},
     {"relay"},
-    {"assembly", "bridge", "converters", "emission", "folding", "io"},
+    {"bridge", "io", "walk"},
     FORMATS,
-    {
-        "api",
-        "backend",
-        "checking",
-        "comparing",
-        "comparison",
-        "frontend",
-        "mapping",
-        "prepare",
-        "steps",
-    },
+    {"api", "checking", "conversion"},
     {"command", "compat", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}

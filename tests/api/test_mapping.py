@@ -13,8 +13,8 @@ from support.pairs import recurrent_net
 
 import serde
 from serde.compat import import_mxnet
+from serde.conversion.mapping import tensor_mapping
 from serde.errors import MissingDependency, OptionError
-from serde.mapping import tensor_mapping
 from serde.mxnet import BRIDGE
 from serde.report import Report
 
@@ -105,7 +105,7 @@ def test_numbered_names_belong_to_the_name_without() -> None:
     from support.toy_format import MODEL
 
     from serde.bridge import TensorNames
-    from serde.relay.model import ModelMeta, RelayModel
+    from serde.relay.ir.model import ModelMeta, RelayModel
 
     source = TOY.to_relay(MODEL, TOY.bind_import({}), report=Report())
     model = RelayModel(source.mod, source.params, ModelMeta(("data",), ("out", "limited")))

@@ -130,7 +130,7 @@ def test_a_target_is_refused_before_the_conversion(
 
 def test_a_relay_model_is_not_converted_either(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = serde.to_relay("net.onnx")
-    monkeypatch.setattr("serde.steps.prepare", None)
+    monkeypatch.setattr("serde.conversion.steps.prepare", None)
     with pytest.raises(OptionError, match="nowhere does not exist"):
         serde.from_relay(model, path="nowhere/out.onnx")
 

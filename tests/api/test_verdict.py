@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.checking.engines import run_engine
 from serde.checking.verdict import Rule, Tolerance, compare, judge_output
 from serde.errors import CheckError
-from serde.relay.expr import Expr, Var
+from serde.relay.ir.expr import Expr, Var
 from serde.report import Report
 from serde.weights import ArrayWeight
 

@@ -14,11 +14,11 @@ from serde.checking.data import as_check_data
 from serde.checking.verdict import compare
 from serde.checking.yardstick import _ORDERING, Yardstick
 from serde.errors import CheckError
-from serde.relay.arithmetic import Exact, Rounded
-from serde.relay.bodies import all_nodes, carried
-from serde.relay.expr import Call, Expr, Var
-from serde.relay.interpreter import run, run_with
-from serde.relay.registry import OpDef, Sample
+from serde.relay.ir.bodies import all_nodes, carried
+from serde.relay.ir.expr import Call, Expr, Var
+from serde.relay.ir.registry import OpDef, Sample
+from serde.relay.run.arithmetic import Exact, Rounded
+from serde.relay.run.interpreter import run, run_with
 from serde.report import OutputVerdict, Report
 from serde.weights import ArrayWeight
 

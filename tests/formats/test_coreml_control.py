@@ -14,10 +14,10 @@ from support.coreml_models import tools
 from support.mil import check_import, program_of
 
 import serde
-from serde.relay.expr import Call
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
-from serde.relay.visit import post_order
+from serde.relay.ir.expr import Call
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 
 
 def converted(build: Any, target: str = "iOS15", **shapes: tuple[int, ...]) -> RelayModel:

@@ -9,8 +9,7 @@ from support.coreml_models import tools
 from support.coreml_written import written
 
 from serde.bridge import get_bridge
-from serde.coreml.layers import LAYERS
-from serde.coreml.operators import (
+from serde.coreml.mlprogram.operators import (
     CORE,
     INSTEAD,
     LAYER_KINDS,
@@ -22,7 +21,8 @@ from serde.coreml.operators import (
     WRITTEN,
     WRITTEN_UNTIL,
 )
-from serde.coreml.ops import TABLE
+from serde.coreml.mlprogram.ops import TABLE
+from serde.coreml.neuralnetwork.ops import LAYERS
 
 STATES = {"read_state", "write_state"}
 """``write_state`` is an operator of files that the registry does not have."""

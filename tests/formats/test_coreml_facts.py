@@ -28,17 +28,17 @@ import serde.relay as relay
 from serde.bridge import get_bridge
 from serde.command.inspection import inspect_model
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.description import Feature
+from serde.coreml.interface.description import Feature
+from serde.coreml.interface.planning import plan
 from serde.coreml.model import CoremlModel
-from serde.coreml.planning import plan
 from serde.coreml.reader import load
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError
-from serde.relay.dims import symbol
-from serde.relay.expr import Function, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 
 FACTS: dict[str, Any] = {
     "author": "A. Baker",

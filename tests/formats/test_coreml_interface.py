@@ -37,12 +37,12 @@ from serde.bridge import get_bridge
 from serde.compat import import_mxnet
 from serde.coreml.bridge import CoremlExportOptions
 from serde.errors import OptionError
-from serde.relay.dims import symbol
-from serde.relay.expr import Function, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.report import Report
 
 

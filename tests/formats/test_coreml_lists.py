@@ -18,8 +18,8 @@ from support.coreml_models import tools
 
 import serde
 from serde.errors import UnsupportedModelError
-from serde.relay.expr import Call
-from serde.relay.visit import post_order
+from serde.relay.ir.expr import Call
+from serde.relay.ir.visit import post_order
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "coreml"
 KERAS = ("last", "times", "batch", "both", "masked")

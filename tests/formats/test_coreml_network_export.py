@@ -21,12 +21,12 @@ import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
 from serde.errors import OptionError, UnsupportedModelError
-from serde.relay.expr import Expr, Function, If, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Expr, Function, If, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import ArrayWeight, FileWeight, OpenFile
 

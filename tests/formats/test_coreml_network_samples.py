@@ -15,7 +15,7 @@ from support.coreml_samples import DRAWN, is_covered, model_of
 from support.gaps import case, unknown_gaps
 from support.samples import build
 
-from serde.relay.registry import Sample, all_ops
+from serde.relay.ir.registry import Sample, all_ops
 
 TARGETS = {"iOS13": 4, "iOS14": 5}
 """Deployment targets and their versions of the specification."""

@@ -16,12 +16,12 @@ from support.mil_executor import execute
 import serde
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
+from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.errors import OptionError
-from serde.relay.dims import symbol
-from serde.relay.expr import Span
-from serde.relay.model import RelayModel
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.expr import Span
+from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 RNG = np.random.default_rng(4)

@@ -10,7 +10,7 @@ from support.coreml_models import tools
 from support.mil import check_import
 
 import serde
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 
 def draw(*shape: int, seed: int = 1) -> np.ndarray:

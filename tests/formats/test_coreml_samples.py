@@ -22,9 +22,9 @@ from support.mil_values import check_types
 from support.samples import build
 
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
+from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
-from serde.relay.registry import Sample, all_ops
+from serde.relay.ir.registry import Sample, all_ops
 from serde.report import Report
 
 TOLERANCE = {"float16": 4e-3, "float32": 2e-5}

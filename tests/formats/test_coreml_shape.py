@@ -11,7 +11,7 @@ from support.coreml_models import tools
 from support.mil import check_import
 
 import serde
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 BOTH = ("iOS15", "iOS17")
 

@@ -10,10 +10,10 @@ from support.mil_values import check_types
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
+from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.registry import call
+from serde.relay.run.interpreter import run
 from serde.report import Report
 
 

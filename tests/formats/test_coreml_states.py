@@ -15,10 +15,10 @@ import serde.relay as relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.reader import load
 from serde.errors import OptionError
-from serde.relay.expr import Function, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 
 HALF = np.float16
 X, Y = np.array([1, 2], HALF), np.array([4, 8], HALF)

@@ -14,17 +14,17 @@ from support.mil_values import check_types
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
+from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
 from serde.errors import UnsupportedModelError
-from serde.relay.dims import symbol
-from serde.relay.expr import Expr, Function, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import call
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import ArrayWeight
 

@@ -13,10 +13,10 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.command.cli import main
-from serde.relay.expr import Function, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 from serde.weights import ArrayWeight
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "ios.md").read_text(encoding="utf-8")

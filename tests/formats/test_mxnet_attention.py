@@ -13,7 +13,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 
 import serde
 from serde.compat import import_mxnet
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 mx = import_mxnet()
 sym = mx.sym

@@ -12,13 +12,13 @@ import serde.relay as relay
 from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, UnsupportedModelError
-from serde.mxnet.lower import from_relay
+from serde.mxnet.exporter import from_relay
 from serde.mxnet.model import MxnetModel
-from serde.relay.expr import Call, Expr, Function, Tuple, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import call
 from serde.relay.op.control import samples
-from serde.relay.registry import call
 from serde.report import Report
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3) / 4

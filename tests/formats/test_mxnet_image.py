@@ -14,7 +14,7 @@ from support.mxnet_invoke import operator_graph
 import serde
 from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 DTYPES = ["uint8", "float32", "float64"]
 RUN = [13, 21]

@@ -14,11 +14,11 @@ import serde.relay as relay
 from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, UnsupportedModelError
-from serde.mxnet.lower import from_relay
-from serde.relay.expr import Expr, Function, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.types import TensorType
+from serde.mxnet.exporter import from_relay
+from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 from serde.report import Report
 
 LEFT = np.array([2**62 + 1, -(2**62) - 3, 7, -7, 2**53 + 1, -1], np.int64)

@@ -14,8 +14,8 @@ import serde
 from serde.command.cli import main
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, OptionError
-from serde.relay.dims import symbol as length
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import symbol as length
+from serde.relay.ir.types import TensorType
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from support.oracle import run_mxnet
 import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 IMAGES = ("N", 4, 9, 7)
 VOLUMES = ("N", 2, 5, 6, 7)

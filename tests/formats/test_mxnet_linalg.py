@@ -13,7 +13,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 import serde
 from serde.compat import import_mxnet
 from serde.errors import RelayError, UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 DTYPES = ("float32", "float64")
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}

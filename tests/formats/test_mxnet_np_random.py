@@ -16,7 +16,7 @@ from support.runtime import run_onnx
 import serde
 from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 ARRAYS: list[tuple[str, dict[str, float | None]]] = [
     ("uniform", {"low": -1.0, "high": 3.0}),

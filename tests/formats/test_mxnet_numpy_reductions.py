@@ -13,7 +13,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 import serde
 from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int32", "int64")

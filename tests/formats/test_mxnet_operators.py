@@ -14,7 +14,7 @@ from support.oracle import run_mxnet
 import serde
 from serde.compat import import_mxnet
 from serde.mxnet.ops import TABLE
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 Build = Callable[..., Any]
 

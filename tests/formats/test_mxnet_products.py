@@ -16,7 +16,7 @@ import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
 from serde.mxnet.ops.linalg.product import _as_dot
-from serde.relay.module import IRModule
+from serde.relay.ir.module import IRModule
 
 FLOATS = ("float32", "float64")
 

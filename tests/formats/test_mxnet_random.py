@@ -16,7 +16,7 @@ from support.runtime import run_onnx
 
 import serde
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 SPREADS: list[tuple[str, dict[str, float]]] = [
     ("uniform", {}),

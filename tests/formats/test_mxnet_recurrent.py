@@ -15,7 +15,7 @@ from support.runtime import run_onnx
 import serde
 from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 TIME, BATCH, INPUT, HIDDEN = 5, 3, 4, 6

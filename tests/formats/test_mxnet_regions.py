@@ -12,7 +12,7 @@ from support.runtime import run_onnx
 
 import serde
 from serde.compat import import_mxnet
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 RUN = [16, 21]
 """Versions whose RoiAlign and MaxRoiPool ONNX Runtime has; it lacks those of 22."""

@@ -12,12 +12,12 @@ from support.samples import build
 from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency
-from serde.mxnet.lower import from_relay
+from serde.mxnet.exporter import from_relay
 from serde.mxnet.ops import TABLE
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import Sample, all_ops
-from serde.relay.types import TupleType
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import Sample, all_ops
+from serde.relay.ir.types import TupleType
 from serde.report import Report
 
 DRAWN = (

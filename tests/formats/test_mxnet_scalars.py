@@ -15,7 +15,7 @@ from support.oracle import PlainMxnet
 import serde
 from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 ARITHMETIC = (
     "_plus", "_minus", "_rminus", "_mul", "_div", "_rdiv", "_mod", "_rmod", "_power", "_rpower",

@@ -13,7 +13,7 @@ import serde
 from serde.bridge import get_bridge
 from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
-from serde.prepare import PrepareOptions, prepare
+from serde.conversion.prepare import PrepareOptions, prepare
 from serde.report import Report
 
 LEFT = [5, -5, 0, np.inf, -np.inf, np.nan, 7, -7, 3, -4.5]

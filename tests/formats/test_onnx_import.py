@@ -14,12 +14,12 @@ from support.onnx_suite import interpret
 
 import serde
 import serde.relay as relay
-from serde.converters import ConverterTable
 from serde.errors import FormatError, OptionError, UnsupportedModelError
 from serde.limits import MAX_SUBGRAPH_DEPTH
-from serde.onnx.context import ImportContext
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops import TABLE, TABLES
 from serde.onnx.versions import CHANGES, Change
+from serde.walk.table import ConverterTable
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 

@@ -11,8 +11,8 @@ from support.onnx_suite import interpret
 import serde
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
-from serde.relay.types import SequenceType
-from serde.relay.visit import post_order
+from serde.relay.ir.types import SequenceType
+from serde.relay.ir.visit import post_order
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
 

@@ -10,8 +10,8 @@ from support.random_checks import run_exported
 
 import serde
 import serde.relay as relay
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 
 X = np.random.default_rng(5).uniform(-2, 2, (3, 4))
 

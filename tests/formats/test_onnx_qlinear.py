@@ -11,10 +11,10 @@ from support.exported import run_proto
 import serde
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
-from serde.relay.expr import Expr, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Expr, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.run.interpreter import run
 
 ALLOW = frozenset({"quantised-as-qdq"})
 

@@ -8,9 +8,9 @@ from support.exported import OPSETS, assert_close, export, interpreted, run_prot
 
 import serde.relay as relay
 from serde.onnx.builder import walk_nodes
-from serde.relay.expr import Call, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.module import IRModule
-from serde.relay.types import FuncType, TensorType, TupleType
+from serde.relay.ir.expr import Call, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import FuncType, TensorType, TupleType
 
 X3 = np.array([0.5, -2.0, 0.25], np.float32)
 INT = TensorType((), "int32")

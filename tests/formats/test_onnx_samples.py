@@ -14,14 +14,14 @@ from support.runtime import OLD_RUNTIME, newest_runtime_opset
 from support.samples import build, each_array
 
 from serde.errors import UnsupportedModelError
-from serde.onnx.lower import from_relay
+from serde.onnx.exporter import from_relay
 from serde.onnx.ops import TABLE
 from serde.onnx.versions import NEWEST
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import Sample, all_ops
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import Sample, all_ops
+from serde.relay.ir.types import TupleType
 from serde.relay.transform import Legalize
-from serde.relay.types import TupleType
 from serde.report import Report
 
 OPSETS = {"11": 11, "13": 13, "17": 17, "21": 21, "newest": newest_runtime_opset()}

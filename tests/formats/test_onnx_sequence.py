@@ -12,11 +12,11 @@ from support.runtime import newest_runtime_opset
 
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
-from serde.relay.dims import Any as AnyDim
-from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.interpreter import run
-from serde.relay.registry import call
-from serde.relay.types import SequenceType, TensorType
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.run.interpreter import run
 
 ROW = TensorType((2,))
 ROWS = SequenceType(TensorType((AnyDim(),)))

@@ -8,7 +8,7 @@ from support.onnx_export import OPSETS, export, run, var
 
 import serde.relay as relay
 from serde.errors import UnsupportedModelError
-from serde.relay.dims import symbol
+from serde.relay.ir.dims import symbol
 
 N, M = symbol("n"), symbol("m")
 

@@ -11,7 +11,7 @@ from support.runtime import newest_runtime_opset
 from support.samples import BuiltSample, Symbols, as_tensor_types, build
 
 from serde.errors import TypeInferenceError
-from serde.relay.registry import Sample, TensorSpec, all_ops
+from serde.relay.ir.registry import Sample, TensorSpec, all_ops
 
 OPSETS = {"11": 11, "newest": newest_runtime_opset()}
 DTYPES = ["bool", "int8", "uint8", "int16", "uint16", "uint32", "int64", "float16", "float64"]

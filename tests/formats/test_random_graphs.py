@@ -15,9 +15,9 @@ from support.runtime import newest_runtime_opset
 import serde.relay as relay
 from serde.errors import RelayError
 from serde.relay import transform
-from serde.relay.dims import SymDim
-from serde.relay.model import RelayModel
-from serde.relay.visit import post_order
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.visit import post_order
 
 OPSETS = (11, 13, 17, 21, newest_runtime_opset())
 FAST, ALL = 150, 5000

@@ -23,7 +23,7 @@ from serde.errors import (
     RelayError,
     UnsupportedModelError,
 )
-from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.transform import InferType
 from serde.relayfile.codec import load
 from serde.relayfile.graph import SIX_DIGITS
@@ -404,7 +404,7 @@ def test_json_of_a_module(tmp_path: Path, axis_object: bool) -> None:
 
 
 def relay_calls(found: RelayModel) -> list[relay.Call]:
-    from serde.relay.visit import post_order
+    from serde.relay.ir.visit import post_order
 
     return [node for node in post_order(found.main) if isinstance(node, relay.Call)]
 

@@ -9,7 +9,7 @@ import pytest
 import serde
 import serde.relay as relay
 from serde.errors import FormatError, OptionError, RelayError
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 
 SHAPE = (2, 3)
 FORMATS = ("coreml", "mxnet", "onnx", "relay")
@@ -86,13 +86,13 @@ def test_names_of_flattened_outputs_differ() -> None:
     x = relay.var("x", shape=SHAPE)
     mod = relay.IRModule.from_expr(relay.Function([x], relay.Tuple([x, relay.Tuple([x, x])])))
     model = serde.to_relay(mod)
-    model = model.evolve(meta=serde.relay.model.ModelMeta(outputs=("a_1", "a")))
+    model = model.evolve(meta=serde.relay.ir.model.ModelMeta(outputs=("a_1", "a")))
     found = serde.from_relay(model, format="onnx")
     assert [each.name for each in found.graph.output] == ["a_1", "a_0", "a_1_"]
 
 
 def test_facts_of_a_model_outlive_its_repair() -> None:
-    meta = serde.relay.model.ModelMeta(outputs=("sum", "rest"), labels=("cat", "dog"))
+    meta = serde.relay.ir.model.ModelMeta(outputs=("sum", "rest"), labels=("cat", "dog"))
     model = RelayModel(nested(), {"w": values(1)}, meta)
     assert serde.to_relay(model).meta.labels == ("cat", "dog")
     assert serde.to_relay(model).meta.outputs == ("sum", "rest")

@@ -19,7 +19,7 @@ import serde
 import serde.relay as relay
 from serde.command.cli import exit_code, main
 from serde.errors import FormatError, IllTypedError, SerdeError, UnsupportedModelError
-from serde.relay.compare import assert_structural_equal
+from serde.relay.ir.compare import assert_structural_equal
 from serde.relayfile.codec import load
 
 COUNT = 150

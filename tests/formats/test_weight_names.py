@@ -10,7 +10,7 @@ import pytest
 
 import serde
 from serde.compat import import_mxnet
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
 
 TIME, BATCH, WORDS, WIDTH = 5, 2, 300, 64
 STEPS = ("1.relay", "2-symbol.json", "3.onnx", "4.relay", "5-symbol.json", "6.onnx")

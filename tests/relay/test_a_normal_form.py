@@ -5,12 +5,12 @@ import pytest
 from support.programs import build_program, programs
 
 import serde.relay as relay
-from serde.relay.compare import assert_structural_equal
-from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
-from serde.relay.interpreter import run
+from serde.relay.ir.compare import assert_structural_equal
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, ToANormalForm, ToGraphNormalForm
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 
 def _module(body: Expr) -> relay.IRModule:

@@ -11,18 +11,18 @@ from support.runtime import newest_runtime_opset, open_session, skip_wrong_atten
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.onnx.lower import from_relay
-from serde.relay.dims import Any as AnyDim
-from serde.relay.dims import Dim, symbol
-from serde.relay.expr import Call, Function, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import call
+from serde.onnx.exporter import from_relay
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.dims import Dim, symbol
+from serde.relay.ir.expr import Call, Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Compose, InferType, Legalize, extension_patterns
-from serde.relay.types import TensorType
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 from serde.report import Report
 
 BATCH, HEADS, QUERIES, KEYS, WIDTH, VALUES = 6, 4, 5, 7, 8, 3

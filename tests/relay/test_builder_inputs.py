@@ -12,9 +12,9 @@ from support.golden import GoldenCall, golden_calls
 
 import serde.relay as relay
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.compare import assert_structural_equal
-from serde.relay.expr import Call, Constant, astuple
-from serde.relay.types import TensorType
+from serde.relay.ir.compare import assert_structural_equal
+from serde.relay.ir.expr import Call, Constant, astuple
+from serde.relay.ir.types import TensorType
 
 Change = Callable[[Any], Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.registry import OpDef
+from serde.relay.ir.registry import OpDef
 
 IMAGE = relay.var("x", shape=(1, 2, 4, 6))
 VOLUME = relay.var("x", shape=(1, 1, 2, 3, 2))

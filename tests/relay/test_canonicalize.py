@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.expr import Call, Expr, Function, Tuple
-from serde.relay.interpreter import run
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Expr, Function, Tuple
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import CanonicalizeCast, CanonicalizeOps, FuseOps, InferType
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 
 def _names(root: Expr) -> list[str]:

@@ -9,8 +9,8 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import RelayError
-from serde.relay.compare import first_difference
-from serde.relay.expr import Let, TupleGetItem, Var
+from serde.relay.ir.compare import first_difference
+from serde.relay.ir.expr import Let, TupleGetItem, Var
 from serde.relay.text import parse_expr
 
 

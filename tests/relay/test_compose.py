@@ -5,12 +5,12 @@ import pytest
 from support.samples import build
 
 import serde.relay as relay
-from serde.relay.compare import first_difference
-from serde.relay.interpreter import run
-from serde.relay.registry import Sample, all_ops, call
+from serde.relay.ir.compare import first_difference
+from serde.relay.ir.registry import Sample, all_ops, call
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Compose, Legalize, Match, Pattern, extension_patterns
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
 MATRIX = relay.TensorType((2, 3))

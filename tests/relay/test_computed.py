@@ -9,7 +9,7 @@ import pytest
 import serde.relay as relay
 from serde.errors import RelayError
 from serde.limits import CHUNK_BYTES
-from serde.relay.computed import ComputedWeight
+from serde.relay.run.computed import ComputedWeight
 from serde.weights import ArrayWeight, Weight
 
 RNG = np.random.default_rng(3)

@@ -11,11 +11,11 @@ import pytest
 import serde.relay as relay
 from serde.errors import RelayError, TypeInferenceError, VerifyError
 from serde.relay import transform
-from serde.relay.bodies import all_nodes, carried, inner_first
-from serde.relay.expr import Call, Expr, Function, Var, astuple
-from serde.relay.interpreter import run
-from serde.relay.registry import OpDef
-from serde.relay.types import TensorType, TupleType
+from serde.relay.ir.bodies import all_nodes, carried, inner_first
+from serde.relay.ir.expr import Call, Expr, Function, Var, astuple
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.run.interpreter import run
 
 COUNT = TensorType((), "int64")
 GOING = TensorType((), "bool")

@@ -9,14 +9,14 @@ from support.runtime import run_onnx
 
 import serde.relay as relay
 from serde.errors import RelayError, Unsupported
-from serde.onnx.lower import from_relay
-from serde.relay.expr import Call, Expr, Function, Tuple, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.registry import OpDef, get
+from serde.onnx.exporter import from_relay
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import OpDef, get
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import free_vars, post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import ConvertLayout, InferType, channels_first, fold_weights
-from serde.relay.verify import verify
-from serde.relay.visit import free_vars, post_order
 from serde.report import Report
 from serde.weights import ArrayWeight
 

@@ -9,13 +9,13 @@ import pytest
 
 import serde.relay as relay
 from serde.relay import transform
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 TOTAL = TensorType((3,), "float32")
 

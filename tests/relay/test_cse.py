@@ -3,10 +3,10 @@
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.interpreter import run
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import EliminateCommonSubexpr
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 MATRIX = relay.TensorType((2, 3))
 DATA = np.random.default_rng(1).normal(size=(2, 3)).astype("float32")

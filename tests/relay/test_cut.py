@@ -14,10 +14,10 @@ from support.runtime import run_onnx
 import serde
 import serde.relay as relay
 from serde.errors import OptionError
-from serde.relay.expr import Span
-from serde.relay.interpreter import run
+from serde.relay.ir.expr import Span
+from serde.relay.ir.verify import verify
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, cut
-from serde.relay.verify import verify
 from serde.weights import ArrayWeight
 
 X = np.linspace(-1.0, 2.0, 6, dtype="float32").reshape(2, 3)

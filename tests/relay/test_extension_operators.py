@@ -12,11 +12,11 @@ from onnx.reference import ReferenceEvaluator
 
 import serde.relay as relay
 from serde.errors import RelayError, TypeInferenceError
-from serde.relay.expr import Function, Var
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Legalize
-from serde.relay.types import TensorType
 
 RNG = np.random.default_rng(5)
 

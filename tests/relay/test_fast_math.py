@@ -7,14 +7,14 @@ import pytest
 from support.runtime import run_onnx
 
 import serde.relay as relay
-from serde.onnx.lower import from_relay
-from serde.relay.expr import Call, Expr
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.registry import OpDef
+from serde.onnx.exporter import from_relay
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import FastMath, InferType
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 from serde.report import Report
 
 VALUES = np.linspace(-4, 4, 2001).astype("float32").reshape(3, -1)

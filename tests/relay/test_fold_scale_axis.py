@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.expr import Call, Expr, Function
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Expr, Function
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import free_vars, post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     BackwardFoldScaleAxis,
     FoldScaleAxis,
@@ -16,8 +18,6 @@ from serde.relay.transform import (
     Pass,
     fold_weights,
 )
-from serde.relay.verify import verify
-from serde.relay.visit import free_vars, post_order
 from serde.weights import ArrayWeight
 
 RNG = np.random.default_rng(2)

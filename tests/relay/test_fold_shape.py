@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.dims import Any
-from serde.relay.interpreter import run
+from serde.relay.ir.dims import Any
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import free_vars, post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import FoldShape, InferType
 from serde.relay.transform.fold_shape import shape_value
-from serde.relay.verify import verify
-from serde.relay.visit import free_vars, post_order
 
 N = relay.symbol("N")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.computed import ComputedWeight
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.computed import ComputedWeight
+from serde.relay.run.interpreter import run
 from serde.relay.transform import fold_weights
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 from serde.report import Report
 from serde.weights import ArrayWeight, FileWeight, OpenFile, Weight
 

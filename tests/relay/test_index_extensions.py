@@ -10,11 +10,11 @@ from support.kernels import infer, run_decomposed, run_kernel, run_node, run_ref
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.dims import symbol
-from serde.relay.interpreter import run
-from serde.relay.registry import call, get
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.registry import call, get
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Legalize
-from serde.relay.types import TensorType
 
 BOTH = pytest.mark.parametrize("run_one", [run_kernel, run_decomposed])
 X = np.random.default_rng(21).normal(size=(3, 4, 5)).astype(np.float32)

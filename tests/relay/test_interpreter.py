@@ -10,7 +10,7 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import RelayError
-from serde.relay.interpreter import evaluate, run
+from serde.relay.run.interpreter import evaluate, run
 from serde.relay.transform import InferType
 
 INT = relay.TensorType((), "int32")
@@ -147,8 +147,8 @@ def test_a_value_is_dropped_after_its_last_use(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_absent_operand_reaches_the_kernel_as_none() -> None:
-    from serde.relay.interpreter import apply_kernel
-    from serde.relay.registry import Array, OpDef
+    from serde.relay.ir.registry import Array, OpDef
+    from serde.relay.run.interpreter import apply_kernel
 
     def either(data: Array, other: Array | None) -> Array:
         return data if other is None else other
@@ -169,7 +169,7 @@ def test_a_symbol_takes_one_length_everywhere() -> None:
 
 
 def test_a_compound_dimension_is_checked_and_solved() -> None:
-    from serde.relay.binding import bind_dims
+    from serde.relay.run.binding import bind_dims
 
     n = relay.symbol("N")
     x = relay.var("x", relay.TensorType((2 * n + 1,)))

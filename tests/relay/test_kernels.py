@@ -11,9 +11,9 @@ import pytest
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.relay import TensorType, Var, symbol
-from serde.relay.dims import Any as AnyDim
-from serde.relay.expr import Call
-from serde.relay.registry import get
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.expr import Call
+from serde.relay.ir.registry import get
 
 INT_MIN = np.iinfo(np.int32).min
 
@@ -211,7 +211,7 @@ REFUSED: list[tuple[str, list[Any], dict[str, Any], str]] = [
     [pytest.param(*given, id=f"{given[0]}-{index}") for index, given in enumerate(REFUSED)],
 )
 def test_refusal(name: str, operands: list[Any], attrs: dict[str, Any], message: str) -> None:
-    from serde.relay.registry import call
+    from serde.relay.ir.registry import call
 
     with pytest.raises(TypeInferenceError, match=message):
         call(name, *operands, **attrs)

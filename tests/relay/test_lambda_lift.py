@@ -5,10 +5,10 @@ import pytest
 from support.programs import build_program
 
 import serde.relay as relay
-from serde.relay.expr import Call, Expr, Function, Let, Var
+from serde.relay.ir.expr import Call, Expr, Function, Let, Var
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
 from serde.relay.transform import InferType, LambdaLift
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 VECTOR = relay.TensorType((3,), "float32")
 

@@ -5,12 +5,12 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError, Unsupported
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.registry import call
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Legalize
 from serde.relay.transform.legalize import decompose
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
 MATRIX = relay.TensorType((2, 3))

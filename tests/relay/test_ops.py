@@ -11,10 +11,10 @@ from support.golden import tvm_ops
 from support.samples import Symbols, all_samples, as_tensor_types, build, each_array
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any as AnyDim
-from serde.relay.dims import Dim
-from serde.relay.registry import OpDef, Sample, all_ops
-from serde.relay.types import TensorType, substitute_type
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.registry import OpDef, Sample, all_ops
+from serde.relay.ir.types import TensorType, substitute_type
 
 DECLARED = {name: op for name, op in all_ops().items() if not name.startswith("serde.")}
 

@@ -12,12 +12,14 @@ from support.samples import as_arrays, build
 
 import serde.relay as relay
 from serde.errors import RelayError
-from serde.onnx.lower import from_relay
-from serde.relay.expr import Call, Expr, Function, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, Sample, all_ops
+from serde.onnx.exporter import from_relay
+from serde.relay.ir.expr import Call, Expr, Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, Sample, all_ops
+from serde.relay.ir.types import FuncType, TensorType
+from serde.relay.ir.verify import verify
+from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     CanonicalizeCast,
     CanonicalizeOps,
@@ -47,8 +49,6 @@ from serde.relay.transform import (
 )
 from serde.relay.transform.layout_rules import LAYOUT_ATTRIBUTE, RULES
 from serde.relay.transform.purity import is_random
-from serde.relay.types import FuncType, TensorType
-from serde.relay.verify import verify
 from serde.report import Report
 
 PASSES: dict[str, Pass] = {

@@ -9,14 +9,14 @@ import pytest
 from support.kernels import infer, run_decomposed, run_kernel, run_reference
 
 from serde.errors import TypeInferenceError, UnsupportedModelError
-from serde.onnx.lower import from_relay
-from serde.relay.expr import Function, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import call
+from serde.onnx.exporter import from_relay
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Legalize
-from serde.relay.types import TensorType
 from serde.report import Report
 
 ml_dtypes = pytest.importorskip("ml_dtypes")

@@ -10,12 +10,12 @@ import pytest
 
 import serde.relay as relay
 from serde.relay import transform
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.interpreter import run
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
-from serde.relay.visit import post_order
 
 X = Var("x", TensorType((2, 5, 8), "float32"))
 G, B = (Var(name, TensorType((8,), "float32")) for name in "gb")

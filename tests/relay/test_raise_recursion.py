@@ -11,15 +11,15 @@ from support.programs import build_program, programs
 from support.samples import build, each_array, uses_sequences
 
 import serde.relay as relay
+from serde.conversion.prepare import PrepareOptions, prepare
 from serde.errors import TypeInferenceError
-from serde.prepare import PrepareOptions, prepare
 from serde.relay import transform
-from serde.relay.bodies import all_nodes, carried
-from serde.relay.compare import first_difference
-from serde.relay.expr import Call, Function, Let, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.registry import OpDef, Sample, get
+from serde.relay.ir.bodies import all_nodes, carried
+from serde.relay.ir.compare import first_difference
+from serde.relay.ir.expr import Call, Function, Let, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import OpDef, Sample, get
+from serde.relay.run.interpreter import run
 from serde.report import Report
 
 HEADER = '#[version = "0.0.5"]\n'

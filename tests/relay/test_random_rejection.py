@@ -10,8 +10,8 @@ from support.kernels import infer, run_kernel
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.registry import call
+from serde.relay.run.interpreter import run
 from serde.relay.transform import EliminateCommonSubexpr, Legalize
 
 COUNT = 40_000

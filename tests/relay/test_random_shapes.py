@@ -17,10 +17,10 @@ from support.strategies import strategy_of
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any as AnyDim
-from serde.relay.interpreter import run
-from serde.relay.registry import OpDef, all_ops
-from serde.relay.types import substitute_type
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.types import substitute_type
+from serde.relay.run.interpreter import run
 
 FAMILIES = ("elementwise", "reduce", "shape", "index")
 DRAWN_IN_GRAPHS = "its operands fit each other in ways that the random graphs draw"

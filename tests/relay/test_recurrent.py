@@ -11,18 +11,18 @@ from support.runtime import open_session, skip_empty_sequences, skip_rnn_of_othe
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.onnx.lower import from_relay
-from serde.relay.dims import Dim, symbol
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
+from serde.onnx.exporter import from_relay
+from serde.relay.ir.dims import Dim, symbol
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
 from serde.relay.op.recurrent.gates import PARAMETERS
-from serde.relay.registry import call
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, Legalize
-from serde.relay.types import TensorType
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 from serde.report import Report
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}

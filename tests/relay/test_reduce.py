@@ -10,12 +10,12 @@ from support.kernels import infer, run_decomposed, run_kernel, run_node
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.dims import symbol
-from serde.relay.expr import Call, Tuple
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.dims import symbol
+from serde.relay.ir.expr import Call, Tuple
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.relay.transform import Legalize
-from serde.relay.types import TensorType
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-6}
 X = np.random.default_rng(5).uniform(0.5, 2.0, (2, 3, 4)).astype(np.float32)

@@ -9,9 +9,11 @@ import pytest
 from support.scoped_programs import Meaning, ScopedMaker
 
 import serde.relay as relay
-from serde.relay.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
-from serde.relay.interpreter import run
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import (
     CanonicalizeOps,
     DeadCodeElimination,
@@ -28,8 +30,6 @@ from serde.relay.transform import (
     ToANormalForm,
     ToGraphNormalForm,
 )
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 COUNT = 20
 

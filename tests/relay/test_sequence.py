@@ -7,13 +7,13 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import ParseError, RelayError, TypeInferenceError
-from serde.relay.bodies import all_nodes
-from serde.relay.dims import Any
-from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
-from serde.relay.interpreter import run
-from serde.relay.registry import call
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import SequenceType, TensorType, TupleType, accepts, join_types
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, SequencesToTuples
-from serde.relay.types import SequenceType, TensorType, TupleType, accepts, join_types
 
 F32 = TensorType((2, 3))
 ROWS = SequenceType(TensorType((Any(), 3)))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.interpreter import run
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import SimplifyExpr
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 DATA = np.random.default_rng(1).normal(size=(2, 3, 4)).astype("float32")
 CUBE = relay.TensorType((2, 3, 4))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.expr import Expr
-from serde.relay.interpreter import run
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, SimplifyInference
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 
 RNG = np.random.default_rng(5)
 STATISTICS = ("gamma", "beta", "mean", "var")

@@ -5,8 +5,8 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.interpreter import run
 from serde.relay.op.linalg.sparse import sparse_fill_empty_rows, sparse_reshape
+from serde.relay.run.interpreter import run
 
 DENSE = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, 3, 0, 4], [5, 0, 0, 0]], np.float32)
 DATA = np.array([1, 2, 3, 4, 5], np.float32)

@@ -15,13 +15,13 @@ from support.samples import Symbols, all_samples, build, each_array, uses_sequen
 
 import serde.relay as relay
 from serde.errors import ParseError, RelayError, TypeInferenceError
-from serde.relay import registry
-from serde.relay.compare import first_difference
-from serde.relay.expr import Constant, Let, Var
-from serde.relay.registry import Array, OpDef, Sample
+from serde.relay.ir import registry
+from serde.relay.ir.compare import first_difference
+from serde.relay.ir.expr import Constant, Let, Var
+from serde.relay.ir.registry import Array, OpDef, Sample
+from serde.relay.ir.types import TensorType
 from serde.relay.text import parse_expr
 from serde.relay.transform import InferType
-from serde.relay.types import TensorType
 
 LONG = 100_000
 
@@ -88,8 +88,8 @@ def test_program_of_tvm_is_read(name: str, which: str) -> None:
 
 def rounded(mod: relay.IRModule) -> relay.IRModule:
     """Return `mod` with floats as six digits hold them, which is all that TVM prints."""
-    from serde.relay.expr import Attrs, Call, Expr
-    from serde.relay.visit import rewrite
+    from serde.relay.ir.expr import Attrs, Call, Expr
+    from serde.relay.ir.visit import rewrite
 
     def replace(_old: Expr, new: Expr) -> Expr:
         if isinstance(new, Constant) and not new.data.ndim and new.data.dtype.kind == "f":

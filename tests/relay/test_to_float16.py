@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import post_order
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType, ToFloat16, float16_overflows, fold_weights
-from serde.relay.verify import verify
-from serde.relay.visit import post_order
 from serde.weights import ArrayWeight
 
 RNG = np.random.default_rng(2)

@@ -11,10 +11,10 @@ from support.samples import all_samples, build
 
 import serde.relay as relay
 from serde.errors import VerifyError
-from serde.relay.expr import Attrs, Call, Expr, Let, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, Sample, get
+from serde.relay.ir.expr import Attrs, Call, Expr, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, Sample, get
+from serde.relay.ir.types import TensorType
 from serde.relay.transform import InferType
-from serde.relay.types import TensorType
 
 
 class Hole(Expr):

@@ -5,7 +5,7 @@ import pytest
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 ROWS = np.array(
     [

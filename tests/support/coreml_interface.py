@@ -12,11 +12,11 @@ import serde.relay as relay
 from serde.bridge import get_bridge
 from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.model import CoremlModel
-from serde.relay.expr import Function, Var
-from serde.relay.interpreter import run
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Function, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.run.interpreter import run
 from serde.report import Report
 
 FIXED = (1, 3, 8, 8)

@@ -9,8 +9,8 @@ import numpy as np
 from support.coreml_models import tools
 
 import serde
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
+from serde.relay.run.interpreter import run
 
 Build = Callable[[Any], object]
 

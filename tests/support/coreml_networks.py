@@ -13,11 +13,11 @@ from support.nn_layers import evaluate_network
 
 import serde
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
+from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import CoremlModel
 from serde.coreml.writer import save
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
+from serde.relay.run.interpreter import run
 from serde.report import Report
 
 CONSENT = frozenset({"integers-as-float32", "float64-as-float32"})

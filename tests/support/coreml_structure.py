@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from serde.coreml.mlprogram.values import Plain, read_value
 from serde.coreml.reader import load
-from serde.coreml.values import Plain, read_value
 
 
 def structure(source: Any) -> dict[str, Any]:

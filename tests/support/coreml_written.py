@@ -13,15 +13,15 @@ from support.samples import BuiltSample, build
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.lower import from_relay
+from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
 from serde.errors import UnsupportedModelError
-from serde.relay.expr import Expr, Function, If, Var
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import all_ops, call
+from serde.relay.ir.expr import Expr, Function, If, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import all_ops, call
+from serde.relay.ir.types import TensorType
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
 from serde.report import Report
 from serde.weights import ArrayWeight
 

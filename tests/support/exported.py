@@ -11,9 +11,9 @@ from support.runtime import newest_runtime_opset, open_session
 
 import serde
 from serde.onnx.builder import walk_nodes
-from serde.relay.expr import Function
-from serde.relay.interpreter import run
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Function
+from serde.relay.ir.module import IRModule
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType
 
 OPSETS = [11, 13, 17, 21, newest_runtime_opset()]

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, astuple, const
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, astuple, const
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import free_vars, post_order
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.visit import free_vars, post_order
 
 FOLDER = Path(__file__).parent.parent / "golden" / "tvm"
 

@@ -10,11 +10,11 @@ from onnx import ModelProto, helper
 from onnx.reference import ReferenceEvaluator
 from support.runtime import open_session
 
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, call, get
-from serde.relay.types import TensorType
-from serde.relay.visit import post_order
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, call, get
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import post_order
 
 Array = np.ndarray
 

@@ -11,8 +11,8 @@ from support.mil_apple import TOLERANCE, WRONG, apple_values
 from support.mil_executor import execute
 
 import serde
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
+from serde.relay.run.interpreter import run
 
 
 def _types() -> dict[str, Any]:

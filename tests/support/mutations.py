@@ -8,7 +8,7 @@ import random
 import re
 from typing import Any
 
-from serde.relay.registry import all_ops
+from serde.relay.ir.registry import all_ops
 
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|/\*.*?\*/|%?@?[A-Za-z_0-9][A-Za-z_0-9./]*|->|==|!=|<=|>=|\s+|.', re.DOTALL

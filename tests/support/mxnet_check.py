@@ -13,8 +13,8 @@ from support.runtime import newest_runtime_opset, run_onnx
 import serde
 from serde.compat import import_mxnet
 from serde.errors import UnsupportedModelError
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
+from serde.relay.ir.model import RelayModel
+from serde.relay.run.interpreter import run
 
 TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-11}
 

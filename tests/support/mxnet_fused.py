@@ -13,7 +13,7 @@ from support.runtime import newest_runtime_opset, run_onnx
 
 import serde
 from serde.compat import import_mxnet
-from serde.relay.interpreter import run
+from serde.relay.run.interpreter import run
 
 CALIBRATED = {"min_calib_range": -3.0, "max_calib_range": 4.1}
 BYTES = ["int8", "uint8"]

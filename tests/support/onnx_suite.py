@@ -24,13 +24,13 @@ import serde
 from serde.bridge import get_bridge
 from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
+from serde.conversion.prepare import PrepareOptions, prepare
 from serde.errors import Unsupported
 from serde.onnx.versions import LOWEST_TARGET
-from serde.prepare import PrepareOptions, prepare
-from serde.relay.expr import Var
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
-from serde.relay.types import SequenceType
+from serde.relay.ir.expr import Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import SequenceType
+from serde.relay.run.interpreter import run
 from serde.report import Report
 
 KINDS = ("node", "simple", "real", "pytorch-converted", "pytorch-operator")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.expr import Expr, Let, Var, astuple
+from serde.relay.ir.expr import Expr, Let, Var, astuple
 
 FILE = Path(__file__).parent.parent / "golden" / "tvm" / "relay_golden.json"
 

@@ -13,13 +13,13 @@ from support.runtime import open_session
 
 from serde.api import from_relay
 from serde.relay import Function, Var
-from serde.relay.expr import Expr, GlobalVar
-from serde.relay.interpreter import run
-from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
+from serde.relay.ir.expr import Expr, GlobalVar
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import children, free_vars, post_order, rebuild
+from serde.relay.run.interpreter import run
 from serde.relay.transform import InferType
-from serde.relay.types import TensorType
-from serde.relay.visit import children, free_vars, post_order, rebuild
 
 Array = np.ndarray
 Problem = Callable[[RelayModel, dict[str, Array]], str | None]

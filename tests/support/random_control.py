@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.expr import (
+from serde.relay.ir.expr import (
     Call,
     Expr,
     Function,
@@ -17,9 +17,9 @@ from serde.relay.expr import (
     Var,
     astuple,
 )
-from serde.relay.module import IRModule
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
 from serde.relay.transform.infer_type import infer_function
-from serde.relay.types import TensorType
 
 VECTOR = TensorType((4,))
 _UNARY = ("tanh", "sin", "negative", "abs", "sigmoid")

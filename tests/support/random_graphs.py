@@ -19,16 +19,16 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.onnx.ops import TABLE
 from serde.relay import Constant, Function, GlobalVar, IRModule, Tuple, TupleGetItem, Var
-from serde.relay.binding import resolve_dims
-from serde.relay.dims import Any as AnyDim
-from serde.relay.dims import Dim, SymDim, substitute, symbol
-from serde.relay.expr import Expr, Let
-from serde.relay.interpreter import apply_kernel
-from serde.relay.model import ModelMeta, RelayModel
-from serde.relay.registry import all_ops, call
-from serde.relay.shapes import is_float
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.dims import Dim, SymDim, substitute, symbol
+from serde.relay.ir.expr import Expr, Let
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.registry import all_ops, call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.run.binding import resolve_dims
+from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform import InferType
-from serde.relay.types import TensorType, TupleType
 from serde.weights import ArrayWeight, numpy_dtype
 
 Array = np.ndarray

@@ -6,9 +6,9 @@ from support.random_graphs import Item, Maker, Rejected
 from support.random_producers import PRODUCERS, SINGLE_ONLY, SMOOTH, is_number, producer, some_axis
 
 from serde.relay import Call, Function, GlobalVar, If, Tuple, TupleGetItem, Var
-from serde.relay.dims import SymDim
-from serde.relay.registry import infer_call
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.registry import infer_call
+from serde.relay.ir.types import TensorType
 
 __all__ = ["PRODUCERS"]
 

@@ -11,8 +11,8 @@ from support.random_producers import is_number, producer
 
 import serde.relay as relay
 from serde.relay import Call, Function, Tuple, TupleGetItem, Var
-from serde.relay.expr import Expr, astuple
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, astuple
+from serde.relay.ir.types import TensorType
 
 __all__ = ["PRODUCERS"]
 

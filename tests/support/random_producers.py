@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from support.random_graphs import Item, Maker, Rejected
 
-from serde.relay.dims import Dim, SymDim, symbol
+from serde.relay.ir.dims import Dim, SymDim, symbol
 
 Producer = Callable[[Maker], None]
 PRODUCERS: list[tuple[float, Producer]] = []

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from serde.relay import Function, Var
-from serde.relay.bodies import all_nodes
-from serde.relay.dims import Any as AnyDim
-from serde.relay.dims import Dim, symbol
-from serde.relay.expr import Call, Constant, Expr, Tuple
-from serde.relay.interpreter import apply_kernel
-from serde.relay.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops, infer_call
-from serde.relay.types import SequenceType, TensorType, TupleType, Type
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.dims import Any as AnyDim
+from serde.relay.ir.dims import Dim, symbol
+from serde.relay.ir.expr import Call, Constant, Expr, Tuple
+from serde.relay.ir.registry import OpDef, Sample, SequenceSpec, TensorSpec, all_ops, infer_call
+from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
+from serde.relay.run.interpreter import apply_kernel
 
 Array = np.ndarray
 Naming = Callable[[int, int, int], Dim]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.expr import (
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -27,8 +27,8 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.module import IRModule
-from serde.relay.types import FuncType, TensorType, TupleType
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import FuncType, TensorType, TupleType
 
 NUMBER = TensorType((), "float64")
 PAIR = TupleType([NUMBER, NUMBER])

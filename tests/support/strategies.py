@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from serde.relay.registry import OpDef, Sample, TensorSpec
+from serde.relay.ir.registry import OpDef, Sample, TensorSpec
 
 Draw = Callable[[Any], Any]
 
@@ -229,7 +229,7 @@ OTHERS = {
 def accepted(definition: OpDef, operands: int) -> tuple[str, ...]:
     """Return the dtypes that the type relation of an operator takes."""
     from serde.errors import TypeInferenceError
-    from serde.relay.types import TensorType
+    from serde.relay.ir.types import TensorType
 
     found = []
     attrs = {"a_min": -1.0, "a_max": 1.0} if definition.name == "clip" else {}

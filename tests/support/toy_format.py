@@ -27,11 +27,11 @@ from serde.bridge import (
     TensorNames,
     TensorSummary,
 )
-from serde.converters import ConverterTable, ImportContext
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.relay.expr import Expr
-from serde.relay.visit import post_order
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.visit import post_order
 from serde.report import Report
+from serde.walk.table import ConverterTable, ImportContext
 from serde.weights import ArrayWeight
 
 

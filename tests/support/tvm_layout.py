@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import serde.relay as relay
-from serde.relay.expr import (
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Function,
@@ -23,7 +23,7 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.visit import post_order
+from serde.relay.ir.visit import post_order
 
 PARAMS_MAGIC = 0xF7E58D4F05049CB7
 ARRAY_MAGIC = 0xDD5E40F096B4A13F

@@ -27,7 +27,7 @@ from support.runtime import newest_runtime_opset
 import serde
 import serde.relay as relay
 from serde.compat import import_mxnet
-from serde.relay.compare import first_difference
+from serde.relay.ir.compare import first_difference
 
 SELECTIONS = {"_contrib_box_nms", "topk", "argsort", "_contrib_Proposal", "floor"}
 """Operators whose results jump where their inputs change a little; a pyramid's level is a floor."""

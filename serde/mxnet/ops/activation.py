@@ -8,16 +8,16 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Call, Expr
-from serde.relay.shapes import is_float, normalize_axis
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 SELU_ALPHA = 1.6732632423543772848170429916717

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
-from serde.mxnet.exporter import Subgraph
+from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import Subgraph
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, Function, If, TupleGetItem, Var
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import goes_on
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 SCALAR = TensorType((), "int64")
 

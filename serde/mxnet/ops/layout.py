@@ -6,7 +6,7 @@ laid out otherwise is moved there and back, and what is narrower is widened and 
 
 from __future__ import annotations
 
-from serde.relay.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 
 __all__ = ["FLOATS", "SPATIAL", "arranged", "converted", "fixed_shape", "tensor_type"]
 

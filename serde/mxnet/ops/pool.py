@@ -12,19 +12,19 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expansion.pool import adaptive_pool, global_pool
-from serde.relay.expr import Call, Expr
-from serde.relay.precision import lowest
-from serde.relay.shapes import is_float, split_padding
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import lowest
+from serde.walk.expansion.pool import adaptive_pool, global_pool
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]

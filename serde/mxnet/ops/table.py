@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from serde.converters import ConverterTable
 from serde.mxnet.attributes import decode_attribute
+from serde.walk.table import ConverterTable
 
 __all__ = ["OPS"]
 

@@ -10,19 +10,19 @@ import onnx
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import differ_in_rank
-from serde.relay.dims import Any
-from serde.relay.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
-from serde.relay.registry import call
 from serde.relay.transform.infer_type import infer_if
-from serde.relay.types import SequenceType, TensorType, TupleType
 
 
 @OPS.exports("serde.loop")

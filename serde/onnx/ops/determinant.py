@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 
 
 def _has_kernel(node: Call) -> bool:

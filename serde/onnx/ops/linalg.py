@@ -8,19 +8,19 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 from serde.relay.op.linalg.product import parse_equation
 from serde.relay.op.linalg.sparse import resolved_shape
-from serde.relay.registry import call
-from serde.relay.shapes import is_float
 from serde.weights import numpy_dtype
 
 

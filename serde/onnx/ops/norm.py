@@ -10,18 +10,18 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.activation import exact, of_float32
 from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import normalize_axis
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
 from serde.weights import dtype_name
 
 

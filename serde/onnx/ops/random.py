@@ -13,8 +13,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.elementwise.bitwise import combined
 from serde.onnx.ops.reduce import reduce

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.ir.registry import call
 from serde.relay.op.recurrent.gates import PARAMETERS, Direction, count_directions, read_gates
-from serde.relay.registry import call
 
 _NAMES = {
     "sigmoid": "Sigmoid",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
 

@@ -16,16 +16,16 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op.control.body import results
-from serde.relay.registry import OpDef, call
-from serde.relay.types import SequenceType, TensorType
 
 MOST_COPIED = 1024
 """Tensors of a sequence that is copied to change it."""

@@ -6,14 +6,14 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Expr, If
-from serde.relay.registry import call
+from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.relay.transform.infer_type import infer_if
-from serde.relay.types import TensorType
 
 
 def _is_behind_first(node: Call) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from serde.converters import ConverterTable
 from serde.onnx.versions import CHANGES, ML_CHANGES
+from serde.walk.table import ConverterTable
 
 __all__ = ["MICROSOFT", "ML", "OPS", "TABLES"]
 

@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
 def _wide(value: float) -> Expr:

@@ -1,7 +1,7 @@
 """Sequences of tensors whose length or positions are known only when the model runs.
 
-Their type is :class:`serde.relay.types.SequenceType`. TVM has none of this, so nothing here has a
-decomposition and legal text for TVM refuses it; ``transform.SequencesToTuples`` turns what is
+Their type is :class:`serde.relay.ir.types.SequenceType`. TVM has none of this, so nothing here has
+a decomposition and legal text for TVM refuses it; ``transform.SequencesToTuples`` turns what is
 known beforehand into tuples, which all targets have.
 
 An optional tensor is a sequence of at most one tensor: all that can be asked of the one can be
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, const
-from serde.relay.registry import Array, builder, call, relay_op, sample, sequence, tensor
-from serde.relay.shapes import normalize_axis
-from serde.relay.types import SequenceType, TensorType, join_types
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, sequence, tensor
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import SequenceType, TensorType, join_types
 
 __all__: list[str] = []
 

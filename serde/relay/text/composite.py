@@ -13,13 +13,13 @@ from typing import Any as AnyValue
 from typing import Final
 
 from serde.errors import RelayError
-from serde.relay import compare
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, all_ops
+from serde.relay.ir import compare
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.types import TupleType
+from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.text.names import decode_pairs, encode_pairs
-from serde.relay.types import TupleType
-from serde.relay.visit import post_order, rewrite
 
 __all__ = ["ABSENT_KEY", "ATTRS_KEY", "as_function", "raise_composites"]
 

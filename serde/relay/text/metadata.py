@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from serde.relay.containers import array_bytes, array_from_bytes
-from serde.relay.expr import Constant
+from serde.relay.ir.expr import Constant
+from serde.relay.ir.types import TensorType
 from serde.relay.text.attribute_classes import FIELDS, PREFIX, class_key
-from serde.relay.types import TensorType
+from serde.relay.text.containers import array_bytes, array_from_bytes
 
 __all__ = ["AttributeObject", "Metadata", "MetadataWriter"]
 

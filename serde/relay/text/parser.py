@@ -15,8 +15,8 @@ import numpy as np
 
 from serde.errors import IllTypedError, RelayError, TypeInferenceError, VerifyError
 from serde.limits import MAX_NESTING
-from serde.relay.collection import without_collection
-from serde.relay.expr import (
+from serde.relay.ir.collection import without_collection
+from serde.relay.ir.expr import (
     Attrs,
     Call,
     Constant,
@@ -29,17 +29,17 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, all_ops
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.types import FuncType, Type, accepts
+from serde.relay.ir.verify import verify
+from serde.relay.ir.visit import children, free_vars, post_order
 from serde.relay.text.composite import raise_composites
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS, ValueParser
 from serde.relay.transform.infer_type import InferType, infer_function
-from serde.relay.types import FuncType, Type, accepts
-from serde.relay.verify import verify
-from serde.relay.visit import children, free_vars, post_order
 
 __all__ = ["fromtext", "parse_attributes", "parse_expr"]
 

@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.collection import without_collection
-from serde.relay.dims import Any, SymDim
-from serde.relay.expr import (
+from serde.relay.ir.collection import without_collection
+from serde.relay.ir.dims import Any, SymDim
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -30,8 +30,10 @@ from serde.relay.expr import (
     TupleGetItem,
     Var,
 )
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import FuncType, Type
+from serde.relay.ir.visit import use_counts
 from serde.relay.text import composite
 from serde.relay.text.attribute_classes import FIELDS, class_key
 from serde.relay.text.literals import constant_text, escape, float_text
@@ -45,8 +47,6 @@ from serde.relay.text.names import (
     is_attribute_key,
 )
 from serde.relay.text.type_text import dim_text, has_sequence, has_symbols, type_text
-from serde.relay.types import FuncType, Type
-from serde.relay.visit import use_counts
 
 __all__ = [
     "HEADER",

@@ -7,11 +7,11 @@ from typing import Final
 
 from serde.errors import ParseError
 from serde.limits import MAX_NESTING, MAX_RANK
-from serde.relay.dims import Any, Dim, SymDim, symbol
+from serde.relay.ir.dims import Any, Dim, SymDim, symbol
+from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value, unescape
 from serde.relay.text.names import is_symbol
-from serde.relay.types import FuncType, SequenceType, TensorType, TupleType, Type
 
 __all__ = ["TypeParser"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from serde.errors import RelayError
-from serde.relay.dims import Any, Dim, SymDim, substitute, symbol
+from serde.relay.ir.dims import Any, Dim, SymDim, substitute, symbol
+from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.relay.text.literals import escape
 from serde.relay.text.names import is_symbol
-from serde.relay.types import FuncType, SequenceType, TensorType, TupleType, Type
 
 __all__ = ["dim_text", "has_sequence", "has_symbols", "type_text"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.limits import MAX_NESTING
-from serde.relay.compare import structural_equal
-from serde.relay.expr import Constant, Expr
-from serde.relay.registry import OpDef
+from serde.relay.ir.compare import structural_equal
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.registry import OpDef
 from serde.relay.text.attribute_classes import class_key
 from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.literals import number_value

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-from serde.relay.transform.a_normal_form import ToANormalForm
 from serde.relay.transform.base import FunctionPass, Pass, Sequential
-from serde.relay.transform.canonicalize import CanonicalizeCast, CanonicalizeOps
-from serde.relay.transform.combine_parallel import (
-    CombineParallelBatchMatmul,
-    CombineParallelConv2D,
-    CombineParallelDense,
-)
 from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.count_loops import CountLoops
 from serde.relay.transform.cse import EliminateCommonSubexpr
 from serde.relay.transform.cut import cut, named_values, results_of
 from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
-from serde.relay.transform.fast_math import FastMath
-from serde.relay.transform.flatten_atrous import FlattenAtrousConv
 from serde.relay.transform.flatten_results import flatten_results
 from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.transform.fold_scale_axis import (
-    BackwardFoldScaleAxis,
-    FoldScaleAxis,
-    ForwardFoldScaleAxis,
-)
 from serde.relay.transform.fold_shape import DynamicToStatic, FoldShape
 from serde.relay.transform.fold_weights import fold_weights
-from serde.relay.transform.fuse_ops import DefuseOps, FuseOps
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import Inline, ToGraphNormalForm
-from serde.relay.transform.lambda_lift import LambdaLift
 from serde.relay.transform.legalize import Legalize
 from serde.relay.transform.quantized_as_float import QuantizedAsFloat
 from serde.relay.transform.quantized_as_linear import QuantizedAsLinear
@@ -43,6 +27,22 @@ from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
 from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
+from serde.relay.transform.tvm.a_normal_form import ToANormalForm
+from serde.relay.transform.tvm.canonicalize import CanonicalizeCast, CanonicalizeOps
+from serde.relay.transform.tvm.combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
+from serde.relay.transform.tvm.fast_math import FastMath
+from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv
+from serde.relay.transform.tvm.fold_scale_axis import (
+    BackwardFoldScaleAxis,
+    FoldScaleAxis,
+    ForwardFoldScaleAxis,
+)
+from serde.relay.transform.tvm.fuse_ops import DefuseOps, FuseOps
+from serde.relay.transform.tvm.lambda_lift import LambdaLift
 
 __all__ = [
     "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",

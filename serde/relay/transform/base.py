@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.bodies import map_bodies
-from serde.relay.collection import without_collection
-from serde.relay.expr import Function, GlobalVar
-from serde.relay.module import IRModule
+from serde.relay.ir.bodies import map_bodies
+from serde.relay.ir.collection import without_collection
+from serde.relay.ir.expr import Function, GlobalVar
+from serde.relay.ir.module import IRModule
 
 __all__ = ["FunctionPass", "Pass", "Sequential"]
 
@@ -19,7 +19,7 @@ class Pass(ABC):
     """A named transformation of a module that keeps its meaning.
 
     Passes are frozen dataclasses: their options are their fields. The module
-    given is not changed, and what comes out satisfies :func:`serde.relay.verify`.
+    given is not changed, and what comes out satisfies :func:`serde.relay.ir.verify`.
     """
 
     name: ClassVar[str]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from serde.relay.dims import SymDim
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import must_wait
-from serde.relay.visit import children, post_order
 
 __all__ = ["closed_nodes"]
 

@@ -10,13 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.expr import Attrs, Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, Sample, TensorSpec, all_ops, infer_call
+from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, Sample, TensorSpec, all_ops, infer_call
+from serde.relay.ir.types import TensorType, accepts
+from serde.relay.ir.visit import children, post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.cse import exact_key
 from serde.relay.transform.legalize import Legalize
-from serde.relay.types import TensorType, accepts
-from serde.relay.visit import children, post_order, rewrite, use_counts
 
 __all__ = [
     "Compose", "Match", "Pattern", "extension_patterns", "replace_nodes", "same_calls",

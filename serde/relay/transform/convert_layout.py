@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from serde.errors import RelayError, TypeInferenceError, Unsupported
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
-from serde.relay.registry import OpDef, call, get
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.registry import OpDef, call, get
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.layout_rules import (
     LAYOUT_ATTRIBUTE,
@@ -19,8 +21,6 @@ from serde.relay.transform.layout_rules import (
     convert_anchor,
     transposed,
 )
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import children, post_order, rebuild
 
 __all__ = ["ConvertLayout", "channels_first"]
 

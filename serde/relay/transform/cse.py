@@ -10,11 +10,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import is_random
-from serde.relay.visit import rewrite
 
 __all__ = ["EliminateCommonSubexpr", "exact_key", "value_key"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from serde.errors import OptionError
-from serde.relay.expr import Call, Expr, Function, Let, Span, Tuple, TupleGetItem, Var
-from serde.relay.model import RelayModel
+from serde.relay.ir.expr import Call, Expr, Function, Let, Span, Tuple, TupleGetItem, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.transform.dead_code import unused_params
 from serde.relay.transform.infer_type import InferType
 from serde.relay.transform.inline import ToGraphNormalForm
-from serde.relay.types import TensorType, TupleType
-from serde.relay.visit import children, free_vars, post_order, rewrite
 
 __all__ = ["cut", "named_values", "results_of"]
 

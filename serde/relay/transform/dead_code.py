@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.bodies import all_nodes
-from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
-from serde.relay.module import IRModule
+from serde.relay.ir.bodies import all_nodes
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
 from serde.relay.transform.dead_state import without_dead_states
-from serde.relay.visit import children, rewrite
 
 __all__ = ["DeadCodeElimination", "RemoveUnusedFunctions", "unused_params"]
 

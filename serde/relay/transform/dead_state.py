@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from serde.relay.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, call
-from serde.relay.types import TupleType
-from serde.relay.visit import children, post_order, rewrite, use_counts
+from serde.relay.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TupleType
+from serde.relay.ir.visit import children, post_order, rewrite, use_counts
 
 __all__ = ["without_dead_states"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem
-from serde.relay.leaves import output_names
-from serde.relay.model import RelayModel
-from serde.relay.types import TupleType
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.leaves import output_names
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TupleType
 
 __all__ = ["flatten_results"]
 

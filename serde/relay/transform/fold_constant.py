@@ -11,13 +11,13 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.limits import MAX_INLINE_BYTES
-from serde.relay.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
-from serde.relay.interpreter import evaluate
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Span, Tuple, TupleGetItem
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import rewrite
+from serde.relay.run.interpreter import evaluate
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.purity import must_wait
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
 
 __all__ = ["FoldConstant"]

@@ -18,13 +18,13 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import RelayError
-from serde.relay.dims import Any, Dim, FloorDiv, SymDim
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from serde.relay.interpreter import apply_kernel
-from serde.relay.registry import OpDef, call, get
+from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.registry import OpDef, call, get
+from serde.relay.ir.types import TensorType, TupleType, Type, accepts
+from serde.relay.ir.visit import rewrite
+from serde.relay.run.interpreter import apply_kernel
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import TensorType, TupleType, Type, accepts
-from serde.relay.visit import rewrite
 from serde.weights import numpy_dtype
 
 __all__ = ["MAX_VALUES", "DynamicToStatic", "FoldShape", "ShapeFolder", "shape_value"]

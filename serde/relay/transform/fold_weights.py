@@ -10,16 +10,16 @@ from math import prod
 from typing import Final
 
 from serde.limits import CHUNK_BYTES, MAX_INLINE_BYTES, MAX_WEIGHT_GROWTH
-from serde.relay.computed import ComputedWeight
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, Var
-from serde.relay.model import RelayModel
-from serde.relay.registry import OpDef
-from serde.relay.rows import RESHAPES
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.ir.visit import children, free_vars, post_order, rewrite
+from serde.relay.run.computed import ComputedWeight
+from serde.relay.run.rows import RESHAPES
 from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.cse import value_key
 from serde.relay.transform.fold_constant import FoldConstant
-from serde.relay.types import TensorType, TupleType
-from serde.relay.visit import children, free_vars, post_order, rewrite
 from serde.report import Report
 from serde.weights import ArrayWeight, FileWeight, Weight, numpy_dtype
 

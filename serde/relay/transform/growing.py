@@ -6,12 +6,12 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.fold_shape import MAX_VALUES, ShapeFolder
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite
 from serde.weights import Array, numpy_dtype
 
 __all__ = ["Folder"]

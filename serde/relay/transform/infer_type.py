@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import TypeInferenceError
-from serde.relay.bodies import all_nodes, inner_first
-from serde.relay.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, infer_call
+from serde.relay.ir.bodies import all_nodes, inner_first
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, infer_call
+from serde.relay.ir.types import FuncType, TensorType, TupleType, Type, accepts, join_types
+from serde.relay.ir.visit import Binding, binding_order
 from serde.relay.transform.base import Pass
-from serde.relay.types import FuncType, TensorType, TupleType, Type, accepts, join_types
-from serde.relay.visit import Binding, binding_order
 
 __all__ = ["InferType", "infer_function", "infer_if"]
 

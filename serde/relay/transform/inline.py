@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.limits import MAX_NODES
-from serde.relay.bodies import all_nodes, instantiate, map_bodies
-from serde.relay.dims import SymDim
-from serde.relay.expr import Call, Expr, Function, GlobalVar, Let, Var
-from serde.relay.module import IRModule
+from serde.relay.ir.bodies import all_nodes, instantiate, map_bodies
+from serde.relay.ir.dims import SymDim
+from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import FuncType, TensorType, TupleType
+from serde.relay.ir.visit import children, free_vars, post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass, Pass
-from serde.relay.types import FuncType, TensorType, TupleType
-from serde.relay.visit import children, free_vars, post_order, rebuild, rewrite
 
 __all__ = ["Inline", "ToGraphNormalForm", "symbols_agree"]
 

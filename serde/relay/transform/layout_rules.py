@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr, Tuple
-from serde.relay.registry import OpDef, call
-from serde.relay.rows import ELEMENTWISE
-from serde.relay.shapes import layout_axes, normalize_axis
-from serde.relay.types import TensorType, TupleType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr, Tuple
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.shapes import layout_axes, normalize_axis
+from serde.relay.ir.types import TensorType, TupleType
+from serde.relay.run.rows import ELEMENTWISE
 
 __all__ = [
     "LAYOUT_ATTRIBUTE",

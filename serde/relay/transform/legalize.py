@@ -8,11 +8,11 @@ from typing import Any as AnyValue
 from typing import ClassVar
 
 from serde.errors import TypeInferenceError, Unsupported
-from serde.relay.expr import Call, Expr, Function, Span, Tuple, astuple
-from serde.relay.registry import OpDef
+from serde.relay.ir.expr import Call, Expr, Function, Span, Tuple, astuple
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import accepts
+from serde.relay.ir.visit import children, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import accepts
-from serde.relay.visit import children, rewrite
 
 __all__ = ["Legalize", "decompose"]
 

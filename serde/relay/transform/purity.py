@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from serde.relay.bodies import all_nodes, carried
-from serde.relay.expr import Call, Constant, Expr, Tuple, Var
-from serde.relay.registry import OpDef
-from serde.relay.visit import children, post_order
+from serde.relay.ir.bodies import all_nodes, carried
+from serde.relay.ir.expr import Call, Constant, Expr, Tuple, Var
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import children, post_order
 
 __all__ = ["UNPACKS", "compressed", "is_random", "must_wait", "unpacks"]
 

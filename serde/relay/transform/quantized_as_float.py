@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, const
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, const
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite, use_counts
 from serde.weights import Array
 
 __all__ = ["QuantizedAsFloat"]

@@ -10,11 +10,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Call, Constant, Expr, Function
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.expr import Call, Constant, Expr, Function
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite, use_counts
 
 __all__ = ["QuantizedAsLinear"]
 

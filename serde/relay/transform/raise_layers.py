@@ -12,14 +12,14 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Constant, Expr, Function, TupleGetItem, Var, const
-from serde.relay.registry import OpDef, all_ops, call
-from serde.relay.shapes import is_float
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var, const
+from serde.relay.ir.registry import OpDef, all_ops, call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import post_order
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import Compose, Match, Pattern
-from serde.relay.types import TensorType
-from serde.relay.visit import post_order
 
 __all__ = ["RaiseLayers"]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from serde.errors import RelayError
-from serde.relay.bodies import all_nodes, map_bodies, substitute
-from serde.relay.dims import Any
-from serde.relay.expr import (
+from serde.relay.ir.bodies import all_nodes, map_bodies, substitute
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -30,16 +30,16 @@ from serde.relay.expr import (
     Var,
     const,
 )
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import SequenceType, TensorType, accepts
+from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
 from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.inline import ToGraphNormalForm
 from serde.relay.transform.loop_to_scan import as_scan
 from serde.relay.transform.purity import is_random
-from serde.relay.types import SequenceType, TensorType, accepts
-from serde.relay.visit import children, free_vars, post_order, rewrite
 
 __all__ = ["RaiseRecursion"]
 

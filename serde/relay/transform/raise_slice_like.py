@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite
 
 __all__ = ["RaiseSliceLike"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from serde.errors import OptionError
-from serde.relay.bodies import substitute
-from serde.relay.expr import Expr, Function, Var
-from serde.relay.model import RelayModel
+from serde.relay.ir.bodies import substitute
+from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.model import RelayModel
 from serde.relay.transform.infer_type import InferType
 
 __all__ = ["rename"]

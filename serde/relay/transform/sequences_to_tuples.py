@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from serde.relay.expr import (
+from serde.relay.ir.expr import (
     Call,
     Constant,
     Expr,
@@ -20,10 +20,10 @@ from serde.relay.expr import (
     Var,
     const,
 )
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import SequenceType, TensorType
+from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import SequenceType, TensorType
-from serde.relay.visit import post_order, rewrite
 
 __all__ = ["SequencesToTuples"]
 

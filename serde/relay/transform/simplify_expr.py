@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from serde.relay.dims import Any
-from serde.relay.expr import Call, Expr, Function, Tuple, TupleGetItem
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.unbroadcast import BROADCASTING, flag_again, unbroadcast
-from serde.relay.types import TensorType
-from serde.relay.visit import rewrite
 
 __all__ = ["SimplifyExpr"]
 

@@ -8,14 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Constant, Expr, Function, TupleGetItem
-from serde.relay.registry import OpDef, call
-from serde.relay.shapes import is_float, normalize_axis
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.closed import closed_nodes
-from serde.relay.types import TensorType
-from serde.relay.visit import post_order, rewrite, use_counts
 from serde.weights import numpy_dtype
 
 __all__ = [

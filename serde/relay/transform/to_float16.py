@@ -10,14 +10,14 @@ from typing import ClassVar
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.bodies import carried, inner_first, map_bodies
-from serde.relay.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
-from serde.relay.model import RelayModel
-from serde.relay.module import IRModule
-from serde.relay.registry import OpDef, call, infer_call
+from serde.relay.ir.bodies import carried, inner_first, map_bodies
+from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import OpDef, call, infer_call
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import TensorType, TupleType, Type
-from serde.relay.visit import post_order, rebuild, rewrite
 from serde.weights import Weight
 
 __all__ = ["KEEP_FLOAT32", "ToFloat16", "float16_overflows"]

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from serde.relay.dims import Any
-from serde.relay.expr import Call, Constant, Expr
-from serde.relay.registry import OpDef, call
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.types import TensorType
 from serde.weights import Array
 
 __all__ = ["BROADCASTING", "flag_again", "unbroadcast"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import split_padding
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 
 def _require_images(kernel: tuple[int, ...]) -> None:

@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.conv.direct import LAYOUTS
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import split_padding
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import split_padding
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 

@@ -13,13 +13,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Constant, Expr
-from serde.relay.shapes import is_float
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.shapes import is_float
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 UNARY = {

@@ -9,11 +9,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Constant, Expr
-from serde.relay.shapes import normalize_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 

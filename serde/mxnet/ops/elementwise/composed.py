@@ -8,14 +8,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.arithmetic import in_floats, scalar_like, with_scalar
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import call
-from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.ops.elementwise.arithmetic import scalar_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import is_float
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_round_ste")

@@ -10,11 +10,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
 
 
 def zero_like(x: Expr) -> Expr:

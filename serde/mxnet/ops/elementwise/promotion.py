@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise.arithmetic import arithmetic, scalar_like, truth, with_scalar
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import is_float
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.walk.table import ImportContext as Ctx
 
 WIDTHS = {
     "bool": 0,

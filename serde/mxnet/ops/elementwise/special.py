@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.elementwise.arithmetic import in_floats
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 
 SPECIAL = {
     "erfinv": ("erfinv",),

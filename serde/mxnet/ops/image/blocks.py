@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Call, Expr
+from serde.relay.ir.expr import Call, Expr
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("depth_to_space")

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.ops.image.pixels import GREY, drawn, require_colours, saturated
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 Adjust = Callable[[Expr, Expr], Expr]
 

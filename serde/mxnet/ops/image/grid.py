@@ -7,17 +7,17 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expansion.sampling import (
+from serde.relay.ir.expr import Call, Expr
+from serde.walk.expansion.sampling import (
     expand_crop_and_resize,
     expand_dilation2d,
     expand_grid_sample,
 )
-from serde.relay.expr import Call, Expr
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("BilinearSampler", ignored=("cudnn_off",))

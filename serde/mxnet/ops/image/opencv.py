@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.layout import converted, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.registry import call
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS, LINEAR_EXACT = range(6)

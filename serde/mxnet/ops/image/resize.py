@@ -10,11 +10,10 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.conv import transposed
 from serde.mxnet.ops.layout import (
     FLOATS,
@@ -24,11 +23,12 @@ from serde.mxnet.ops.layout import (
     tensor_type,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Call, Expr
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
-from serde.relay.shapes import layout_axes
-from serde.relay.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 

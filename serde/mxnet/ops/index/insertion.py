@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.joining import with_rank
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import Array, call
-from serde.relay.shapes import normalize_axis
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, call
+from serde.relay.ir.shapes import normalize_axis
+from serde.walk.table import ImportContext as Ctx
 
 
 def _along(ctx: Ctx, data: Expr, axis: int | None) -> tuple[Expr, int, int]:

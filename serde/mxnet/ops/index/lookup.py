@@ -7,15 +7,15 @@ from math import prod
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 
 def wrapped(places: Expr, length: int) -> Expr:

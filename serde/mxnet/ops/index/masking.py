@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 
 def _marks(ctx: Ctx, mask: Expr) -> Expr:

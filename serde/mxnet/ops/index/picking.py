@@ -7,14 +7,14 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.selection import as_index
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.rearrangement import axes_last
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axis
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("pick")

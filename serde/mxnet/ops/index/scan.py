@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.selection import LAST
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import normalize_axis
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
+from serde.walk.table import ImportContext as Ctx
 
 
 def _differences(data: Expr, axis: int) -> Expr:

@@ -14,16 +14,16 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
 from serde.mxnet.ops.index.selection import Bounds, as_index, slice_bounds
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 FAR = 2**31 - 1
 """More than an axis has places."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import reduce
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 
 def scaled(ctx: Ctx, data: Expr, factor: float) -> Expr:

@@ -6,16 +6,16 @@ from math import prod
 from typing import Literal
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.bodies import NodeContext
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.linalg.blocks import product_of, scaled, turned
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr, TupleGetItem
+from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.registry import call
 from serde.relay.op.linalg.columns import identity_like
-from serde.relay.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 
 def _declare(names: tuple[str, ...], target: str) -> None:

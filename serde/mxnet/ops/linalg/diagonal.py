@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array
 
 

@@ -8,7 +8,6 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.qnn.fused import ending_of, levels_of, scale_of, split_inputs
 from serde.mxnet.ops.qnn.parameters import (
@@ -25,8 +24,9 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Constant, Expr
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_quantized_concat", ignored=("num_args",))

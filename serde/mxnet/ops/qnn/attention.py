@@ -22,8 +22,8 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
 def _part(ctx: Inside, data: Expr, heads: int, index: int) -> tuple[Expr, int]:

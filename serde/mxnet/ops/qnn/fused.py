@@ -13,7 +13,6 @@ from typing import Final
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.ops.qnn.parameters import (
@@ -28,7 +27,8 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 
 __all__ = [
     "Ending",

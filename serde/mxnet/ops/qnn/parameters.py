@@ -11,8 +11,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.relay.expr import Call, Constant, Expr
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.registry import OpDef, call
 from serde.relay.transform import FoldConstant
 
 __all__ = [

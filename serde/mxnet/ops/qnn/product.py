@@ -8,11 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.qnn.fused import (
     Step,
     Weights,
@@ -35,8 +34,9 @@ from serde.mxnet.ops.qnn.parameters import (
     whole,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 __all__ = ["exact_product"]
 

@@ -9,10 +9,9 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
     ONE,
@@ -28,8 +27,9 @@ from serde.mxnet.ops.qnn.parameters import (
     symmetric,
 )
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.op.qnn.parameters import along_axis, fixed_point
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array, dtype_name
 
 OutType = Literal["auto", "int8", "uint8"]

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.index.selection import import_embedding
 from serde.mxnet.ops.pool import import_pooling
 from serde.mxnet.ops.qnn.parameters import ONE, levels_in, scalar
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 
 FLOAT32 = np.dtype(np.float32)
 

@@ -8,14 +8,14 @@ from functools import reduce
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Room
 from serde.mxnet.ops.random.draws import DType, Size, kind_of, lengths, room_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import broadcast
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import broadcast
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 FLOAT32 = np.dtype(np.float32)

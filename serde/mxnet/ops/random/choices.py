@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.random.distributions import Room, gumbel
 from serde.mxnet.ops.random.draws import DType, Size, lengths, room_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 INT32 = np.dtype(np.int32)

@@ -11,12 +11,12 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import require_float
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import require_float
+from serde.walk.table import ImportContext as Ctx
 
 Density = Callable[..., Expr]
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 __all__ = [

@@ -8,12 +8,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Room
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 __all__ = ["DType", "Size", "kind_of", "lengths", "room_like"]

@@ -12,10 +12,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.types import TensorType
 
 
 def _drawn(ctx: Out, op: str, like: Value | None, type_: TensorType, **spread: float) -> Value:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Call, Expr, Tuple
-from serde.relay.registry import call
+from serde.relay.ir.expr import Call, Expr, Tuple
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("CTCLoss")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_hawkesll")

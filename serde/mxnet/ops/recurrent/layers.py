@@ -14,16 +14,16 @@ from typing import TypeGuard
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import fixed_shape, tensor_type
 from serde.mxnet.ops.recurrent.stack import STACK, Mode, joined_parts, stack
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
+from serde.relay.ir.registry import call, get
 from serde.relay.op.recurrent.gates import count_directions
-from serde.relay.registry import call, get
+from serde.walk.table import ImportContext as Ctx
 
 _ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 """Where MXNet has the gates that Relay's operators list: input, forget, cell and output of an

@@ -15,11 +15,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import Array, OpDef, get, infer_call
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import Array, OpDef, get, infer_call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import children, post_order, rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.types import TensorType
-from serde.relay.visit import children, post_order, rewrite
 
 __all__ = ["STACK", "MergeStacks", "joined_parts", "stack"]
 
@@ -67,9 +67,9 @@ def _stack(
     projection_size: int | None,
 ) -> tuple[Array, ...]:
     """The outputs of the last layer, and the final states of all layers and directions."""
-    from serde.converters import ImportContext
     from serde.mxnet.ops.recurrent.layers import import_rnn
-    from serde.relay.interpreter import run
+    from serde.relay.run.interpreter import run
+    from serde.walk.table import ImportContext
 
     rows = num_layers * (2 if bidirectional else 1)
     widths = [projection_size or hidden_size, hidden_size][: 2 if mode == "lstm" else 1]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.reduce.plain import Axes, reduced_axes, with_axis
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr, TupleGetItem
-from serde.relay.registry import call
-from serde.relay.shapes import is_float, normalize_axes
+from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, normalize_axes
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("norm", ignored=("out_dtype",))

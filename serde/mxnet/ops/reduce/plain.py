@@ -10,14 +10,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import is_float, normalize_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float, normalize_axes
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 FLOAT32 = np.dtype("float32")
 

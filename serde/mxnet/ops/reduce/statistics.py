@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced
-from serde.relay.shapes import is_float
+from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 Axes = int | tuple[int, ...] | None

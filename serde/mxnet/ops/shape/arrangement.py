@@ -9,16 +9,16 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.layout import LayoutPlan
-from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.exports("layout_transform")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.shape.rearrangement import axes_last, reshaped
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 
 
 def _matrix(ctx: Ctx, data: Expr, k: int) -> Expr:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.shape.reshaping import import_split_v2
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 
 
 def with_rank(ctx: Ctx, data: Expr, least: int) -> Expr:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
-from serde.converters import TypedContext
 from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
+from serde.walk.table import TypedContext
 from serde.weights import numpy_dtype
 
 __all__ = ["places"]

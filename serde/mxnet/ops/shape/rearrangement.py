@@ -8,14 +8,14 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import normalize_axes, normalize_axis
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_np_reshape", ignored=("order",))

@@ -8,15 +8,15 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.mxnet.ops.vision.suppression import NO_CLASS
-from serde.relay.expr import Call, Constant, Expr, TupleGetItem
-from serde.relay.registry import OpDef, call
+from serde.relay.ir.expr import Call, Constant, Expr, TupleGetItem
+from serde.relay.ir.registry import OpDef, call
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_MultiBoxPrior")

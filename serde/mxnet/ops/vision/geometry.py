@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.walk.table import ImportContext as Ctx
 
 Form = Literal["corner", "center"]
 

@@ -7,16 +7,16 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr, TupleGetItem
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_ROIAlign")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from serde.converters import ImportContext as Ctx
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_PSROIPooling")

@@ -7,13 +7,13 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.converters import ImportContext as Ctx
 from serde.mxnet.builder import Value
-from serde.mxnet.exporter import ExportContext as Out
+from serde.mxnet.export_context import ExportContext as Out
 from serde.mxnet.ops.table import OPS
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.walk.table import ImportContext as Ctx
 
 __all__ = ["NO_CLASS"]
 

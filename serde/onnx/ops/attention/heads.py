@@ -8,11 +8,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.relay.dims import Any
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 __all__ = [
     "Sight",

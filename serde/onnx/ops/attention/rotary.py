@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import join_heads, places, split_heads
 from serde.onnx.ops.table import MICROSOFT, OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 __all__ = ["rotated"]
 

@@ -7,13 +7,13 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import join_heads, split_heads
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 
 UpdateRule = Literal["linear", "gated", "delta", "gated_delta"]
 

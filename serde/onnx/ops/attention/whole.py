@@ -8,9 +8,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import (
     Sight,
     attend,
@@ -23,9 +23,9 @@ from serde.onnx.ops.attention.heads import (
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg import product_of
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any
-from serde.relay.expr import Call, Expr
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.types import TensorType
 
 
 def _has_form(node: Call) -> bool:

@@ -6,15 +6,15 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import (
     pads,
     require_dtype,
 )
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 
 
 @OPS.exports("nn.conv2d_backward_weight")

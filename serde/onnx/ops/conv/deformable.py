@@ -9,9 +9,9 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.direct import per_axis
 from serde.onnx.ops.conv.windows import filters, kernel_shape, pads
 from serde.onnx.ops.elementwise import cast, widened
@@ -19,9 +19,9 @@ from serde.onnx.ops.image.sampling import LINEAR, length_of, numbers, pixels, sa
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.weights import Array
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
     filters,
@@ -25,10 +25,10 @@ from serde.onnx.ops.conv.windows import (
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import is_float
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 
 
 def _convolution(ndim: int) -> Callable[..., Value]:

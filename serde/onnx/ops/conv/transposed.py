@@ -9,9 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.direct import AutoPad, per_axis
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
@@ -23,8 +23,8 @@ from serde.onnx.ops.conv.windows import (
 )
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 
 
 def _transposed(ndim: int) -> Callable[..., Value]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.linalg import BYTES
 from serde.onnx.ops.shape import arranged
-from serde.relay.dims import Dim
-from serde.relay.shapes import split_padding
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.shapes import split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 

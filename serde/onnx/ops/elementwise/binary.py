@@ -10,9 +10,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import (
     cast,
     chosen,
@@ -24,9 +24,9 @@ from serde.onnx.ops.elementwise.convert import (
 )
 from serde.onnx.ops.elementwise.unary import same
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import is_float
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
 
 OPS.exports("equal")(same("Equal"))
 

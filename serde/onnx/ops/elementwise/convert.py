@@ -10,13 +10,13 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import is_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 FLOAT8 = {

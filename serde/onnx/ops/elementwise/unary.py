@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import cast, computed, filled, scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.precision import limits
-from serde.relay.registry import call
-from serde.relay.shapes import is_float
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.run.precision import limits
 
 SAME = {
     "abs": "Abs",

@@ -6,14 +6,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import fixed
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, beyond, length_of, pixels, rounded, sampled
 from serde.onnx.ops.shape import arranged
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 
 
 @OPS.exports("image.crop_and_resize")

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.image.sampling import (
     CUBIC,
@@ -24,10 +24,10 @@ from serde.onnx.ops.image.sampling import (
 )
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 
 Fold = Callable[[Value, Value], Value]
 

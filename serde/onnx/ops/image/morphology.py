@@ -7,14 +7,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.precision import lowest
-from serde.relay.shapes import is_float
+from serde.relay.ir.shapes import is_float
+from serde.relay.run.precision import lowest
 from serde.weights import numpy_dtype
 
 

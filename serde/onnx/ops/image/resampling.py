@@ -9,17 +9,17 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.image.resize import DROPPED, SHIFTED, coordinates_of
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import is_float, normalize_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, normalize_axes
+from serde.relay.ir.types import TensorType
 
 Method = Literal["nearest", "linear", "cubic"]
 Mode = Literal[

@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape import arranged, integers, require_short
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim, product
+from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.op.image.interpolation import Interpolation
 from serde.weights import Array
 

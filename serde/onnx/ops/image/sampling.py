@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 from serde.weights import Array
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.index.scatter import dense
 from serde.onnx.ops.index.slicing import END

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 
 @OPS.exports("take")

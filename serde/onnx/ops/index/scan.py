@@ -9,8 +9,8 @@ from typing import Any as AnyValue
 import numpy as np
 from onnx import helper
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, filled, working
 from serde.onnx.ops.shape import lengths
 from serde.onnx.ops.table import OPS

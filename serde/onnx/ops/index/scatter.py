@@ -11,16 +11,16 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
 from serde.onnx.ops.index.scan import Scanned, Step, scan
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.shape import integers, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 
 SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""

@@ -8,13 +8,13 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, filled, truth, widened
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any
-from serde.relay.shapes import is_float
+from serde.relay.ir.dims import Any
+from serde.relay.ir.shapes import is_float
 
 
 @OPS.exports("one_hot")

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.shape import counting, integers
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import SymDim
+from serde.relay.ir.dims import SymDim
 
 END = int(np.iinfo(np.int64).max)
 

@@ -12,15 +12,15 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import lengths, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.shapes import is_float, normalize_axis
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float, normalize_axis
 
 WIDER = {
     "bool": "int32",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.activation import of_rows
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 __all__ = ["activated"]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import (
     Sight,
     attend,
@@ -19,7 +19,7 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg import product_of
 from serde.onnx.ops.microsoft.qnn import real_product
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 
 def _added_mask(ctx: ImportCtx, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.direct import AutoPad, import_conv
 from serde.onnx.ops.microsoft.activation import activated
 from serde.onnx.ops.pool.window import import_max_pool
 from serde.onnx.ops.qnn.integer import import_qlinear_conv
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 __all__ = ["channels_behind", "channels_first"]
 

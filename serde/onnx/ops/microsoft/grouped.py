@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import (
     Sight,
     attend,
@@ -19,8 +19,8 @@ from serde.onnx.ops.attention.heads import (
 )
 from serde.onnx.ops.attention.rotary import rotated
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
 def _int(value: int) -> Expr:

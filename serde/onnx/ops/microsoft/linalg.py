@@ -6,14 +6,14 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg import import_gemm, product_of
 from serde.onnx.ops.microsoft.activation import activated
 from serde.onnx.ops.signed import import_gather_nd
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
 def _turned(ctx: ImportCtx, x: Expr, whole: bool, batch: bool) -> Expr:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.attention.heads import places
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT, OPS
-from serde.relay.expr import Expr, TupleGetItem
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.registry import call
 
 
 def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr:

@@ -8,14 +8,14 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.activation import of_rows
 from serde.onnx.ops.conv.direct import AutoPad
 from serde.onnx.ops.microsoft.conv import channels_behind, channels_first
 from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, quantized
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 
 def _real(ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None) -> Expr:

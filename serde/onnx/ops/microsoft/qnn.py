@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.qnn.integer import integer_matmul, requantized, row_zero_point
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, quantized
 from serde.onnx.ops.table import MICROSOFT
-from serde.relay.expr import Expr, TupleGetItem
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr, TupleGetItem
+from serde.relay.ir.registry import call
 
 __all__ = ["real_product"]
 

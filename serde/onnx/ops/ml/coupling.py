@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.weights import Array
 
 __all__ = ["coupled_probabilities"]

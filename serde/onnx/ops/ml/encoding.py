@@ -10,9 +10,9 @@ from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import ML
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 from serde.weights import Array
 
 _STRINGS = "a tensor of strings has no counterpart in Relay"

@@ -10,12 +10,12 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.ml.leaves import Leaves
 from serde.onnx.ops.ml.scores import feature_rows, refuse_transform, transform
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest
 from serde.onnx.ops.table import ML
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 from serde.weights import Array
 
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")

@@ -9,10 +9,10 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.trees import Forest, leaf_places
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 from serde.weights import Array
 
 __all__ = ["Leaves"]

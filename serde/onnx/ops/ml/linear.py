@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import (
     feature_rows,
@@ -18,7 +18,7 @@ from serde.onnx.ops.ml.scores import (
     transform,
 )
 from serde.onnx.ops.table import ML
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 
 @ML.imports("LinearRegressor")

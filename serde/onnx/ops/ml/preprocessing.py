@@ -8,11 +8,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import as_float32
 from serde.onnx.ops.table import ML
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 from serde.weights import numpy_dtype
 
 

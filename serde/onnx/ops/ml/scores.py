@@ -10,9 +10,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 __all__ = [
     "as_float32",

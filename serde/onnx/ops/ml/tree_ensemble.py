@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.leaves import Leaves
 from serde.onnx.ops.ml.scores import (
@@ -24,7 +24,7 @@ from serde.onnx.ops.ml.scores import (
 )
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, node_places
 from serde.onnx.ops.table import ML
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 from serde.weights import Array
 
 _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")

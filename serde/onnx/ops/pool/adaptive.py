@@ -11,15 +11,15 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, comparable, working
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import arranged, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.shapes import is_float
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.shapes import is_float
 
 
 def _adaptive(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import split_padding
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import split_padding
 
 
 def _has_least_shape(node: Call) -> bool:

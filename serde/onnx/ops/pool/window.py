@@ -11,9 +11,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.direct import AutoPad, padded_alike, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast, comparable, widened, working
@@ -21,12 +21,12 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import Windows, along, arranged, lengths
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
-from serde.relay.precision import lowest
-from serde.relay.registry import call
-from serde.relay.shapes import is_float, pool_dim
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, pool_dim
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import lowest
 from serde.weights import Array, numpy_dtype
 
 

@@ -9,8 +9,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import filters, fixed, kernel_shape, pads, require_bytes
 from serde.onnx.ops.elementwise import (
     cast,
@@ -19,9 +19,9 @@ from serde.onnx.ops.qnn.product import zero_point_like
 from serde.onnx.ops.qnn.rescale import is_scalar_within
 from serde.onnx.ops.shape import Windows, arranged
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.conv import channel_zero_point
-from serde.relay.types import TensorType
 
 
 @OPS.exports("qnn.conv2d")

@@ -13,18 +13,18 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.direct import AutoPad, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim, product
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import broadcast
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import broadcast
+from serde.relay.ir.types import TensorType
 
 __all__ = ["integer_conv", "integer_matmul", "requantized", "row_zero_point", "window_of"]
 

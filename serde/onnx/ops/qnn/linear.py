@@ -11,15 +11,15 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import OPS
 from serde.onnx.schemas import allowed_types, require_dtype, type_text
 from serde.onnx.versions import CHANGES
-from serde.relay.expr import Call, Expr, TupleGetItem
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Call, Expr, TupleGetItem
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
 

@@ -7,11 +7,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.linalg import integer_product
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 
 
 @OPS.exports("qnn.dense")

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import (
     cast,
     export_clip,

@@ -7,14 +7,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Call, Constant, Expr
-from serde.relay.registry import call
-from serde.relay.shapes import split_padding
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.types import TensorType
 
 
 def _runs(node: Call) -> bool:

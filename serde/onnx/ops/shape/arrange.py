@@ -9,16 +9,16 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.elementwise.convert import typed
 from serde.onnx.ops.shape.reshape import integers, reshaped, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("tile")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.shape.layout import arranged
 from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 from serde.weights import numpy_dtype
 
 

@@ -8,16 +8,16 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, widened, working
 from serde.onnx.ops.shape.reshape import integers, lengths
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import broadcast
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import broadcast
 
 
 @OPS.exports("broadcast_to")

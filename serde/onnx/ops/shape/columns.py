@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import split_padding
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import split_padding
 
 
 @OPS.exports("serde.col2im", since=18)

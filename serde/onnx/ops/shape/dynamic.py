@@ -7,8 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.shape.reshape import export_expand_dims, integers, reshaped, squeeze, unsqueeze

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.table import OPS
 from serde.relay.op.shape.layout import LayoutPlan
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape.reshape import along, counting, integers, lengths
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
 
 TRIANGLES = ("float32", "float64", "int32", "int64")
 """Dtypes of which ONNX Runtime has a Trilu of every version; int64 holds the other integers."""

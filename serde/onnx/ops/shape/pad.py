@@ -10,16 +10,16 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape.reshape import counting, lengths, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.expr import Expr
-from serde.relay.registry import call
-from serde.relay.shapes import normalize_axes
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axes
 from serde.weights import numpy_dtype
 
 PADDED = {"bool": "uint8", "int16": "int32", "uint16": "int32"}

@@ -9,15 +9,15 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
-from serde.relay.dims import Any, Dim, product
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
 def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:

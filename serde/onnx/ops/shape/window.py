@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.shape.reshape import along, counting, require_short
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.shapes import pool_dim
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.shapes import pool_dim
 from serde.weights import Array
 
 

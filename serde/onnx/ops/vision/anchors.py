@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import unsqueeze

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 
 __all__ = ["gathered"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import kept_boxes, steps, strictly, within
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import call
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
 @OPS.exports("vision.all_class_non_max_suppression")

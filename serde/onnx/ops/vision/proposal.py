@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import numbers
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import compacted, kept_boxes, steps
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
 from serde.relay.op.vision.proposal import base_anchors
 from serde.weights import Array
 

@@ -8,19 +8,19 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.context import ImportContext as ImportCtx
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
+from serde.onnx.import_context import ImportContext as ImportCtx
 from serde.onnx.ops.conv.windows import fixed
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, length_of, limited, pixels, sampled
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import along, arranged, counting, require_short, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.dims import Dim
-from serde.relay.expr import Call, Expr
-from serde.relay.registry import call
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("vision.roi_align")

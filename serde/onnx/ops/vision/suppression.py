@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.graph import ExportContext as Ctx
-from serde.onnx.graph import Value
+from serde.onnx.export_context import ExportContext as Ctx
+from serde.onnx.export_context import Value
 from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze

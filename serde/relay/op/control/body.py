@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim, SymDim
-from serde.relay.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
-from serde.relay.registry import OpDef, infer_call
-from serde.relay.types import (
+from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, infer_call
+from serde.relay.ir.types import (
     FuncType,
     SequenceType,
     TensorType,
@@ -20,7 +20,7 @@ from serde.relay.types import (
     join_types,
     substitute_type,
 )
-from serde.relay.visit import children, post_order, rewrite
+from serde.relay.ir.visit import children, post_order, rewrite
 
 __all__ = [
     "called",

@@ -8,12 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.bodies import Apply, Blank, Kernel, instantiate
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, Function, If, Let, Tuple, Var, const
-from serde.relay.op.control import body as bodies
-from serde.relay.op.control import samples
-from serde.relay.registry import (
+from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, Function, If, Let, Tuple, Var, const
+from serde.relay.ir.registry import (
     Array,
     builder,
     call,
@@ -23,7 +21,9 @@ from serde.relay.registry import (
     tensor,
     wrap_tuple,
 )
-from serde.relay.types import FuncType, SequenceType, TensorType, TupleType, Type
+from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
+from serde.relay.op.control import body as bodies
+from serde.relay.op.control import samples
 
 __all__: list[str] = []
 

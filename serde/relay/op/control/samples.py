@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from serde.relay.dims import Any
-from serde.relay.expr import Function, Tuple, Var, const
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Function, Tuple, Var, const
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.op import (  # noqa: F401  (declares what is called here)
     elementwise,
     reduce,
@@ -11,8 +13,6 @@ from serde.relay.op import (  # noqa: F401  (declares what is called here)
     shape,
 )
 from serde.relay.op.control.body import SCALAR_INT
-from serde.relay.registry import call
-from serde.relay.types import SequenceType, TensorType
 
 __all__ = ["accumulation", "collection", "countdown", "growth", "product", "running_sum"]
 

@@ -9,12 +9,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.bodies import Apply, Blank, Kernel, instantiate
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.op.control import body as bodies
-from serde.relay.op.control import samples
-from serde.relay.registry import (
+from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.registry import (
     Array,
     builder,
     call,
@@ -22,8 +20,10 @@ from serde.relay.registry import (
     sample,
     wrap_tuple,
 )
-from serde.relay.shapes import join_dim, normalize_axis
-from serde.relay.types import TensorType, TupleType, Type
+from serde.relay.ir.shapes import join_dim, normalize_axis
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.relay.op.control import body as bodies
+from serde.relay.op.control import samples
 
 __all__: list[str] = []
 

@@ -9,8 +9,18 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import (
+    at,
+    join_dim,
+    layout_axes,
+    require_float,
+    require_same_dtype,
+    split_padding,
+)
+from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.direct import complete_conv, convolution_type
 from serde.relay.op.conv.windows import (
     expand,
@@ -21,17 +31,7 @@ from serde.relay.op.conv.windows import (
     weight_array,
 )
 from serde.relay.op.linalg import exact_operand, to_product_dtype
-from serde.relay.precision import widen
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import (
-    at,
-    join_dim,
-    layout_axes,
-    require_float,
-    require_same_dtype,
-    split_padding,
-)
-from serde.relay.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -8,8 +8,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
+from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
     convolve,
@@ -23,9 +26,6 @@ from serde.relay.op.conv.windows import (
     weight_shape,
 )
 from serde.relay.op.linalg import product_dtype, to_product_dtype
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
-from serde.relay.types import TensorType
 
 __all__ = ["complete_conv", "convolution_type", "run_convolution"]
 

@@ -8,8 +8,18 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import (
+    at,
+    join_dim,
+    layout_axes,
+    require_window,
+    split_padding,
+    transposed_conv_dim,
+)
+from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
     data_shape,
@@ -22,16 +32,6 @@ from serde.relay.op.conv.windows import (
     weight_shape,
 )
 from serde.relay.op.linalg import product_dtype, to_product_dtype
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import (
-    at,
-    join_dim,
-    layout_axes,
-    require_window,
-    split_padding,
-    transposed_conv_dim,
-)
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

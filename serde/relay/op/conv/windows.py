@@ -13,11 +13,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.registry import Array
+from serde.relay.ir.shapes import at, join_dim, layout_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg import exact_operand
-from serde.relay.registry import Array
-from serde.relay.shapes import at, join_dim, layout_axes
-from serde.relay.types import TensorType
 
 __all__ = [
     "SPATIAL",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.registry import Array, Sample, relay_op, sample, tensor
-from serde.relay.shapes import broadcast, is_float, require_same_dtype
-from serde.relay.types import TensorType
+from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.ir.shapes import broadcast, is_float, require_same_dtype
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import at, join_dim, normalize_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import at, join_dim, normalize_axes
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

@@ -8,10 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.registry import Array, Sample, relay_op, sample, tensor
-from serde.relay.shapes import is_float, require_float
-from serde.relay.types import TensorType
 
 __all__ = ["clip_limits"]
 

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import layout_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

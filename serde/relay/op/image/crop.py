@@ -8,17 +8,17 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, join_dim, layout_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
     Interpolation,
     require_lengths,
     with_lengths,
     working,
 )
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import is_float, join_dim, layout_axes
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []

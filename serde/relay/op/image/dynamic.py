@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any
+from serde.relay.ir.dims import Any
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image import resize, upsampling
 from serde.relay.op.image.resize import Method, Mode, Rounding
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, static_type
-from serde.relay.registry import Array, relay_op, sample, tensor
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []

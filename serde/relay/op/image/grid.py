@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, layout_axes, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.precision import widen
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, layout_axes, require_float
-from serde.relay.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.registry import Array
-from serde.relay.shapes import layout_axes
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.registry import Array
+from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.types import TensorType
 
 __all__ = [
     "SPATIAL",

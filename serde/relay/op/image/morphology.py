@@ -7,12 +7,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
-from serde.relay.precision import lowest
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import (
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import (
     at,
     conv_dim,
     join_dim,
@@ -21,7 +19,9 @@ from serde.relay.shapes import (
     require_window,
     split_padding,
 )
-from serde.relay.types import TensorType
+from serde.relay.ir.types import TensorType
+from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
+from serde.relay.run.precision import lowest
 from serde.weights import dtype_name
 
 __all__: list[str] = []

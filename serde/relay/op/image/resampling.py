@@ -11,12 +11,12 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, const
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir.shapes import is_float, normalize_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.registry import Array, call, relay_op, sample
-from serde.relay.shapes import is_float, normalize_axes
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -9,8 +9,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr, const
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
     SPATIAL,
     Interpolation,
@@ -19,9 +22,6 @@ from serde.relay.op.image.interpolation import (
     working,
 )
 from serde.relay.op.shape.reshape import integers
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import layout_axes
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []

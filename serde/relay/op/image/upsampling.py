@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, const
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import at, layout_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
 from serde.relay.op.shape.reshape import integers
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import at, layout_axes
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

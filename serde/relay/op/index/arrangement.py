@@ -8,11 +8,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any
-from serde.relay.expr import Expr, const
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import is_float, normalize_axes, normalize_axis
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
+from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Constant, Expr, const
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, normalize_axis, require_same_dtype
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

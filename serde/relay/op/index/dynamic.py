@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any
+from serde.relay.ir.dims import Any
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.index import scatter, select, slicing, sorting
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.dynamic import Given, count_of, integers_of, scalar_of, static_type
-from serde.relay.registry import Array, relay_op, sample, tensor
-from serde.relay.shapes import normalize_axes, normalize_axis, require_same_dtype
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,9 +7,9 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.registry import Array, relay_op, sample, tensor
-from serde.relay.shapes import is_float, normalize_axis
-from serde.relay.types import TensorType
+from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

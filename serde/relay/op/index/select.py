@@ -7,13 +7,13 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any
-from serde.relay.expr import Expr, const
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, normalize_axis
+from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, normalize_axis
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

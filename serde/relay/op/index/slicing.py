@@ -9,13 +9,13 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Constant, Expr, const
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import normalize_axes, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import normalize_axes, require_same_dtype
-from serde.relay.types import TensorType
 
 __all__ = ["slice_dim"]
 

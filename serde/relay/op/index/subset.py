@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, Tuple
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import normalize_axis
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, Tuple
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

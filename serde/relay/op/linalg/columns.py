@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.registry import call
-from serde.relay.shapes import join_dim, require_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.types import TensorType
 
 __all__ = [
     "column",

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from serde.relay.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
     column,
     identity_like,
@@ -20,9 +22,7 @@ from serde.relay.op.linalg.columns import (
     widened,
 )
 from serde.relay.op.linalg.triangular import system
-from serde.relay.precision import widen
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -8,11 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.precision import widen
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import (
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import (
     broadcast,
     broadcast_dim,
     is_float,
@@ -20,7 +19,8 @@ from serde.relay.shapes import (
     normalize_axis,
     require_same_dtype,
 )
-from serde.relay.types import TensorType
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import widen
 from serde.weights import dtype_name
 
 __all__ = ["exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]

@@ -13,13 +13,13 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Constant, Expr, TupleWrapper
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Constant, Expr, TupleWrapper
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, layout_axes, require_same_dtype
-from serde.relay.types import TensorType
 
 __all__ = ["resolved_shape"]
 

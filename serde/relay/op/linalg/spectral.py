@@ -8,8 +8,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, Tuple, const
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
     column,
     identity_like,
@@ -23,10 +26,7 @@ from serde.relay.op.linalg.columns import (
     widened,
 )
 from serde.relay.op.linalg.triangular import POSITIVE
-from serde.relay.precision import widen
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import require_float
-from serde.relay.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

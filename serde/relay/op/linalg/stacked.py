@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim, product
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import broadcast, join_dim
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand, product_dtype, to_product_dtype
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import broadcast, join_dim
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
     column,
     marked,
@@ -19,10 +22,7 @@ from serde.relay.op.linalg.columns import (
     walk,
     widened,
 )
-from serde.relay.precision import widen
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_same_dtype
-from serde.relay.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__ = ["system"]
 

@@ -8,11 +8,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import at
+from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.reduction import relayout, spatial_axes, to_out_layout, total
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import at
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, Tuple, const
-from serde.relay.precision import lowest
-from serde.relay.registry import Array, call, relay_op, sample
-from serde.relay.shapes import pool_dim
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir.shapes import pool_dim
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import lowest
 
 __all__: list[str] = []
 

@@ -13,11 +13,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.precision import widen
-from serde.relay.registry import Array
-from serde.relay.shapes import at, layout_axes, pool_dim, require_window, split_padding
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.registry import Array
+from serde.relay.ir.shapes import at, layout_axes, pool_dim, require_window, split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__ = [
     "LETTERS",

@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim, product
-from serde.relay.expr import Expr
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_window, split_padding
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_window, split_padding
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,7 +7,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import at
+from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import padding_sides, per_axis
 from serde.relay.op.pool.reduction import (
     Window,
@@ -17,10 +20,7 @@ from serde.relay.op.pool.reduction import (
     total,
     window_type,
 )
-from serde.relay.precision import lowest
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import at
-from serde.relay.types import TensorType
+from serde.relay.run.precision import lowest
 
 __all__ = ["mean_of", "window_of"]
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.arithmetic import requantized, to_dtype
 from serde.relay.op.qnn.parameters import (
     fixed_point,
@@ -16,9 +19,6 @@ from serde.relay.op.qnn.parameters import (
     typed,
 )
 from serde.relay.op.qnn.rescale import requantize, rescaled
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import normalize_axis
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -8,7 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.shapes import broadcast, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import (
     along_axis,
     parameter_axis,
@@ -20,9 +23,6 @@ from serde.relay.op.qnn.parameters import (
     typed,
 )
 from serde.relay.op.qnn.rescale import requantize
-from serde.relay.registry import Array, builder, call, get, relay_op, sample, tensor
-from serde.relay.shapes import broadcast, require_same_dtype
-from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 __all__ = ["requantized", "to_dtype"]

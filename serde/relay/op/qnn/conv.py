@@ -8,8 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.direct import conv2d as convolve
 from serde.relay.op.conv.transposed import conv2d_transpose as transpose_convolve
 from serde.relay.op.conv.windows import padding_sides, per_axis
@@ -23,8 +25,6 @@ from serde.relay.op.qnn.product import (
     shifted,
     uint8,
 )
-from serde.relay.registry import Array, builder, call, get, relay_op, sample, tensor
-from serde.relay.types import TensorType
 
 __all__ = ["channel_zero_point"]
 

@@ -8,12 +8,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, call, get, relay_op, sample
+from serde.relay.ir.shapes import broadcast, join_dim
+from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import require_dtype
 from serde.relay.op.qnn.product import int8, uint8
-from serde.relay.registry import Array, call, get, relay_op, sample
-from serde.relay.shapes import broadcast, join_dim
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

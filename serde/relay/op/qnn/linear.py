@@ -11,11 +11,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import is_float, join_dim, normalize_axis, require_float
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []

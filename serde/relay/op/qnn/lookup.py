@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from serde.relay.expr import Constant, Expr, const
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, typed
 from serde.relay.op.qnn.rescale import dequantize, quantize
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 __all__: list[str] = []

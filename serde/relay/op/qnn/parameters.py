@@ -8,11 +8,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr
-from serde.relay.registry import Array
-from serde.relay.shapes import join_dim, normalize_axis
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.registry import Array
+from serde.relay.ir.shapes import join_dim, normalize_axis
+from serde.relay.ir.types import TensorType
 
 __all__ = [
     "along_axis",

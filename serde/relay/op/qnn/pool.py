@@ -6,14 +6,14 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import per_axis
 from serde.relay.op.pool.window import avg_pool2d as mean_of_windows
 from serde.relay.op.qnn.arithmetic import requantized, to_dtype
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, saturate, typed
 from serde.relay.op.qnn.rescale import requantize
-from serde.relay.registry import Array, builder, call, get, relay_op, sample, tensor
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

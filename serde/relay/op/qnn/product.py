@@ -8,8 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, TensorSpec, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import batch_matmul as multiply_batches
 from serde.relay.op.linalg.product import dense as multiply
 from serde.relay.op.qnn.parameters import (
@@ -17,8 +19,6 @@ from serde.relay.op.qnn.parameters import (
     require_parameters,
     require_scalars,
 )
-from serde.relay.registry import Array, TensorSpec, builder, call, get, relay_op, sample, tensor
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__ = [

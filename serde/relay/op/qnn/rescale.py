@@ -8,7 +8,10 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import (
     along_axis,
     fixed_point,
@@ -19,9 +22,6 @@ from serde.relay.op.qnn.parameters import (
     round_away,
     saturate,
 )
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import normalize_axis
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__ = ["DTYPES", "Rounding", "dequantize", "quantize", "requantize", "rescaled"]

@@ -7,12 +7,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr, const
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import along_axis, round_away, typed
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import join_dim, normalize_axis, require_float
-from serde.relay.types import TensorType
 from serde.weights import numpy_dtype
 
 __all__ = ["CODES"]

@@ -15,13 +15,13 @@ from typing import Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Constant, Expr, const
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import broadcast, join_dim, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import random_normal, random_uniform
 from serde.relay.op.random.threefry import sizes
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import broadcast, join_dim, require_float
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -11,12 +11,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import softmax
 from serde.relay.op.random.threefry import multinomial, normal, sizes, threefry_key, uniform
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import require_float
-from serde.relay.types import TensorType
 from serde.weights import dtype_name
 
 __all__: list[str] = []

@@ -16,10 +16,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Constant, Expr, TupleWrapper, const
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
 __all__ = [

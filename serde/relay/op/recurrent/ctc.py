@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_float
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -9,9 +9,9 @@ from typing import Final, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, const
-from serde.relay.registry import Array, call
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, call
+from serde.relay.ir.types import TensorType
 
 __all__ = ["PARAMETERS", "Activation", "Direction", "Gate", "count_directions", "read_gates"]
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import close
 from serde.relay.op.recurrent.gates import count_directions
-from serde.relay.registry import call
-from serde.relay.types import TensorType
 
 __all__ = [
     "UNROLLED",

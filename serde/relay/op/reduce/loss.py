@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, Tuple, const
+from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -12,11 +12,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, call, sample, tensor
+from serde.relay.ir.shapes import require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.reduce.plain import accumulator, declare, extreme_type, number_type, reduced
-from serde.relay.registry import Array, call, sample, tensor
-from serde.relay.shapes import require_float
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -12,17 +12,17 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import Array, Sample, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import (
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import (
     is_float,
     join_dim,
     normalize_axes,
     require_float,
     require_same_dtype,
 )
-from serde.relay.types import TensorType
+from serde.relay.ir.types import TensorType
 
 __all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced"]
 

@@ -8,12 +8,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, join_dim, normalize_axis
+from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import is_float, join_dim, normalize_axis
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

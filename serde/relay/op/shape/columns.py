@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim, product
-from serde.relay.expr import Expr, TupleGetItem, const
-from serde.relay.precision import widen
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_window, split_padding
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Expr, TupleGetItem, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_window, split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

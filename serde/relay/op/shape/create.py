@@ -9,11 +9,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any, Dim
-from serde.relay.expr import Expr, const
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers, lengths
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

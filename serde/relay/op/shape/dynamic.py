@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any
+from serde.relay.ir.dims import Any
+from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
+from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.shape import arrange, broadcast, create, pad, reshape
-from serde.relay.registry import Array, get, relay_op, sample, tensor
-from serde.relay.shapes import normalize_axes
-from serde.relay.types import TensorType
 
 __all__ = ["Given", "count_of", "integers_of", "scalar_of", "static_type"]
 

@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.registry import Array, relay_op, sample
+from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import lengths
-from serde.relay.registry import Array, relay_op, sample
-from serde.relay.types import TensorType
 
 __all__ = ["LayoutPlan"]
 

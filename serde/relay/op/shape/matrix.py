@@ -7,10 +7,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, const
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import is_float, join_dim, require_same_dtype
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import is_float, join_dim, require_same_dtype
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

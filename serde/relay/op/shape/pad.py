@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim, product
-from serde.relay.expr import Constant, Expr, const
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import require_window
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import require_window
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

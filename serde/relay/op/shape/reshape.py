@@ -8,11 +8,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim, product
-from serde.relay.expr import Constant, Expr
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import normalize_axes, normalize_axis
-from serde.relay.types import TensorType
+from serde.relay.ir.dims import Dim, product
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.relay.ir.types import TensorType
 
 __all__ = ["integers", "lengths", "new_shape"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.registry import Array, relay_op, sample
-from serde.relay.shapes import normalize_axis, pool_dim
-from serde.relay.types import TensorType
+from serde.relay.ir.registry import Array, relay_op, sample
+from serde.relay.ir.shapes import normalize_axis, pool_dim
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, const
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.sampling import Samples, mean_of
-from serde.relay.registry import Array, call, relay_op, sample
-from serde.relay.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -8,10 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, TupleWrapper
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.types import TensorType
 
 __all__ = ["multibox_transform_loc", "prior_boxes"]
 

@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, TupleGetItem, const
-from serde.relay.registry import Array, call, relay_op, sample
-from serde.relay.shapes import require_float
-from serde.relay.types import TensorType
+from serde.relay.ir.expr import Expr, TupleGetItem, const
+from serde.relay.ir.registry import Array, call, relay_op, sample
+from serde.relay.ir.shapes import require_float
+from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
 

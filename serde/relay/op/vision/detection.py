@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.registry import Array, call, get, relay_op, sample
+from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.anchors import multibox_transform_loc
 from serde.relay.op.vision.suppression import Boxes, suppress
-from serde.relay.registry import Array, call, get, relay_op, sample
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, TupleWrapper
+from serde.relay.ir.expr import Expr, TupleWrapper
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, require_scalars, scalar, suppress
-from serde.relay.registry import Array, builder, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_float
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -8,12 +8,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Dim
-from serde.relay.expr import Expr
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import Array, builder, call, relay_op, sample
+from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, suppress
-from serde.relay.registry import Array, builder, call, relay_op, sample
-from serde.relay.shapes import join_dim, require_float, require_same_dtype
-from serde.relay.types import TensorType
 
 __all__ = ["PROPOSALS", "base_anchors", "proposal_type", "proposed"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.relay.expr import Expr, const
-from serde.relay.registry import call
+from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.registry import call
 
 __all__ = ["Samples", "mean_of"]
 

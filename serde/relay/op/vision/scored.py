@@ -8,10 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.expr import Expr, Tuple, TupleGetItem, const
+from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const
+from serde.relay.ir.registry import Array, call, relay_op
+from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, proposed
-from serde.relay.registry import Array, call, relay_op
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.dims import Any
-from serde.relay.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
+from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, suppress
-from serde.relay.registry import Array, call, relay_op, sample, tensor
-from serde.relay.shapes import join_dim, require_float
-from serde.relay.types import TensorType
 
 __all__: list[str] = []
 

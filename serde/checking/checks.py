@@ -1,0 +1,203 @@
+"""The public functions that compare two models by their numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, source_bridge, target_bridge
+from serde.checking.bisection import Bisection, bisect_models
+from serde.checking.data import CheckData, as_check_data
+from serde.checking.engines import engine_for_path, engine_for_source, read_target
+from serde.checking.frameworks import RelayEngine
+from serde.checking.inputs import InputSets
+from serde.checking.verdict import Tolerance, compare
+from serde.conversion.steps import PathLike, canonical_options, read_model
+from serde.errors import FormatError, OptionError, SerdeError
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType
+from serde.report import Report
+
+__all__ = ["bisect", "check", "locate_difference"]
+
+
+def check(
+    source: AnyValue,
+    target: PathLike,
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Args:
+        source: The model to be matched.
+        target: File of the model that must match it.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        runs: Number of sets of inputs.
+        tolerance: What is accepted; by dtype if left out.
+        dims: Lengths of dynamic dimensions by name; if left out, those that are declared, or
+            the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones; see :func:`convert`.
+        check_images: Colour layout of the input that image files are for, by its name: ``RGB``,
+            ``BGR`` or ``GRAYSCALE``; by the number of its channels if empty.
+        float16: The target computes in float16; it is judged by what that can hold. Of a target
+            that is read as Relay, this is found out.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        report: Filled with the verdicts; a new one if left out.
+        options: Options of the source, such as ``input_shapes``; a target that does not say its
+            shapes gets those of the source.
+
+    Returns:
+        The report; ``report.passed`` says whether all outputs match that can tell, and
+        ``report.says_nothing`` whether none can.
+
+    Raises:
+        CheckError: The comparison could not be made.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of the source cannot be converted.
+    """
+    report = Report() if report is None else report
+    reader = source_bridge(source, source_format)
+    bound = reader.bind_import(canonical_options(options))
+    data = None if check_data is None else as_check_data(check_data, check_images)
+    writer = _existing_target(target, target_format)
+    loaded, model = read_model(reader, source, params, bound, report)
+    with report.stage("check"), ExitStack() as running:
+        own = engine_for_source(reader.name, loaded, model)
+        running.enter_context(closing(own))
+        other = engine_for_path(writer.name, Path(target), _input_types(model))
+        running.enter_context(closing(other))
+        if not float16 and isinstance(other, RelayEngine) and other.computes_float16:
+            float16 = True
+            report.notes.append("the target computes in float16, and is judged as such")
+        compare(
+            own,
+            other,
+            model,
+            runs=runs,
+            tolerance=tolerance,
+            dims=dims,
+            data=data,
+            float16=float16,
+            yardstick=yardstick,
+            report=report,
+        )
+    if yardstick:
+        locate_difference(report, model, writer, Path(target), dims, data)
+    return report
+
+
+def bisect(
+    source: AnyValue,
+    target: PathLike,
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Args:
+        source: The model to be matched.
+        target: File of the model that must match it.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        dims: Lengths of dynamic dimensions by name.
+        check_data: Inputs to run with instead of seeded ones; see :func:`convert`.
+        report: Filled with stages; a new one if left out.
+        options: Options of the source, such as ``input_shapes``.
+
+    Raises:
+        CheckError: The models have no value in common, or cannot be run.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of a model cannot be converted.
+    """
+    report = Report() if report is None else report
+    reader = source_bridge(source, source_format)
+    bound = reader.bind_import(canonical_options(options))
+    writer = _existing_target(target, target_format)
+    _, model = read_model(reader, source, params, bound, report)
+    with report.stage("bisect"):
+        data = None if check_data is None else as_check_data(check_data)
+        return _bisected(model, writer, Path(target), dims, data)
+
+
+def locate_difference(
+    report: Report,
+    model: RelayModel,
+    writer: Bridge,
+    path: Path,
+    dims: Mapping[str, int] | None,
+    data: CheckData | None,
+    recorded: Sequence[str] | None = None,
+) -> None:
+    """Note where the models begin to differ, if a check found that they do.
+
+    An output that the target does not have says nothing of where.
+    """
+    if not any(verdict.failed and verdict.target is not None for verdict in report.verdicts):
+        return
+    with report.stage("bisect"):
+        try:
+            report.notes.append(_bisected(model, writer, path, dims, data, recorded).sentence)
+        except SerdeError as error:
+            report.notes.append(f"where the models begin to differ was not found: {error}")
+
+
+def _bisected(
+    model: RelayModel,
+    writer: Bridge,
+    path: Path,
+    dims: Mapping[str, int] | None,
+    data: CheckData | None,
+    recorded: Sequence[str] | None = None,
+) -> Bisection:
+    """Compare the values inside a model and a file, on the first inputs of a check."""
+    other = read_target(writer.name, path, _input_types(model))[1]
+    engines = RelayEngine(model), RelayEngine(other)
+    sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
+    inputs = next(iter(sets))
+    return bisect_models(model, other, inputs, recorded=recorded)
+
+
+def _existing_target(target: PathLike, format_name: str | None) -> Bridge:
+    """Return the bridge of a file that is compared.
+
+    Raises:
+        FormatError: The file is of another format.
+        OptionError: There is no such file.
+    """
+    writer = target_bridge(target, format_name)
+    if not os.path.exists(target):
+        raise OptionError(f"{os.fspath(target)}: there is no such file")
+    if not writer.detect(Path(target)):
+        raise FormatError(f"expected a model of format {writer.name}", path=target)
+    return writer
+
+
+def _input_types(model: RelayModel) -> dict[str, TensorType]:
+    """Return the types of a model's inputs that are tensors, for a target that tells none."""
+    return {v.name_hint: v.type for v in model.inputs() if isinstance(v.type, TensorType)}

@@ -1,0 +1,71 @@
+"""Exporter and parameter functions under the names that TVM gave them.
+
+``relay.to_onnx``, ``relay.save_param_dict`` and ``relay.load_param_dict`` are
+these, as ``relay.frontend`` is :mod:`serde.compat.frontend`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any as AnyValue
+
+from serde._optional import require
+from serde.api import from_relay, to_relay
+from serde.relay.ir.expr import Function
+from serde.relay.ir.module import IRModule
+from serde.relayfile.params import param_chunks, read_params
+from serde.weights import Array, as_weight
+
+__all__ = ["load_param_dict", "save_param_dict", "to_onnx"]
+
+
+def to_onnx(
+    relay_ir: IRModule | Function,
+    params: Mapping[str, AnyValue] | None,
+    name: str,
+    opset_version: int = 17,
+    path: str | os.PathLike[str] | None = None,
+) -> AnyValue:
+    """Return a Relay module as an ``onnx.ModelProto`` and, with `path`, write it too.
+
+    Args:
+        relay_ir: A module or a function.
+        params: Arrays by the name of a parameter of ``main``; the other parameters are inputs.
+        name: Name of the ONNX graph.
+        opset_version: Version of ONNX's operator set.
+        path: Where to write.
+
+    Raises:
+        OptionError: An argument cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+    """
+    model = to_relay((relay_ir, dict(params or {})), format="relay")
+    named = replace(model.meta, extra={**model.meta.extra, "name": name})
+    model = model.evolve(meta=named)
+    if path is None:
+        return from_relay(model, format="onnx", opset=opset_version)
+    written = from_relay(model, format="onnx", path=path, opset=opset_version)
+    return require("onnx").load(os.fspath(written))
+
+
+def save_param_dict(params: Mapping[str, AnyValue]) -> bytearray:
+    """Return arrays by name as the bytes of a parameter file, in their order.
+
+    Raises:
+        OptionError: A value is no array.
+        RelayError: TVM's arrays cannot hold an element type.
+    """
+    weights = {name: as_weight(value) for name, value in params.items()}
+    return bytearray(b"".join(param_chunks(weights)))
+
+
+def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, Array]:
+    """Return the arrays of a parameter file by name.
+
+    Raises:
+        FormatError: The bytes are not such a file.
+    """
+    weights = read_params(bytes(param_bytes))
+    return {name: weight.array() for name, weight in weights.items()}

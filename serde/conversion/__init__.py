@@ -1,0 +1,1 @@
+"""The steps from a source to a target that every conversion takes."""

@@ -1,0 +1,171 @@
+"""What is done to every model between its source and its target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from serde.errors import OptionError
+from serde.relay import transform
+from serde.relay.ir.collection import without_collection
+from serde.relay.ir.model import RelayModel
+from serde.report import Issue, Report
+
+__all__ = ["CutOptions", "PrepareOptions", "cut_out", "prepare", "rename_ends"]
+
+OVERFLOW = "float16-overflow"
+"""Name of the step that turns values beyond the range of float16 into infinities."""
+
+
+def _parse_names(flag: str) -> Callable[[Iterable[str]], dict[str, str]]:
+    """Return what makes new names by old ones of values of `flag`, such as ``data=image``."""
+
+    def parse(values: Iterable[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for value in values:
+            old, equals, new = value.partition("=")
+            if not (old and equals and new):
+                raise OptionError(f"{flag} {value}: expected OLD=NEW")
+            if old in found:
+                raise OptionError(f"{flag}: {old} is given twice")
+            found[old] = new
+        return found
+
+    return parse
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutOptions:
+    """Which part of a model is wanted, and what its ends are called.
+
+    See :func:`serde.relay.transform.cut` and :func:`serde.relay.transform.rename`.
+
+    Attributes:
+        inputs: Values or nodes of the source that are the inputs of the part to convert; those
+            of the model that the outputs depend on, if left out.
+        outputs: Values or nodes of the source that are the outputs of the part to convert; those
+            of the model, if left out. `name:1` is the second result of a node.
+        rename_inputs: Other names of inputs by their names; options of a target use the new ones.
+        rename_outputs: Other names of outputs by their names, likewise.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    rename_inputs: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--rename-input",
+            "parse": _parse_names("--rename-input"),
+            "metavar": "OLD=NEW",
+            "help": "Another name for an input; options of the target use it.",
+        },
+    )
+    rename_outputs: Mapping[str, str] = field(
+        default_factory=dict,
+        metadata={
+            "flag": "--rename-output",
+            "parse": _parse_names("--rename-output"),
+            "metavar": "OLD=NEW",
+            "help": "Another name for an output; options of the target use it.",
+        },
+    )
+
+
+def cut_out(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return the part of a model that is wanted; the model itself if no part is named.
+
+    Raises:
+        OptionError: A name is unknown, or the names do not separate a part.
+    """
+    return transform.cut(model, options.inputs, options.outputs)
+
+
+def rename_ends(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return a model with the names that are asked for; the model itself if none are.
+
+    Raises:
+        OptionError: A name is unknown, or a new one taken.
+    """
+    return transform.rename(model, options.rename_inputs, options.rename_outputs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareOptions(CutOptions):
+    """Options of the passes between source and target.
+
+    Attributes:
+        simplify: Make the model smaller and faster where its results stay the same: merge equal
+            nodes, drop those without effect, fold batch normalisations. Without it, only what
+            targets need is done: functions inlined, shapes and constants evaluated, operators
+            that only matter in training dropped.
+        keep_batch_norm: Leave batch normalisations as they are; otherwise one that follows a
+            convolution or dense layer becomes part of its weights.
+        float16: Compute in float16.
+        keep_io_types: With `float16`, leave the dtypes of inputs and outputs as they are.
+        op_block_list: With `float16`, Relay operators or node names that stay float32, besides
+            the default list.
+        allow: Names of lossy steps that may be taken.
+    """
+
+    simplify: bool = True
+    keep_batch_norm: bool = False
+    float16: bool = field(default=False, metadata={"flag": "--fp16"})
+    keep_io_types: bool = False
+    op_block_list: frozenset[str] = frozenset()
+    allow: frozenset[str] = frozenset()
+
+
+@without_collection()
+def prepare(
+    model: RelayModel, options: PrepareOptions, *, keep_globals: bool = False, report: Report
+) -> RelayModel:
+    """Return a model with the same meaning in the form that targets expect.
+
+    Functions are inlined, those that call themselves last become loops, sequences
+    whose positions are known tuples; shape arithmetic and constants are evaluated,
+    operators that only matter in training dropped, weights that are computed from
+    weights become weights, and a result of tuples inside tuples becomes one tuple.
+    Opaque functions (``Primitive``, ``Composite`` and the like) stay whole: whether
+    to inline them is the target's to decide.
+
+    Args:
+        model: The model.
+        options: What to do.
+        keep_globals: Whether global functions stay whole too.
+        report: Filled with notes and refused steps.
+
+    Raises:
+        UnsupportedModelError: A step would lose precision in a way that is not allowed.
+    """
+    fold_batch_norm = options.simplify and not options.keep_batch_norm
+    needed: list[transform.Pass] = [
+        transform.Inline(keep_globals=keep_globals),
+        transform.RaiseRecursion(),
+        transform.Inline(keep_globals=keep_globals),
+        transform.SequencesToTuples(),
+        transform.FoldShape(),
+        transform.SimplifyInference(
+            weights=frozenset(model.params), fold_batch_norm=fold_batch_norm
+        ),
+        transform.FoldConstant(),
+        transform.CountLoops(),
+    ]
+    smaller = [transform.SimplifyExpr(), transform.EliminateCommonSubexpr()]
+    passes = [*needed, *(smaller if options.simplify else ()), transform.DeadCodeElimination()]
+    model = transform.flatten_results(model)
+    mod = transform.Sequential(passes)(model.mod)
+    model = transform.fold_weights(model.evolve(mod=mod), report=report)
+    if not options.float16:
+        return model
+    return _as_float16(model, options, report)
+
+
+def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
+    keep = transform.KEEP_FLOAT32 | options.op_block_list
+    lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
+    for what in lost:
+        issue = Issue("cast", what, "has values beyond the range of float16", f"allow {OVERFLOW!r}")
+        (report.allowed if OVERFLOW in options.allow else report.issues).append(issue)
+    report.raise_if_refused()
+    narrow = transform.ToFloat16(keep, options.keep_io_types, frozenset(model.params))
+    return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report)

@@ -1,0 +1,168 @@
+"""The steps of every conversion: options bound, a source read, a target written."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any as AnyValue
+
+from serde.bridge import Bridge, bind_options, target_bridge
+from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
+from serde.errors import OptionError
+from serde.io.atomic import check_files
+from serde.relay.ir.expr import Call
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.visit import post_order
+from serde.report import Report
+
+__all__ = [
+    "PathLike",
+    "bind_all",
+    "bind_passes",
+    "canonical_options",
+    "check_mapping",
+    "find_target",
+    "read_model",
+    "source_paths",
+    "target_check",
+    "wanted_part",
+    "write_model",
+]
+
+PathLike = str | os.PathLike[str]
+
+
+def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> None:
+    """Refuse a place of the tensor mapping that cannot be written, or that is a model's."""
+    check_files([path], sources=known)
+    if os.path.abspath(path) == os.path.abspath(target):
+        raise OptionError(f"{os.fspath(path)}: is also the target")
+
+
+def target_check(
+    writer: Bridge, path: PathLike, options: AnyValue, known: Sequence[Path], overwrite: bool
+) -> Callable[[Sequence[Path]], None]:
+    """Refuse a target that cannot be written; return what does so once the source is loaded.
+
+    What is there already may be a file that is found beside the source, which is the better
+    message; so that is looked at only then.
+    """
+
+    def check(files: Sequence[Path]) -> None:
+        writer.check_target(path, options, sources=[*known, *files], overwrite=overwrite)
+
+    if not os.path.lexists(path):
+        check(())
+    return check
+
+
+def read_model(
+    bridge: Bridge,
+    source: AnyValue,
+    params: AnyValue,
+    options: AnyValue,
+    report: Report,
+    check_target: Callable[[Sequence[Path]], None] | None = None,
+) -> tuple[AnyValue, RelayModel]:
+    """Load a model and return it with what it is as Relay; in between, check the target."""
+    with report.stage("load"):
+        native = bridge.load(source, params, options)
+    if check_target is not None:
+        check_target(bridge.files(native))
+    report.title = f"{bridge.name} -> relay"
+    report.facts["source"] = bridge.name
+    report.before = Counter(bridge.operators(native))
+    report.nodes = sum(report.before.values())
+    with report.stage(report.title):
+        model = bridge.to_relay(native, options, report=report)
+    return native, model
+
+
+def write_model(
+    bridge: Bridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
+) -> AnyValue:
+    with report.stage("optimize"):
+        model = prepare(model, passes, keep_globals=options.keeps_functions, report=report)
+    report.title = f"relay -> {bridge.name}"
+    report.facts["target"] = bridge.name
+    report.nodes = sum(
+        isinstance(node, Call) and isinstance(node.op, OpDef) for node in post_order(model.main)
+    )
+    with report.stage(report.title):
+        native = bridge.from_relay(model, options, report=report)
+    report.after = Counter(bridge.operators(native))
+    report.facts["parameters"] = sum(weight.size for weight in model.params.values())
+    return native
+
+
+def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:
+    """Return the part of a model that is wanted, under the names that are."""
+    return rename_ends(cut_out(model, options), options)
+
+
+def find_target(format: str | None, path: PathLike | None) -> Bridge:
+    if format is None and path is None:
+        raise OptionError("name a format, or a path whose suffix tells it")
+    return target_bridge("" if path is None else path, format)
+
+
+def bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:
+    given = canonical_options(options)
+    passes, rest = bind_options(PrepareOptions, given)
+    if "allow" in given:
+        rest["allow"] = given["allow"]
+    return passes, rest
+
+
+def bind_all(
+    reader: Bridge, writer: Bridge, options: Mapping[str, AnyValue]
+) -> tuple[AnyValue, PrepareOptions, AnyValue]:
+    if reader.import_options is None:
+        raise OptionError(f"format {reader.name} cannot be read")
+    if writer.export_options is None:
+        raise OptionError(f"format {writer.name} cannot be written")
+    given = canonical_options(options)
+    own, not_own = bind_options(reader.import_options, given)
+    passes, not_passes = bind_options(PrepareOptions, given)
+    target, not_target = bind_options(writer.export_options, given)
+    unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
+    _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options])
+    return own, passes, target
+
+
+def canonical_options(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
+    """Return options with sets and sequences frozen, so that any may be given."""
+    return {name: _FREEZE.get(name, _same)(value) for name, value in options.items()}
+
+
+def _names(value: AnyValue) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _same(value: AnyValue) -> AnyValue:
+    return value
+
+
+_FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
+    "allow": frozenset,
+    "float32_ops": frozenset,
+    "inputs": _names,
+    "op_block_list": frozenset,
+    "outputs": _names,
+}
+"""How the value of an option that holds several is made one that does not change."""
+
+
+def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:
+    if rest:
+        known = sorted({name for cls in classes for name in cls.__dataclass_fields__})
+        raise OptionError(f"unknown option {', '.join(sorted(rest))}; known: {', '.join(known)}")
+
+
+def source_paths(source: AnyValue) -> list[Path]:
+    """Return the files that `source` names, which a target must not replace."""
+    items = source if isinstance(source, (tuple, list)) else [source]
+    return [Path(item) for item in items if isinstance(item, (str, os.PathLike))]

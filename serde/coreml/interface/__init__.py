@@ -1,0 +1,1 @@
+"""What surrounds the graph of a Core ML model: inputs, outputs, images, labels."""

@@ -1,0 +1,1 @@
+"""ML Programs: the dialect of MIL."""

@@ -1,0 +1,128 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.weights import numpy_dtype
+
+
+def _four_axes(x: Expr, rank: int) -> Expr:
+    """Return a tensor with one axis between the batch and the last two."""
+    if rank == 3:
+        return relay.expand_dims(x, 1)
+    if rank == 5:
+        return relay.reshape(x, [0, -3, 0, 0])
+    *between, rows, columns = fixed_shape(x, range(1, rank))
+    return relay.reshape(x, [0, math.prod(between), rows, columns])
+
+
+@OPS.imports("scaled_dot_product_attention", since=18)
+def import_scaled_dot_product_attention(
+    ctx: Ctx, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None
+) -> Expr:
+    """Any number of axes lie between the batch and the last two; Relay has one, the heads."""
+    type_ = ctx.type(query)
+    rank = type_.rank
+    if attn_mask is not None and ctx.type(attn_mask).dtype != "bool":
+        attn_mask = converted(attn_mask, type_.dtype)
+    if rank == 4:
+        return relay.serde.attention(query, key, value, attn_mask)
+    if attn_mask is not None and ctx.type(attn_mask).rank > 2:
+        rows, columns = ctx.type(attn_mask).shape[-2:]
+        if rank > 3:
+            wanted = [*ctx.static_shape(query)[:-2], rows, columns]
+            attn_mask = relay.broadcast_to(attn_mask, wanted)
+        attn_mask = _four_axes(attn_mask, rank)
+    folded = [_four_axes(each, rank) for each in (query, key, value)]
+    result = relay.serde.attention(*folded, attn_mask)
+    if rank == 3:
+        return relay.squeeze(result, [1])
+    width = ctx.type(value).shape[-1]
+    return relay.reshape(result, [*ctx.static_shape(query)[:-1], width])
+
+
+def _says(node: Call) -> bool:
+    """Whether MIL has an attention: without bounds, its heads and causal places known."""
+    query, key = node.args[0].type, node.args[1].type
+    if not isinstance(query, TensorType) or not isinstance(key, TensorType):
+        return False
+    heads, groups = query.shape[1], key.shape[1]
+    known = heads == groups or (isinstance(heads, int) and isinstance(groups, int))
+    lengths = (query.shape[2], key.shape[2]) if node.attrs["is_causal"] else ()
+    return (
+        query.dtype in ("float16", "float32")
+        and node.attrs["softcap"] is None
+        and known
+        and isinstance(query.shape[3], int)
+        and all(isinstance(length, int) for length in lengths)
+    )
+
+
+@OPS.exports("serde.attention", since=18, when=_says)
+def export_attention(
+    ctx: Out,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None = None,
+    *,
+    scale: float | None,
+    is_causal: bool,
+    softcap: float | None,
+) -> Value:
+    """MIL scales by the root of the width; it knows no groups of heads and no causal mask."""
+    _, heads, rows, width = ctx.type(query).shape
+    groups, keys = ctx.type(key).shape[1:3]
+    dtype = ctx.type(query).dtype
+    if isinstance(width, int) and scale is not None and scale != 1 / math.sqrt(width):
+        factor = relay.Constant(np.array(scale * math.sqrt(width), numpy_dtype(dtype)))
+        query = ctx.spell(lambda q: relay.multiply(q, factor), query)
+    if isinstance(heads, int) and isinstance(groups, int) and heads != groups:
+        each = heads // groups
+        key = ctx.spell(lambda x: relay.repeat(x, each, axis=1), key)
+        value = ctx.spell(lambda x: relay.repeat(x, each, axis=1), value)
+    if is_causal and isinstance(rows, int) and isinstance(keys, int):
+        seen = relay.const(np.tri(rows, keys, dtype=bool))
+        if mask is None:
+            mask = ctx.const(np.tri(rows, keys, dtype=bool))
+        else:
+            mask = ctx.spell(lambda m: _both(m, seen), mask)
+    result = ctx.emit(
+        "scaled_dot_product_attention", query=query, key=key, value=value, attn_mask=mask
+    )
+    if mask is None or (is_causal and mask.is_constant):
+        return result
+    return ctx.spell(_without_blind, result, mask)
+
+
+def _both(mask: Expr, seen: Expr) -> Expr:
+    """Return a mask of what both a mask and a causal one let through."""
+    dtype = tensor_type(mask).dtype
+    if not is_float(dtype):
+        return relay.logical_and(mask, seen)
+    return relay.where(seen, mask, relay.Constant(np.array(-np.inf, numpy_dtype(dtype))))
+
+
+def _without_blind(result: Expr, mask: Expr) -> Expr:
+    """Return zeros for queries that may attend to nothing, of which MIL makes no numbers."""
+    if is_float(tensor_type(mask).dtype):
+        never = relay.Constant(np.array(-np.inf, numpy_dtype(tensor_type(mask).dtype)))
+        alive = relay.not_equal(relay.max(mask, axis=(-1,), keepdims=True), never)
+    else:
+        whole = relay.cast(mask, "int32")
+        most = relay.max(whole, axis=(-1,), keepdims=True)
+        alive = relay.not_equal(most, relay.const(np.array(0, np.int32)))
+    zero = relay.Constant(np.zeros((), numpy_dtype(tensor_type(result).dtype)))
+    return relay.where(alive, result, zero)

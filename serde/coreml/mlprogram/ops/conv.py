@@ -1,0 +1,390 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, split_padding
+from serde.relay.ir.types import TensorType
+from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.weights import dtype_name, numpy_dtype
+
+Padding = Literal["valid", "same", "same_lower", "custom"]
+
+USUAL = {
+    1: ("NCW", "OIW", "IOW"),
+    2: ("NCHW", "OIHW", "IOHW"),
+    3: ("NCDHW", "OIDHW", "IODHW"),
+}
+"""Layouts of data, of a weight and of that of a transposed convolution, by spatial axes."""
+
+
+def padding(
+    lengths: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pad_type: Padding,
+    pad: Sequence[int],
+) -> tuple[int, ...]:
+    """Return the padding of windows as Relay has it: before each axis, then after each."""
+    rank = len(kernel)
+    if pad_type == "valid":
+        return (0,) * (2 * rank)
+    if pad_type == "custom":
+        return (*pad[0::2], *pad[1::2])
+    before, after = [], []
+    for length, size, stride, dilation in zip(lengths, kernel, strides, dilations, strict=True):
+        reach = (size - 1) * dilation + 1
+        total = max(0, (-(-length // stride) - 1) * stride + reach - length)
+        small, large = total // 2, total - total // 2
+        before.append(small if pad_type == "same" else large)
+        after.append(large if pad_type == "same" else small)
+    return (*before, *after)
+
+
+def window_lengths(
+    ctx: Ctx, x: Expr, rank: int, strides: Sequence[int], pad_type: Padding
+) -> tuple[int, ...]:
+    """Return the lengths that the padding of windows depends on, or zeros if on none."""
+    if pad_type in ("same", "same_lower") and any(stride != 1 for stride in strides):
+        return ctx.static_lengths(x, range(2, 2 + rank))
+    return (0,) * rank
+
+
+def paired(padding: Sequence[int], rank: int) -> list[int]:
+    """Return the padding of windows as MIL has it: pair by pair, before and after each axis."""
+    before, after = split_padding(tuple(padding), rank)
+    return [each for pair in zip(before, after, strict=True) for each in pair]
+
+
+def _matched(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None) -> tuple[Expr, Expr | None]:
+    """Return parameters in the dtype of the data: from iOS17 on they may have another."""
+    dtype = ctx.type(x).dtype
+    return converted(weight, dtype), None if bias is None else converted(bias, dtype)
+
+
+@OPS.imports("conv", since=(1, 17))
+def import_conv(
+    ctx: Ctx,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    strides: tuple[int, ...] = (),
+    pad_type: Padding = "valid",
+    pad: tuple[int, ...] = (),
+    dilations: tuple[int, ...] = (),
+    groups: int = 1,
+) -> Expr:
+    """Padding that keeps the length over the stride depends on the length where there is one."""
+    channels, _, *kernel = ctx.static_shape(weight)
+    rank = len(kernel)
+    if rank not in USUAL:
+        raise Unsupported(f"a convolution along {rank} axes")
+    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
+    lengths = window_lengths(ctx, x, rank, strides, pad_type)
+    weight, bias = _matched(ctx, x, weight, bias)
+    build = {1: relay.nn.conv1d, 2: relay.nn.conv2d, 3: relay.nn.conv3d}[rank]
+    result = build(
+        x,
+        weight,
+        strides=strides,
+        padding=padding(lengths, kernel, strides, dilations, pad_type, pad or (0,) * (2 * rank)),
+        dilation=dilations,
+        groups=groups,
+        channels=channels,
+        kernel_size=tuple(kernel),
+    )
+    return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
+
+
+@OPS.imports("conv_quantized")
+def import_conv_quantized(
+    ctx: Ctx,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None,
+    quant_scale: Expr,
+    quant_bias: Expr,
+    *,
+    quantization_type: Literal["linear", "lut"],
+    nbits: int = 8,
+    strides: tuple[int, ...] = (),
+    pad_type: Padding = "valid",
+    pad: tuple[int, ...] = (),
+    dilations: tuple[int, ...] = (),
+    groups: int = 1,
+) -> Expr:
+    """The weight is its integers times a scale, plus an offset: of all, or of each filter."""
+    if quantization_type == "lut" or nbits != 8:
+        raise Unsupported(f"a weight of {nbits} bits in {quantization_type} quantisation")
+    if bias is not None:
+        raise Unsupported("a bias in integers, whose scale MIL does not tell")
+    dtype, rank = ctx.type(x).dtype, ctx.type(weight).rank
+
+    def filters(vector: Expr) -> Expr:
+        vector = relay.cast(vector, dtype)
+        size = ctx.type(vector).size
+        return relay.reshape(vector, [-1, *[1] * (rank - 1)] if size != 1 else [1] * rank)
+
+    scaled = relay.multiply(relay.cast(weight, dtype), filters(quant_scale))
+    options: dict[str, AnyValue] = {"strides": strides, "pad_type": pad_type}
+    options |= {"pad": pad, "dilations": dilations}
+    weight = relay.add(scaled, filters(quant_bias))
+    return import_conv(ctx, x, weight, None, groups=groups, **options)
+
+
+def _check(ctx: Out, data: Value, out_dtype: AnyValue, layouts: Sequence[tuple[str, str]]) -> None:
+    """Refuse a convolution that MIL does not have.
+
+    Raises:
+        Unsupported: Its dtype or its layout.
+    """
+    dtype = ctx.type(data).dtype
+    if not is_float(dtype):
+        raise Unsupported(f"a convolution of {dtype}")
+    if out_dtype is not None and dtype_name(out_dtype) not in ("", dtype):
+        raise Unsupported(f"a convolution of {dtype} in {dtype_name(out_dtype)}")
+    for found, wanted in layouts:
+        if found not in ("", wanted, f"G{wanted}"):
+            raise Unsupported(f"layout {found}", hint=f"use {wanted}")
+
+
+def _filters(ctx: Out, data: Value, weight: Value, layout: str, groups: int) -> Value:
+    """Return the filters of a convolution along one axis, whichever way groups part them.
+
+    A filter for each channel may have several rows, as TVM has depthwise convolutions.
+    """
+    if layout.startswith("G"):
+        return ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
+    shape, channels = ctx.type(weight).shape, ctx.type(data).shape[1]
+    if groups > 1 and channels == groups == shape[0] and shape[1] != 1:
+        kernel = list(shape[2:])
+        return ctx.spell(lambda w: relay.reshape(w, [-1, 1, *kernel]), weight)
+    return weight
+
+
+def _constant_here(ctx: Out, *values: Value | None) -> bool:
+    """Whether values are constants, or the target takes others for parameters too."""
+    return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
+
+
+def _biased(ctx: Out, result: Value, bias: Value | None) -> Value:
+    return (
+        result
+        if bias is None
+        else ctx.spell(lambda x, b: relay.nn.bias_add(x, b, axis=1), result, bias)
+    )
+
+
+def _of_floats(node: Call) -> bool:
+    type_ = node.args[0].type
+    return isinstance(type_, TensorType) and is_float(type_.dtype)
+
+
+_EXACT = 1 << 24
+"""Up to here float32 holds all whole numbers."""
+
+
+def _expand_whole(name: str) -> None:
+    @OPS.expands(name)
+    def expand_conv(data: Expr, weight: Expr, *, out_dtype: AnyValue, **attrs: AnyValue) -> Expr:
+        """Narrow integers on floats, where no sum can be beyond what these hold exactly."""
+        given, other = tensor_type(data), tensor_type(weight)
+        if given.dtype not in _GREATEST or other.dtype not in _GREATEST:
+            raise Unsupported(f"a convolution of {given.dtype}")
+        taps = math.prod(length for length in fixed_shape(weight)) // _filters_of(other, attrs)
+        if taps * _GREATEST[given.dtype] * _GREATEST[other.dtype] > _EXACT:
+            raise Unsupported(f"a convolution of {given.dtype} whose sums float32 cannot hold")
+        wide = [relay.cast(each, "float32") for each in (data, weight)]
+        result = call(name, *wide, out_dtype=None, **attrs)
+        dtype = given.dtype if out_dtype is None else dtype_name(out_dtype)
+        return relay.cast(result, dtype)
+
+
+_GREATEST = {"int8": 128, "uint8": 255}
+"""The greatest magnitude of narrow integers."""
+
+
+def _filters_of(weight: TensorType, attrs: Mapping[str, AnyValue]) -> int:
+    """Return how many results of a convolution one place of the data has."""
+    length = weight.shape[attrs["kernel_layout"].index("O")]
+    return length if isinstance(length, int) else 1
+
+
+for _name in ("nn.conv1d", "nn.conv2d", "nn.conv3d"):
+    _expand_whole(_name)
+
+
+@OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_of_floats)
+def export_conv(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    channels: AnyValue,
+    kernel_size: AnyValue,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: AnyValue,
+) -> Value:
+    """Padding goes pair by pair, before and after each axis."""
+    rank = ctx.type(data).rank - 2
+    usual = USUAL[rank]
+    layouts = [(data_layout, usual[0]), (kernel_layout, usual[1]), (out_layout, usual[0])]
+    _check(ctx, data, out_dtype, layouts)
+    weight = _filters(ctx, data, weight, kernel_layout, groups)
+    if not weight.is_constant and any(each != 1 for each in dilation):
+        raise Unsupported("a dilated convolution whose weight is computed")
+    inside = _constant_here(ctx, bias)
+    result = ctx.emit(
+        "conv",
+        x=data,
+        weight=weight,
+        bias=bias if inside else None,
+        strides=strides,
+        pad_type="custom",
+        pad=paired(padding, rank),
+        dilations=dilation,
+        groups=groups,
+    )
+    return result if inside else _biased(ctx, result, bias)
+
+
+@OPS.imports("conv_transpose", since=(1, 17))
+def import_conv_transpose(
+    ctx: Ctx,
+    x: Expr,
+    weight: Expr,
+    bias: Expr | None = None,
+    *,
+    pad: tuple[int, ...] = (),
+    output_shape: tuple[int, ...] = (),
+    pad_type: Padding = "valid",
+    strides: tuple[int, ...] = (),
+    dilations: tuple[int, ...] = (),
+    groups: int = 1,
+) -> Expr:
+    """What the result has more or less than the whole comes off both ends, or off the last."""
+    _, channels, *kernel = ctx.static_shape(weight)
+    rank = len(kernel)
+    if rank not in USUAL:
+        raise Unsupported(f"a convolution along {rank} axes")
+    strides, dilations = strides or (1,) * rank, dilations or (1,) * rank
+    pad = pad or (0,) * (2 * rank)
+    before, after, extra = [], [], []
+    spatial = range(2, 2 + rank)
+    lengths = ctx.static_lengths(x, spatial) if output_shape else (0,) * rank
+    for axis in range(rank):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        first, last = pad[2 * axis : 2 * axis + 2] if pad_type == "custom" else (0, 0)
+        # How much longer the result is than all that windows reach.
+        more = strides[axis] - reach if pad_type == "same" else -first - last
+        if output_shape:
+            whole = (lengths[axis] - 1) * strides[axis] + reach
+            more = output_shape[2 + axis] - whole
+        if pad_type in ("same", "same_lower"):
+            cut = max(-more, 0)
+            first = cut // 2 if pad_type == "same" else cut - cut // 2
+            last = cut - first
+        rest = more + first + last
+        before.append(first)
+        after.append(last + max(-rest, 0))
+        extra.append(max(rest, 0))
+    weight, bias = _matched(ctx, x, weight, bias)
+    build = {
+        1: relay.nn.conv1d_transpose,
+        2: relay.nn.conv2d_transpose,
+        3: relay.nn.conv3d_transpose,
+    }[rank]
+    result = build(
+        x,
+        weight,
+        strides=strides,
+        padding=(*before, *after),
+        output_padding=tuple(extra),
+        dilation=dilations,
+        groups=groups,
+        channels=channels * groups,
+        kernel_size=tuple(kernel),
+    )
+    return result if bias is None else relay.nn.bias_add(result, bias, axis=1)
+
+
+@OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
+def export_conv_transpose(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    channels: AnyValue,
+    kernel_size: AnyValue,
+    strides: tuple[int, ...],
+    output_padding: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+    data_layout: str,
+    kernel_layout: str,
+    out_layout: str,
+    out_dtype: AnyValue,
+) -> Value:
+    """What is added at the end is cut off less there, or else zeros before the bias."""
+    rank = ctx.type(data).rank - 2
+    usual = USUAL[rank]
+    layouts = [(data_layout, usual[0]), (kernel_layout, usual[2]), (out_layout, usual[0])]
+    _check(ctx, data, out_dtype, layouts)
+    if kernel_layout.startswith("G"):
+        weight = ctx.spell(lambda w: relay.reshape(w, [-3, -2]), weight)
+    if not _constant_here(ctx, weight):
+        raise Unsupported(
+            "a transposed convolution whose weight is computed",
+            hint="use minimum_deployment_target='iOS17'",
+        )
+    before, after = split_padding(padding, rank)
+    rest = [extra - cut for extra, cut in zip(output_padding, after, strict=True)]
+    zeros = [max(each, 0) for each in rest]
+    pad = [
+        each for pair in zip(before, [max(-each, 0) for each in rest], strict=True) for each in pair
+    ]
+    inside = _constant_here(ctx, bias) and not any(zeros)
+    wanted = ctx.result_type()
+    shape = [length - more for length, more in zip(wanted.shape, (0, 0, *zeros), strict=True)]
+    result = ctx.emit(
+        "conv_transpose",
+        TensorType(shape, wanted.dtype),
+        x=data,
+        weight=weight,
+        bias=bias if inside else None,
+        pad=pad,
+        pad_type="custom",
+        strides=strides,
+        dilations=dilation,
+        groups=groups,
+    )
+    if any(zeros):
+        widths = [(0, 0), (0, 0), *((0, more) for more in zeros)]
+        zero = relay.Constant(np.zeros((), numpy_dtype(wanted.dtype)))
+        result = ctx.spell(lambda x: relay.nn.pad(x, widths, zero), result)
+    return result if inside else _biased(ctx, result, bias)

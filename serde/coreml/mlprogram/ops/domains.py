@@ -1,0 +1,68 @@
+"""The dtypes that operators of MIL take, and values in those that stand for others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.value import HELD_AS, Argument, Value
+from serde.errors import Unsupported
+from serde.relay.ir.types import TensorType
+
+__all__ = ["FLOATS", "GATHERED", "MOVED", "NUMBERS", "TRUTH", "emit_in", "held_in", "work_dtype"]
+
+Domain = Mapping[int, frozenset[str]]
+"""dtypes by the version of iOS from which on they are taken."""
+
+_FLOATS = frozenset({"float16", "float32"})
+_NUMBERS = _FLOATS | {"int32"}
+_NARROW = frozenset({"int8", "int16", "uint8", "uint16"})
+
+FLOATS: Domain = {1: _FLOATS}
+NUMBERS: Domain = {1: _NUMBERS}
+TRUTH: Domain = {1: _NUMBERS | {"bool"}}
+GATHERED: Domain = {1: _NUMBERS, 17: _NUMBERS | _NARROW}
+MOVED: Domain = {1: _NUMBERS | {"bool"}, 17: _NUMBERS | {"bool"} | _NARROW}
+
+
+def work_dtype(ctx: ExportContext, dtype: str, domain: Domain) -> str:
+    """Return the dtype in which an operator is to compute: the same, or int32 for what it lacks.
+
+    Raises:
+        Unsupported: The operator has no integers.
+    """
+    known = domain[max(since for since in domain if since <= ctx.version)]
+    if HELD_AS.get(dtype, dtype) in known:
+        return dtype
+    if "int32" not in known:
+        raise Unsupported(f"no operator of MIL does this with {dtype}")
+    return "int32"
+
+
+def held_in(ctx: ExportContext, x: Value, dtype: str) -> Value:
+    """Return a value in another dtype."""
+    return x if ctx.type(x).dtype == dtype else ctx.cast(x, dtype)
+
+
+def emit_in(
+    ctx: ExportContext,
+    domain: Domain,
+    op: str,
+    tensors: Mapping[str, Value],
+    **inputs: Argument,
+) -> Value:
+    """Append an operation that gives the node's result, in dtypes that it takes.
+
+    Args:
+        ctx: The context of the converter.
+        domain: Dtypes that the operator takes.
+        op: The operator.
+        tensors: Inputs of the one dtype that the operator computes in.
+        inputs: Its other inputs.
+    """
+    dtype = ctx.type(next(iter(tensors.values()))).dtype
+    work = work_dtype(ctx, dtype, domain)
+    given: dict[str, Argument] = {name: held_in(ctx, x, work) for name, x in tensors.items()}
+    result = ctx.result_type()
+    found = ctx.emit(op, TensorType(result.shape, work), **given, **inputs)
+    return held_in(ctx, found, result.dtype)

@@ -1,0 +1,467 @@
+"""Arithmetic, comparison, functions and conversion, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import FLOATS, NUMBERS, TRUTH, emit_in, held_in, work_dtype
+from serde.coreml.mlprogram.ops.shape.broadcast import spread, spread_as
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import broadcast, is_float
+from serde.relay.ir.types import TensorType
+from serde.relay.op.elementwise.unary import clip_limits
+from serde.walk.expansion.tensors import tensor_type
+from serde.weights import numpy_dtype
+
+DTYPES = {
+    "bool": "bool",
+    "fp16": "float16",
+    "fp32": "float32",
+    "int8": "int8",
+    "int16": "int16",
+    "int32": "int32",
+    "uint8": "uint8",
+    "uint16": "uint16",
+}
+"""dtypes by MIL's names."""
+
+CAST_TO = {
+    15: frozenset({"bool", "float16", "float32", "int32"}),
+    17: frozenset({"bool", "float16", "float32", "int32", "int8", "int16", "uint8", "uint16"}),
+}
+"""dtypes that a cast takes and gives, by the version of iOS from which on."""
+
+UNARY = {
+    "abs": "abs",
+    "acos": "acos",
+    "asin": "asin",
+    "atan": "atan",
+    "atanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "exp": "exp",
+    "floor": "floor",
+    "round": "serde.round_even",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+"""MIL's operator: Relay's."""
+
+OF_INTEGERS = frozenset({"abs", "sign"})
+"""Functions that MIL has of integers too."""
+
+ROUNDED = frozenset({"ceil", "floor", "round"})
+"""Functions that leave integers as they are."""
+
+BINARY = {
+    "add": "add",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "mod": "floor_mod",
+    "mul": "multiply",
+    "sub": "subtract",
+}
+COMPARE = {
+    "equal": "equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "less": "less",
+    "less_equal": "less_equal",
+    "not_equal": "not_equal",
+}
+LOGICAL = ("logical_and", "logical_or", "logical_xor")
+
+Name = Literal["bool", "fp16", "fp32", "int8", "int16", "int32", "uint8", "uint16"]
+
+
+def builder(name: str) -> Callable[..., Expr]:
+    """Return the function that builds calls of a Relay operator, by its whole name."""
+    found: AnyValue = relay
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def like(ctx: Ctx, x: Expr, value: float) -> Expr:
+    """Return a number in the dtype of a tensor."""
+    return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
+
+
+def _unary(target: str) -> Callable[..., Expr]:
+    def import_unary(ctx: Ctx, x: Expr) -> Expr:
+        return builder(target)(x)
+
+    return import_unary
+
+
+def _function(op: str) -> Callable[..., Value]:
+    domain = NUMBERS if op in OF_INTEGERS else FLOATS
+
+    def export_function(ctx: Out, data: Value) -> Value:
+        if op in ROUNDED and not is_float(ctx.type(data).dtype):
+            return data
+        return emit_in(ctx, domain, op, {"x": data})
+
+    return export_function
+
+
+for _op, _target in UNARY.items():
+    OPS.imports(_op)(_unary(_target))
+    OPS.exports(_target)(_function(_op))
+for _op in ("erf", "exp", "tanh"):
+    OPS.exports(f"fast_{_op}")(_function(_op))
+
+OPS.imports("logical_not")(_unary("logical_not"))
+
+
+@OPS.exports("logical_not")
+def export_logical_not(ctx: Out, data: Value) -> Value:
+    type_ = ctx.type(data)
+    found = ctx.emit("logical_not", TensorType(type_.shape, "bool"), x=ctx.cast(data, "bool"))
+    return ctx.cast(found, type_.dtype)
+
+
+def _arithmetic(target: str) -> Callable[..., Expr]:
+    def import_arithmetic(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+        x, y = promoted(ctx, x, y)
+        return builder(target)(x, y)
+
+    return import_arithmetic
+
+
+def promoted(ctx: Ctx, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """Return two tensors in the wider of their dtypes; floats are wider than integers."""
+    one, two = ctx.type(x).dtype, ctx.type(y).dtype
+    if one == two:
+        return x, y
+    order = ["bool", "uint8", "int8", "uint16", "int16", "int32", "float16", "float32"]
+    wide = max(one, two, key=order.index)
+    return relay.cast(x, wide), relay.cast(y, wide)
+
+
+def _binary(op: str) -> Callable[..., Value]:
+    def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
+
+    return export_binary
+
+
+def _comparison(op: str) -> Callable[..., Value]:
+    def export_comparison(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        dtype = work_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
+        return ctx.emit(op, x=held_in(ctx, lhs, dtype), y=held_in(ctx, rhs, dtype))
+
+    return export_comparison
+
+
+for _op, _target in BINARY.items():
+    OPS.imports(_op)(_arithmetic(_target))
+    OPS.exports(_target)(_binary(_op))
+for _op, _target in COMPARE.items():
+    OPS.imports(_op)(_arithmetic(_target))
+    OPS.exports(_target)(_comparison(_op))
+
+OPS.imports("pow")(_arithmetic("power"))
+
+
+@OPS.exports("power")
+def export_power(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    """MIL does not say what integers to negative powers are, which Relay cuts towards zero."""
+    known = rhs.data is not None and bool((rhs.data >= 0).all())
+    if known or not ctx.type(lhs).dtype.startswith("int"):
+        return emit_in(ctx, NUMBERS, "pow", {"x": lhs, "y": rhs})
+    least = ctx.spell(lambda y: relay.maximum(y, _number_like(y, 0)), rhs)
+    powers = emit_in(ctx, NUMBERS, "pow", {"x": lhs, "y": least})
+
+    def cut(x: Expr, y: Expr, found: Expr) -> Expr:
+        one = _number_like(x, 1)
+        even = relay.equal(relay.floor_mod(y, _number_like(y, 2)), _number_like(y, 0))
+        unit = relay.equal(relay.abs(x), one)
+        inverse = relay.where(unit, relay.where(even, one, x), _number_like(x, 0))
+        return relay.where(relay.less(y, _number_like(y, 0)), inverse, found)
+
+    return ctx.spell(cut, lhs, rhs, powers)
+
+
+def _logical(op: str) -> Callable[..., Value]:
+    def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
+        truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
+        result = ctx.result_type()
+        found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
+        return ctx.cast(found, result.dtype)
+
+    return export_logical
+
+
+for _op in LOGICAL:
+    OPS.imports(_op)(_arithmetic(_op))
+    OPS.exports(_op)(_logical(_op))
+
+
+@OPS.imports("real_div")
+def import_real_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    """Integers are divided as floats and cut towards zero."""
+    x, y = promoted(ctx, x, y)
+    return relay.divide(x, y)
+
+
+@OPS.exports("divide")
+def export_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    """Of integers Relay cuts towards zero: a division of magnitudes, with the sign put back."""
+    if is_float(ctx.type(lhs).dtype):
+        return ctx.emit("real_div", x=lhs, y=rhs)
+
+    def spelled(x: Expr, y: Expr) -> Expr:
+        whole = relay.floor_divide(relay.abs(x), relay.abs(y))
+        return relay.multiply(whole, relay.multiply(relay.sign(x), relay.sign(y)))
+
+    return ctx.spell(spelled, lhs, rhs)
+
+
+@OPS.imports("floor_div")
+def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    x, y = promoted(ctx, x, y)
+    if is_float(ctx.type(x).dtype):
+        return relay.floor(relay.divide(x, y))
+    return relay.floor_divide(x, y)
+
+
+@OPS.exports("floor_divide")
+def export_floor_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    return emit_in(ctx, NUMBERS, "floor_div", {"x": lhs, "y": rhs})
+
+
+def _magnitudes(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
+    """Return what makes a function of two numbers' magnitudes, with the sign of the first."""
+
+    def expand_magnitudes(lhs: Expr, rhs: Expr) -> Expr:
+        return relay.multiply(relay.sign(lhs), build(relay.abs(lhs), relay.abs(rhs)))
+
+    return expand_magnitudes
+
+
+@OPS.expands("trunc_divide")
+def expand_trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
+    quotient = relay.divide(lhs, rhs)
+    return relay.trunc(quotient) if is_float(tensor_type(lhs).dtype) else quotient
+
+
+OPS.expands("mod", "trunc_mod")(_magnitudes(relay.floor_mod))
+
+
+@OPS.imports("inverse", since=(1, 17))
+def import_inverse(ctx: Ctx, x: Expr, *, epsilon: float = 1e-4) -> Expr:
+    return relay.divide(like(ctx, x, 1), relay.add(x, like(ctx, x, epsilon)))
+
+
+@OPS.imports("log", since=(1, 17))
+def import_log(ctx: Ctx, x: Expr, *, epsilon: float = 1e-45) -> Expr:
+    """What is added is nothing in float16, and the least float32, which only saves log(0)."""
+    offset = like(ctx, x, epsilon)
+    return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
+
+
+@OPS.exports("log")
+def export_log(ctx: Out, data: Value) -> Value:
+    return ctx.emit("log", x=data, epsilon=0.0)
+
+
+def _other_log(base: float) -> Callable[..., Value]:
+    def export_other_log(ctx: Out, data: Value) -> Value:
+        factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
+        return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
+
+    return export_other_log
+
+
+OPS.exports("log2")(_other_log(2.0))
+OPS.exports("log10")(_other_log(10.0))
+
+
+@OPS.imports("rsqrt", since=(1, 17))
+def import_rsqrt(ctx: Ctx, x: Expr, *, epsilon: float = 1e-12) -> Expr:
+    offset = like(ctx, x, epsilon)
+    return relay.rsqrt(relay.add(x, offset) if ctx.constant(offset) else x)
+
+
+@OPS.exports("rsqrt")
+def export_rsqrt(ctx: Out, data: Value) -> Value:
+    return ctx.emit("rsqrt", x=data, epsilon=0.0)
+
+
+@OPS.imports("square")
+def import_square(ctx: Ctx, x: Expr) -> Expr:
+    return relay.multiply(x, x)
+
+
+@OPS.imports("exp2")
+def import_exp2(ctx: Ctx, x: Expr) -> Expr:
+    return relay.power(like(ctx, x, 2), x)
+
+
+@OPS.imports("threshold")
+def import_threshold(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
+    return relay.maximum(x, like(ctx, x, alpha))
+
+
+@OPS.imports("clip", since=(1, 17))
+def import_clip(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+    return relay.clip(x, alpha, beta)
+
+
+@OPS.exports("clip")
+def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
+    if not is_float(ctx.type(a).dtype):
+        ends = [np.array(end) for end in clip_limits(numpy_dtype(ctx.type(a).dtype), a_min, a_max)]
+        return ctx.spell(
+            lambda x: relay.minimum(
+                relay.maximum(x, relay.Constant(ends[0])), relay.Constant(ends[1])
+            ),
+            a,
+        )
+    return ctx.emit("clip", x=a, alpha=a_min, beta=a_max)
+
+
+@OPS.exports("negative")
+def export_negative(ctx: Out, data: Value) -> Value:
+    return ctx.emit("mul", x=data, y=ctx.const(-1, ctx.type(data).dtype))
+
+
+@OPS.imports("select")
+def import_select(ctx: Ctx, cond: Expr, a: Expr, b: Expr) -> Expr:
+    a, b = promoted(ctx, a, b)
+    return relay.where(cond, a, b)
+
+
+@OPS.exports("where")
+def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
+    """MIL takes truth values alone, and what is chosen among must span the result."""
+    a, b = x, y
+    result = ctx.result_type()
+    if broadcast(ctx.type(x).shape, ctx.type(y).shape) != result.shape:
+        open_ = any(isinstance(dim, Any) for dim in result.shape)
+        b = spread_as(ctx, y, condition) if open_ else spread(ctx, y, result.shape)
+    return emit_in(ctx, TRUTH, "select", {"a": a, "b": b}, cond=ctx.cast(condition, "bool"))
+
+
+@OPS.imports("identity")
+def import_identity(ctx: Ctx, x: Expr) -> Expr:
+    return x
+
+
+@OPS.exports("copy")
+def export_copy(ctx: Out, data: Value) -> Value:
+    return data
+
+
+@OPS.imports("cast", since=(1, 17))
+def import_cast(ctx: Ctx, x: Expr, *, dtype: Name) -> Expr:
+    return relay.cast(x, DTYPES[dtype])
+
+
+@OPS.exports("cast")
+def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+    """Integers of 64 bits are held in 32, so that a cast between the two is nothing."""
+    held = {"int64": "int32", "float64": "float32"}
+    source = held.get(ctx.type(data).dtype, ctx.type(data).dtype)
+    target = held.get(dtype.name, dtype.name)
+    if source == target:
+        return data
+    allowed = CAST_TO[17 if ctx.narrows else 15]
+    for each in (source, target):
+        if each not in allowed:
+            hint = "use minimum_deployment_target='iOS17'" if each in CAST_TO[17] else None
+            raise Unsupported(f"a cast from {source} to {target} at iOS{ctx.version}", hint=hint)
+    names = {found: name for name, found in DTYPES.items()}
+    return ctx.emit("cast", x=data, dtype=names[target])
+
+
+@OPS.exports("cast_like")
+def export_cast_like(ctx: Out, data: Value, dtype_like: Value) -> Value:
+    return ctx.cast(data, ctx.type(dtype_like).dtype)
+
+
+def _magnitude(build: Callable[[Expr], Expr]) -> Callable[..., Expr]:
+    """Return what makes a function that treats both signs alike of one of magnitudes."""
+
+    def expand_magnitude(data: Expr) -> Expr:
+        if not is_float(tensor_type(data).dtype):
+            return data
+        return relay.multiply(relay.sign(data), build(relay.abs(data)))
+
+    return expand_magnitude
+
+
+def _number_like(x: Expr, value: float) -> Expr:
+    return relay.Constant(np.array(value, numpy_dtype(tensor_type(x).dtype)))
+
+
+def _half_up(x: Expr) -> Expr:
+    """Return the nearest whole number, halves upwards; a sum of both would itself be rounded."""
+    whole = relay.floor(x)
+    up = relay.greater_equal(relay.subtract(x, whole), _number_like(x, 0.5))
+    return relay.add(whole, relay.cast(up, tensor_type(x).dtype))
+
+
+# Halves go away from zero, where MIL's own operator has them go to even.
+OPS.expands("round")(_magnitude(_half_up))
+OPS.expands("trunc")(_magnitude(relay.floor))
+
+
+@OPS.expands("isnan")
+def expand_isnan(data: Expr) -> Expr:
+    return relay.not_equal(data, data)
+
+
+@OPS.expands("isinf")
+def expand_isinf(data: Expr) -> Expr:
+    if not is_float(tensor_type(data).dtype):
+        return relay.not_equal(data, data)
+    return relay.equal(relay.abs(data), _number_like(data, np.inf))
+
+
+@OPS.expands("isfinite")
+def expand_isfinite(data: Expr) -> Expr:
+    if not is_float(tensor_type(data).dtype):
+        return relay.equal(data, data)
+    return relay.less(relay.abs(data), _number_like(data, np.inf))
+
+
+@OPS.expands("acosh")
+def expand_acosh(data: Expr) -> Expr:
+    """Two roots, as a square would overflow."""
+    one = _number_like(data, 1)
+    roots = relay.multiply(relay.sqrt(relay.subtract(data, one)), relay.sqrt(relay.add(data, one)))
+    return relay.log(relay.add(data, roots))
+
+
+@OPS.expands("asinh")
+def expand_asinh(data: Expr) -> Expr:
+    """Below one by another function, as a logarithm would lose small numbers."""
+    one = _number_like(data, 1)
+    size = relay.abs(data)
+    small = relay.minimum(size, one)
+    root = relay.sqrt(relay.add(relay.multiply(small, small), one))
+    near = relay.atanh(relay.divide(small, root))
+    above = relay.maximum(size, one)
+    inverse = relay.divide(one, above)
+    tail = relay.sqrt(relay.add(one, relay.multiply(inverse, inverse)))
+    far = relay.add(relay.log(above), relay.log(relay.add(one, tail)))
+    return relay.multiply(relay.sign(data), relay.where(relay.less(size, one), near, far))

@@ -1,0 +1,258 @@
+"""Parts of images: cropped, and resized."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.image.resize import Sampling
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.types import TensorType
+from serde.weights import dtype_name
+
+Corners = Literal[
+    "CORNERS_HEIGHT_FIRST",
+    "CORNERS_WIDTH_FIRST",
+    "CENTER_SIZE_HEIGHT_FIRST",
+    "CENTER_SIZE_WIDTH_FIRST",
+]
+
+
+@OPS.imports("crop")
+def import_crop(
+    ctx: Ctx, x: Expr, *, crop_height: tuple[int, ...], crop_width: tuple[int, ...]
+) -> Expr:
+    """Ends are counted from the last element; nothing comes off one where that is zero."""
+    rank = ctx.type(x).rank
+    begin, end, axes = [], [], []
+    for axis, (first, last) in ((rank - 2, crop_height), (rank - 1, crop_width)):
+        begin.append(first)
+        end.append(-last if last else np.iinfo(np.int32).max)
+        axes.append(axis)
+    return relay.strided_slice(x, begin, end, [1, 1], axes=axes)
+
+
+def _float(x: Expr, ctx: Ctx) -> Expr:
+    return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
+
+
+def _number(value: float) -> Expr:
+    return relay.const(np.array(value, np.float32))
+
+
+def _boxes(
+    ctx: Ctx,
+    x: Expr,
+    boxes: Expr,
+    *,
+    size: tuple[int, int],
+    normalized: bool,
+    spatial_scale: float,
+    corners: Corners,
+    sampling: Sampling,
+) -> Expr:
+    """Return boxes as Relay has them: top, left, bottom, right in parts of the last pixel.
+
+    The places at which a box is read go from its first to its last, but for those that
+    MIL puts inside.
+    """
+    if sampling in ("DEFAULT", "UNALIGN_CORNERS"):
+        raise Unsupported(f"sampling_mode={sampling!r} of a box, whose ends MIL does not tell")
+    columns = list(relay.split(_float(boxes, ctx), 4, axis=1))
+    if "WIDTH_FIRST" in corners:
+        columns = [columns[1], columns[0], columns[3], columns[2]]
+    if spatial_scale != 1:
+        columns = [relay.multiply(each, _number(spatial_scale)) for each in columns]
+    firsts, lasts = columns[:2], columns[2:]
+    if corners.startswith("CENTER"):
+        halves = [relay.multiply(each, _number(0.5)) for each in lasts]
+        centres = firsts
+        firsts = [relay.subtract(c, h) for c, h in zip(centres, halves, strict=True)]
+        lasts = [relay.add(c, h) for c, h in zip(centres, halves, strict=True)]
+    spans = None
+    if not normalized or sampling == "OFFSET_CORNERS":
+        spans = [max(length - 1, 1) for length in ctx.static_lengths(x, (2, 3))]
+    for axis in range(2):
+        first, last = firsts[axis], lasts[axis]
+        if spans is not None and not normalized:
+            unit = _number(1 / spans[axis])
+            first, last = relay.multiply(first, unit), relay.multiply(last, unit)
+        if sampling == "STRICT_ALIGN_CORNERS" and size[axis] == 1:
+            last = first
+        elif sampling == "OFFSET_CORNERS" and spans is not None:
+            least = _number(1 / spans[axis])
+            span = relay.maximum(relay.subtract(last, first), least)
+            step = relay.multiply(span, _number(1 / size[axis]))
+            first = relay.add(first, relay.multiply(step, _number(0.5)))
+            last = relay.add(first, relay.multiply(step, _number(size[axis] - 1)))
+        firsts[axis], lasts[axis] = first, last
+    return relay.concatenate([*firsts, *lasts], axis=1)
+
+
+@OPS.imports("crop_resize", since=17)
+def import_crop_resize(
+    ctx: Ctx,
+    x: Expr,
+    boxes: Expr,
+    box_indices: Expr | None = None,
+    *,
+    target_height: int = 1,
+    target_width: int = 1,
+    normalized_coordinates: bool = False,
+    spatial_scale: float = 1.0,
+    box_coordinate_mode: Corners = "CORNERS_HEIGHT_FIRST",
+    sampling_mode: Sampling = "DEFAULT",
+    pad_value: float = 0.0,
+) -> Expr:
+    size = (target_height, target_width)
+    found = _boxes(
+        ctx,
+        x,
+        boxes,
+        size=size,
+        normalized=normalized_coordinates,
+        spatial_scale=spatial_scale,
+        corners=box_coordinate_mode,
+        sampling=sampling_mode,
+    )
+    if box_indices is None:
+        (count,) = ctx.static_lengths(boxes, [0])
+        box_indices = relay.const(np.arange(count, dtype=np.int32))
+    return relay.image.crop_and_resize(
+        x,
+        found,
+        relay.cast(box_indices, "int32"),
+        size,
+        layout="NCHW",
+        method="bilinear",
+        extrapolation_value=pad_value,
+    )
+
+
+@OPS.imports("crop_resize", since=(1, 16))
+def import_crop_resize_v1(
+    ctx: Ctx,
+    x: Expr,
+    roi: Expr,
+    *,
+    target_height: int = 1,
+    target_width: int = 1,
+    normalized_coordinates: bool = False,
+    spatial_scale: float = 1.0,
+    box_coordinate_mode: Corners = "CORNERS_HEIGHT_FIRST",
+    sampling_mode: Sampling = "DEFAULT",
+    pad_value: float = 0.0,
+) -> Expr:
+    """Boxes lie in five axes; each is cut out of all images, or of the one that it names."""
+    size = (target_height, target_width)
+    count, fields = ctx.static_lengths(roi, (0, 2))
+    rows = relay.reshape(roi, [count, fields])
+    if fields == 5:
+        number, boxes = relay.split(rows, [1], axis=1)
+        indices = relay.cast(relay.squeeze(number, [1]), "int32")
+        images = 1
+    else:
+        (images,) = ctx.static_lengths(x, [0])
+        boxes = relay.repeat(rows, images, axis=0)
+        indices = relay.Constant(np.tile(np.arange(images, dtype=np.int32), count))
+    found = _boxes(
+        ctx,
+        x,
+        boxes,
+        size=size,
+        normalized=normalized_coordinates,
+        spatial_scale=spatial_scale,
+        corners=box_coordinate_mode,
+        sampling=sampling_mode,
+    )
+    cut = relay.image.crop_and_resize(
+        x, found, indices, size, layout="NCHW", method="bilinear", extrapolation_value=pad_value
+    )
+    return relay.reshape(cut, [-4, count, images, -2]) if images != 1 else relay.expand_dims(cut, 1)
+
+
+def _says(node: Call) -> bool:
+    """Whether MIL cuts boxes out so: linearly, to a fixed size, of floats."""
+    type_, attrs = node.args[0].type, node.attrs
+    dtype = None if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
+    return (
+        isinstance(type_, TensorType)
+        and type_.dtype in ("float16", "float32")
+        and attrs["layout"] == "NCHW"
+        and attrs["method"] == "bilinear"
+        and dtype in (None, type_.dtype)
+        and all(isinstance(length, int) for length in attrs["crop_size"] or (None,))
+    )
+
+
+def _of_one_image(node: Call) -> bool:
+    """Whether there is one image: before iOS17, the result has as many axes as there are."""
+    type_ = node.args[0].type
+    one = isinstance(type_, TensorType) and type_.shape[0] == 1
+    return _says(node) and one and isinstance(_boxes_count(node), int)
+
+
+def _of_one_image_filled(node: Call) -> bool:
+    return _of_one_image(node) and node.attrs["extrapolation_value"] == 0
+
+
+def _boxes_count(node: Call) -> Dim | None:
+    type_ = node.args[1].type
+    return type_.shape[0] if isinstance(type_, TensorType) else None
+
+
+def _export_boxes(
+    ctx: Out,
+    data: Value,
+    boxes: Value,
+    box_indices: Value,
+    *,
+    crop_size: tuple[Dim, ...] | None,
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    out_dtype: AnyValue,
+) -> Value:
+    """Before iOS17 boxes lie in five axes and have the dtype of the images."""
+    height, width = (length for length in crop_size or () if isinstance(length, int))
+    wanted, dtype = ctx.result_type(), ctx.type(data).dtype
+    inputs: dict[str, AnyValue] = {
+        "target_height": height,
+        "target_width": width,
+        "normalized_coordinates": True,
+        "spatial_scale": ctx.const(1.0, "float32"),
+        "box_coordinate_mode": "CORNERS_HEIGHT_FIRST",
+        "sampling_mode": "ALIGN_CORNERS",
+    }
+    if ctx.version >= 16:
+        inputs["pad_value"] = ctx.const(extrapolation_value, dtype)
+    if ctx.version >= 17:
+        indices = ctx.cast(box_indices, "int32")
+        return ctx.emit("crop_resize", x=data, boxes=boxes, box_indices=indices, **inputs)
+    (count,) = ctx.static_lengths(boxes, [0])
+
+    def rows(given: Expr) -> Expr:
+        return relay.reshape(relay.cast(given, dtype), [count, 1, 4, 1, 1])
+
+    result = ctx.emit(
+        "crop_resize",
+        TensorType((count, 1, *wanted.shape[1:]), wanted.dtype),
+        x=data,
+        roi=ctx.spell(rows, boxes),
+        **inputs,
+    )
+    return ctx.spell(lambda x: relay.squeeze(x, [1]), result)
+
+
+OPS.exports("image.crop_and_resize", since=1, when=_of_one_image_filled)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=16, when=_of_one_image)(_export_boxes)
+OPS.exports("image.crop_and_resize", since=17, when=_says)(_export_boxes)

@@ -1,0 +1,467 @@
+"""Resizing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call, get
+from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.types import TensorType
+from serde.relay.op.image.interpolation import SPATIAL, Interpolation
+from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
+from serde.weights import Array, dtype_name
+
+Sampling = Literal[
+    "STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "UNALIGN_CORNERS", "DEFAULT", "OFFSET_CORNERS"
+]
+
+MODES = {
+    "STRICT_ALIGN_CORNERS": "align_corners",
+    "UNALIGN_CORNERS": "half_pixel",
+    "DEFAULT": "asymmetric",
+}
+"""Relay's mode by MIL's."""
+
+SAMPLINGS = {mode: name for name, mode in MODES.items()}
+
+_USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+
+
+def resized(
+    ctx: Ctx,
+    x: Expr,
+    size: Sequence[int],
+    method: str,
+    mode: str,
+    roi: Sequence[float] | None = None,
+) -> Expr:
+    """Return a tensor with its last axes resized; of four axes, the usual operator of images."""
+    rank = ctx.type(x).rank
+    rounding = {"rounding_method": "floor"} if method == "nearest_neighbor" else {}
+    attrs = {"coordinate_transformation_mode": mode, "roi": roi, **rounding}
+    if rank == 4 and len(size) == 2:
+        return relay.image.resize2d(x, tuple(size), method=method, **attrs)
+    count = len(size)
+    if rank - count > 0 and count <= 3:
+        # Whatever lies before the axes that are resized counts as channels.
+        shape = ctx.type(x).shape
+        lead = [length for length in shape[: rank - count] if isinstance(length, int)]
+        if len(lead) == rank - count:
+            flat = relay.reshape(x, [1, math.prod(lead), *last_lengths(ctx, x, count)])
+            build = getattr(relay.image, f"resize{count}d")
+            result = build(flat, tuple(size), layout=_USUAL[count], method=method, **attrs)
+            return relay.reshape(result, [*lead, *size])
+    raise Unsupported(f"{count} axes of {ctx.type(x)!r} are resized")
+
+
+def last_lengths(ctx: Ctx, x: Expr, count: int) -> tuple[int, ...]:
+    rank = ctx.type(x).rank
+    return ctx.static_lengths(x, range(rank - count, rank))
+
+
+def _sampled(ctx: Ctx, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
+    """Return a tensor with its last axes resized linearly."""
+    if sampling in MODES:
+        return resized(ctx, x, size, "linear", MODES[sampling])
+    if sampling == "ALIGN_CORNERS":
+        # One place lies in the middle, as where TensorFlow crops the whole image.
+        if all(length > 1 for length in size):
+            return resized(ctx, x, size, "linear", "align_corners")
+        roi = [0.0] * len(size) + [1.0] * len(size)
+        return resized(ctx, x, size, "linear", "tf_crop_and_resize", roi)
+    starts, ends = [], []
+    for length, wanted in zip(last_lengths(ctx, x, len(size)), size, strict=True):
+        step = max(1, length - 1) / wanted
+        last = max(1, length - 1)
+        starts.append(0.5 * step / last)
+        ends.append((0.5 + wanted - 1) * step / last)
+    return resized(ctx, x, size, "linear", "tf_crop_and_resize", starts + ends)
+
+
+@OPS.imports("resize_bilinear")
+def import_resize_bilinear(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    target_size_height: int = 1,
+    target_size_width: int = 1,
+    sampling_mode: Sampling = "DEFAULT",
+) -> Expr:
+    return _sampled(ctx, x, (target_size_height, target_size_width), sampling_mode)
+
+
+@OPS.imports("resize_nearest_neighbor")
+def import_resize_nearest_neighbor(
+    ctx: Ctx, x: Expr, *, target_size_height: int, target_size_width: int
+) -> Expr:
+    """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
+    size = (target_size_height, target_size_width)
+    return resized(ctx, x, size, "nearest_neighbor", "tf_half_pixel_for_nn")
+
+
+@OPS.imports("resize", since=17)
+def import_resize(
+    ctx: Ctx,
+    x: Expr,
+    shape: Expr,
+    *,
+    resized_dims: int,
+    interpolation_mode: Literal["LINEAR", "NEAREST_NEIGHBOR"] = "LINEAR",
+    sampling_mode: Sampling = "DEFAULT",
+) -> Expr:
+    """The last elements of `shape` count; zero keeps a length."""
+    wanted = ctx.ints(shape)[len(ctx.ints(shape)) - resized_dims :]
+    kept = ctx.type(x).shape[ctx.type(x).rank - resized_dims :]
+    size = [length if length else own for length, own in zip(wanted, kept, strict=True)]
+    fixed = [length for length in size if isinstance(length, int)]
+    if len(fixed) < len(size):
+        raise Unsupported(f"keeps an open length of {ctx.type(x)!r}")
+    if interpolation_mode == "LINEAR":
+        return _sampled(ctx, x, fixed, sampling_mode)
+    if sampling_mode != "DEFAULT":
+        raise Unsupported(f"sampling_mode={sampling_mode!r} of nearest neighbours")
+    return resized(ctx, x, fixed, "nearest_neighbor", "tf_half_pixel_for_nn")
+
+
+def _places(
+    type_: TensorType, attrs: Mapping[str, AnyValue]
+) -> tuple[list[Array], list[int], list[int]] | None:
+    """Return where each axis of a resizing is read, with lengths before and after it."""
+    rank = type_.rank - 2
+    axes = layout_axes(attrs["layout"], "NC" + SPATIAL[rank])[2:]
+    lengths = [type_.shape[axis] for axis in axes]
+    before = [length for length in lengths if isinstance(length, int)]
+    after = [length for length in attrs["size"] or () if isinstance(length, int)]
+    if len(before) < rank or len(after) < rank:
+        return None
+    how = _interpolation(attrs)
+    roi = attrs["roi"] or (0.0,) * (2 * rank)
+    places = [how.places(before[i], after[i], roi[i], roi[rank + i]) for i in range(rank)]
+    return places, before, after
+
+
+def _interpolation(attrs: Mapping[str, AnyValue]) -> Interpolation:
+    return Interpolation(
+        attrs["method"],
+        attrs["coordinate_transformation_mode"],
+        attrs["rounding_method"],
+        attrs["cubic_alpha"],
+        bool(attrs["cubic_exclude"]),
+    )
+
+
+def sampling_of(type_: TensorType, attrs: Mapping[str, AnyValue]) -> str | None:
+    """Return the mode of MIL that reads images at the same places; None if none does."""
+    if type_.dtype not in ("float16", "float32"):
+        return None
+    rank = type_.rank - 2
+    layout = _USUAL[rank]
+    dtype = None if attrs["out_dtype"] is None else dtype_name(attrs["out_dtype"])
+    found = _places(type_, attrs)
+    if rank > 2 or attrs["layout"] != layout or dtype not in (None, type_.dtype) or not found:
+        return None
+    places, before, after = found
+    if attrs["method"] == "linear":
+        return _linear_sampling(places, before, after)
+    if attrs["method"] != "nearest_neighbor":
+        return None
+    how = _interpolation(attrs)
+    read = [how.taps(at, length)[0][0] for at, length in zip(places, before, strict=True)]
+    triples = list(zip(read, before, after, strict=True))
+    if all(np.array_equal(r, (2 * np.arange(a) + 1) * b // (2 * a)) for r, b, a in triples):
+        return "centres"
+    if all(np.array_equal(r, np.arange(a) * b // a) for r, b, a in triples):
+        return "corners"
+    return None
+
+
+def _linear_sampling(
+    places: Sequence[Array], before: Sequence[int], after: Sequence[int]
+) -> str | None:
+    """Return the first mode of MIL that reads all axes at these places, ends kept."""
+    for name, mode in MODES.items():
+        how = Interpolation("linear", mode)
+        wanted = [how.places(b, a, 0.0, 1.0) for b, a in zip(before, after, strict=True)]
+        triples = zip(places, wanted, before, strict=True)
+        same = [
+            np.allclose(np.clip(p, 0, b - 1), np.clip(w, 0, b - 1), rtol=0, atol=1e-9)
+            and bool((p >= -1).all() and (p <= b).all())
+            for p, w, b in triples
+        ]
+        if all(same):
+            return name
+    return None
+
+
+def _says(node: Call) -> bool:
+    """Whether MIL resizes so; what TensorFlow's crops fill in beyond the image it does not."""
+    type_ = node.args[0].type
+    if not isinstance(type_, TensorType) or sampling_of(type_, node.attrs) is None:
+        return False
+    if node.attrs["coordinate_transformation_mode"] != "tf_crop_and_resize":
+        return True
+    found = _places(type_, node.attrs)
+    return found is not None and all(
+        bool((at >= 0).all() and (at <= length - 1).all())
+        for at, length in zip(found[0], found[1], strict=True)
+    )
+
+
+def _image_export(ndim: int) -> Callable[..., Value]:
+    def export_resize(
+        ctx: Out,
+        data: Value,
+        *,
+        size: tuple[Dim, ...] | None,
+        roi: tuple[float, ...] | None,
+        layout: str,
+        method: str,
+        coordinate_transformation_mode: str,
+        rounding_method: str,
+        cubic_alpha: float,
+        cubic_exclude: int,
+        extrapolation_value: float,
+        out_dtype: AnyValue,
+    ) -> Value:
+        """A line is an image of one row."""
+        attrs = {
+            "size": size,
+            "roi": roi,
+            "layout": layout,
+            "method": method,
+            "coordinate_transformation_mode": coordinate_transformation_mode,
+            "rounding_method": rounding_method,
+            "cubic_alpha": cubic_alpha,
+            "cubic_exclude": cubic_exclude,
+            "out_dtype": out_dtype,
+        }
+        sampling = sampling_of(ctx.type(data), attrs)
+        lengths = [length for length in size or () if isinstance(length, int)]
+        if sampling is None or len(lengths) < ndim:
+            raise Unsupported(f"{method} resizing of {ctx.type(data)!r} to {size}")
+        wanted = ctx.result_type()
+        image = data
+        shape = list(wanted.shape)
+        if ndim == 1:
+            image = ctx.spell(lambda x: relay.expand_dims(x, 2), data)
+            shape.insert(2, 1)
+            lengths = [1, *lengths]
+        type_ = TensorType(shape, wanted.dtype)
+        result = _resize(ctx, image, lengths, sampling, type_)
+        return ctx.spell(lambda x: relay.squeeze(x, [2]), result) if ndim == 1 else result
+
+    return export_resize
+
+
+def _resize(ctx: Out, image: Value, size: Sequence[int], sampling: str, type_: TensorType) -> Value:
+    height, width = size
+    if sampling == "corners":
+        pairs = zip(ctx.static_lengths(image, (2, 3)), size, strict=True)
+        # Just above the ratio, for the length is that of what it gives, rounded down.
+        factors = [
+            after // before if after % before == 0 else (after + 1e-4) / before
+            for before, after in pairs
+        ]
+        if any(isinstance(factor, float) for factor in factors):
+            factors = [float(factor) for factor in factors]
+        return ctx.emit(
+            "upsample_nearest_neighbor",
+            type_,
+            x=image,
+            scale_factor_height=_factor(ctx, factors[0]),
+            scale_factor_width=_factor(ctx, factors[1]),
+        )
+    if sampling == "centres":
+        return ctx.emit(
+            "resize_nearest_neighbor",
+            type_,
+            x=image,
+            target_size_height=height,
+            target_size_width=width,
+        )
+    return ctx.emit(
+        "resize_bilinear",
+        type_,
+        x=image,
+        target_size_height=height,
+        target_size_width=width,
+        sampling_mode=sampling,
+    )
+
+
+def _factor(ctx: Out, factor: float) -> Value:
+    """Return a factor: MIL has it in int32 or float32, whatever the dtype of the image."""
+    return ctx.const(factor, "int32" if isinstance(factor, int) else "float32")
+
+
+def _image_expansion(ndim: int) -> Callable[..., Expr]:
+    def expand_resize(
+        data: Expr,
+        *,
+        size: tuple[Dim, ...] | None,
+        roi: tuple[float, ...] | None,
+        layout: str,
+        out_dtype: AnyValue,
+        extrapolation_value: float,
+        **attrs: AnyValue,
+    ) -> Expr:
+        """Neighbours are looked up along each axis and weighed."""
+        type_ = tensor_type(data)
+        how = _interpolation(attrs)
+        axes = layout_axes(layout, "NC" + SPATIAL[ndim])[2:]
+        before = fixed_shape(data, axes)
+        after = [length for length in size or () if isinstance(length, int)]
+        if len(after) < ndim:
+            raise Unsupported(f"a size {size} that is not fixed")
+        kept = how.method == "nearest_neighbor" or type_.dtype == "float64"
+        result = data if kept else converted(data, "float32")
+        ends = roi or (0.0,) * (2 * ndim)
+        outside: Expr | None = None
+        for index, axis in enumerate(axes):
+            places = how.places(before[index], after[index], ends[index], ends[ndim + index])
+            result = _read(result, axis, how.taps(places, before[index]))
+            mask = (places < 0) | (places > before[index] - 1)
+            if how.mode == "tf_crop_and_resize" and mask.any():
+                shape = [-1 if each == axis else 1 for each in range(type_.rank)]
+                line = relay.Constant(mask.reshape(shape))
+                outside = line if outside is None else relay.logical_or(outside, line)
+        if outside is not None:
+            fill = relay.const(extrapolation_value, tensor_type(result).dtype)
+            result = relay.where(outside, fill, result)
+        return converted(result, type_.dtype if out_dtype is None else dtype_name(out_dtype))
+
+    return expand_resize
+
+
+def _read(data: Expr, axis: int, taps: Sequence[tuple[Array, Array | None]]) -> Expr:
+    """Return the weighed sum of the neighbours of each place along an axis."""
+    type_ = tensor_type(data)
+    shape = [-1 if each == axis else 1 for each in range(type_.rank)]
+    parts = []
+    for index, weight in taps:
+        places = relay.const(index.astype(np.int32))
+        part = relay.take(data, places, axis=axis, mode="fast")
+        if weight is not None:
+            factor = relay.const(weight.reshape(shape), type_.dtype)
+            part = relay.multiply(part, factor)
+        parts.append(part)
+    return reduce(relay.add, parts)
+
+
+for _ndim in (1, 2, 3):
+    _name = f"image.resize{_ndim}d"
+    OPS.expands(_name)(_image_expansion(_ndim))
+    if _ndim < 3:
+        OPS.exports(_name, when=_says)(_image_export(_ndim))
+
+
+_OPEN = {"linear": "LINEAR", "nearest_neighbor": "NEAREST_NEIGHBOR"}
+
+
+def _to_open_size(node: Call) -> bool:
+    """Whether MIL resizes to a size that is computed: linearly, or to the nearest centre."""
+    attrs, type_ = node.attrs, node.args[0].type
+    mode, method = attrs["coordinate_transformation_mode"], attrs["method"]
+    rounding = attrs["rounding_method"]
+    nearest = method == "nearest_neighbor" and (
+        (mode == "tf_half_pixel_for_nn" and rounding in ("floor", ""))
+        or (mode == "half_pixel" and rounding == "round_prefer_ceil")
+    )
+    return (
+        isinstance(type_, TensorType)
+        and type_.dtype in ("float16", "float32")
+        and attrs["layout"] == "NCHW"
+        and attrs["out_dtype"] is None
+        and (nearest or (method == "linear" and mode in SAMPLINGS))
+    )
+
+
+@OPS.exports("dyn.image.resize2d", since=17, when=_to_open_size)
+def export_dyn_resize(
+    ctx: Out,
+    data: Value,
+    size: Value,
+    roi: Value,
+    *,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    cubic_alpha: float,
+    cubic_exclude: int,
+    extrapolation_value: float,
+    out_dtype: AnyValue,
+) -> Value:
+    mode = coordinate_transformation_mode
+    return ctx.emit(
+        "resize",
+        x=data,
+        shape=ctx.cast(size, "int32"),
+        resized_dims=ctx.const(np.array(2, np.uint32)),
+        interpolation_mode=_OPEN[method],
+        sampling_mode=SAMPLINGS[mode] if method == "linear" else "DEFAULT",
+    )
+
+
+@OPS.expands("serde.resize")
+def expand_serde_resize(
+    data: Expr,
+    roi: Expr | None,
+    scales: Expr | None,
+    sizes: Expr | None,
+    **attrs: AnyValue,
+) -> Expr:
+    """Images whose lengths say all are resized as such; others have a decomposition."""
+    size = _whole_size(data, attrs)
+    plain = roi is None and scales is None and sizes is None and attrs["region"] is None
+    if size is None or not plain or attrs["method"] == "cubic":
+        made = get("serde.resize").decompose
+        if made is None:
+            raise Unsupported("a resizing of other axes than those of images")
+        return made(data, roi, scales, sizes, **attrs)
+    return call(
+        "image.resize2d",
+        data,
+        size=size,
+        method="linear" if attrs["method"] == "linear" else "nearest_neighbor",
+        coordinate_transformation_mode=attrs["mode"],
+        rounding_method=attrs["rounding"] if attrs["method"] == "nearest" else "",
+    )
+
+
+def _whole_size(data: Expr, attrs: Mapping[str, AnyValue]) -> tuple[int, int] | None:
+    """Return height and width of the result, where they are all that a resizing changes."""
+    type_ = tensor_type(data)
+    axes = [axis % type_.rank for axis in attrs["axes"]] or list(range(type_.rank))
+    modes = (*MODES.values(), "pytorch_half_pixel")
+    usual = attrs["mode"] in modes and attrs["policy"] == "stretch"
+    if type_.rank != 4 or not usual or attrs["antialias"] or attrs["exclude_outside"]:
+        return None
+    found = dict(zip(axes, attrs["size"] or attrs["scale"] or (), strict=False))
+    size = []
+    for axis, length in enumerate(type_.shape):
+        wanted = found.get(axis, length if attrs["size"] else 1)
+        if not attrs["size"] and isinstance(length, int):
+            wanted = wanted * length
+        elif not attrs["size"]:
+            wanted = length if wanted == 1 else None
+        if axis < 2 and wanted != length:
+            return None
+        if axis >= 2 and (not isinstance(wanted, (int, float)) or wanted != int(wanted)):
+            return None
+        size.append(wanted)
+    return int(size[2]), int(size[3])

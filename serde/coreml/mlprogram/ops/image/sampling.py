@@ -1,0 +1,210 @@
+"""Images read at the places of a grid."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.elementwise import like
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.types import TensorType
+from serde.relay.op.image.sampling import Method
+from serde.walk.expansion.sampling import (
+    expand_crop_and_resize,
+    expand_dilation2d,
+    expand_grid_sample,
+)
+from serde.walk.expansion.tensors import converted, tensor_type
+from serde.weights import Array
+
+Fill = Literal["constant", "border", "reflection", "symmetric"]
+Coordinates = Literal["unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"]
+
+_FILLS = {"constant": "zeros", "border": "border", "reflection": "reflection"}
+_FILLS["symmetric"] = "reflection"
+
+
+@OPS.imports("resample", since=(1, 16, 17))
+def import_resample(
+    ctx: Ctx,
+    x: Expr,
+    coordinates: Expr,
+    *,
+    sampling_mode: Literal["bilinear", "nearest"],
+    padding_mode: Fill,
+    padding_value: float,
+    coordinates_mode: Coordinates,
+    align_corners: bool,
+) -> Expr:
+    """Relay reflects at centres of pixels if corners are aligned, at their edges if not.
+
+    Its nearest pixel is that before the reflection, so places are reflected beforehand.
+    """
+    grid = converted(coordinates, "float32")
+    aligned = {"reflection": True, "symmetric": False}.get(padding_mode, align_corners)
+    fill = _FILLS[padding_mode]
+    folds = sampling_mode == "nearest" and fill == "reflection"
+    if folds or coordinates_mode == "unnormalized" or aligned != align_corners:
+        lengths = _lengths(ctx, x)
+        places = _pixels(grid, lengths, coordinates_mode, align_corners)
+        if folds:
+            places, fill = _reflected(places, lengths, aligned), "border"
+        grid = _normalized(places, lengths, aligned)
+    elif coordinates_mode == "normalized_zero_to_one":
+        grid = relay.subtract(relay.multiply(grid, _number(2)), _number(1))
+    method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
+    options = {"method": method, "padding_mode": fill, "align_corners": aligned}
+    if fill != "zeros" or padding_value == 0:
+        return relay.serde.grid_sample(x, grid, **options)
+    shifted = relay.subtract(x, like(ctx, x, padding_value))
+    found = relay.serde.grid_sample(shifted, grid, **options)
+    return relay.add(found, like(ctx, x, padding_value))
+
+
+def _lengths(ctx: Ctx, x: Expr) -> Array:
+    """Return width and height of an image, as coordinates have them."""
+    height, width = ctx.static_lengths(x, (2, 3))
+    return np.array([width, height], np.float32)
+
+
+def _number(value: Array | float) -> Expr:
+    return relay.const(np.asarray(value, np.float32))
+
+
+def _pixels(grid: Expr, lengths: Array, mode: Coordinates, align_corners: bool) -> Expr:
+    """Return coordinates in pixels."""
+    if mode == "unnormalized":
+        return grid
+    low = -1.0 if mode == "normalized_minus_one_to_one" else 0.0
+    part = relay.multiply(relay.subtract(grid, _number(low)), _number(1 / (1 - low)))
+    places = relay.multiply(part, _number(lengths - 1 if align_corners else lengths))
+    return places if align_corners else relay.subtract(places, _number(0.5))
+
+
+def _reflected(places: Expr, lengths: Array, aligned: bool) -> Expr:
+    """Return the whole pixels nearest to places that are reflected into the image."""
+    start = 0.0 if aligned else -0.5
+    span = np.maximum(lengths - 1, 1) if aligned else lengths
+    distance = relay.abs(relay.subtract(places, _number(start)))
+    turns = relay.floor(relay.multiply(distance, _number(0.5 / span)))
+    rest = relay.subtract(distance, relay.multiply(turns, _number(2 * span)))
+    back = relay.minimum(rest, relay.subtract(_number(2 * span), rest))
+    inside = relay.maximum(relay.add(back, _number(start)), _number(0))
+    return relay.serde.round_even(relay.minimum(inside, _number(lengths - 1)))
+
+
+def _normalized(places: Expr, lengths: Array, aligned: bool) -> Expr:
+    """Return pixels as coordinates between -1 and 1, the centres of pixels or their edges."""
+    shift, span = (0.0, np.maximum(lengths - 1, 1)) if aligned else (0.5, lengths)
+    moved = relay.multiply(relay.add(places, _number(shift)), _number(2 / span))
+    return relay.subtract(moved, _number(1))
+
+
+@OPS.imports("affine")
+def import_affine(
+    ctx: Ctx,
+    x: Expr,
+    transform_matrix: Expr,
+    *,
+    output_height: int,
+    output_width: int,
+    sampling_mode: str,
+    padding_mode: str,
+    padding_value: float,
+    coordinates_mode: str,
+    align_corners: bool,
+) -> Expr:
+    """One matrix serves all images; MIL has one way of sampling yet."""
+    found = (sampling_mode.lower(), padding_mode.lower(), coordinates_mode.lower(), padding_value)
+    if found != ("bilinear", "constant", "normalized_minus_one_to_one", 0):
+        raise Unsupported(f"{', '.join(map(str, found))}: MIL does not tell what they mean here")
+    theta = relay.reshape(transform_matrix, [-1, 2, 3])
+    grid = relay.serde.affine_grid(
+        theta, None, size=(output_height, output_width), align_corners=align_corners
+    )
+    images, matrices = ctx.type(x).shape[0], ctx.type(transform_matrix).shape[0]
+    if images != matrices:
+        (count,) = ctx.static_lengths(x, [0])
+        grid = relay.repeat(grid, count, axis=0)
+    return relay.serde.grid_sample(
+        x, grid, method="linear", padding_mode="zeros", align_corners=align_corners
+    )
+
+
+def _of_images(node: Call) -> bool:
+    type_ = node.args[0].type
+    return (
+        isinstance(type_, TensorType)
+        and type_.rank == 4
+        and type_.dtype in ("float16", "float32")
+        and node.attrs["method"] in ("linear", "bilinear", "nearest")
+        and node.attrs.get("layout", "NCHW") == "NCHW"
+    )
+
+
+def _resampled(
+    ctx: Out, data: Value, grid: Value, method: str, padding_mode: str, align_corners: bool
+) -> Value:
+    fill = {"zeros": "constant", "border": "border"}.get(padding_mode)
+    if fill is None:
+        fill = "reflection" if align_corners else "symmetric"
+    if ctx.type(grid).dtype != "float32":
+        grid = ctx.cast(grid, "float32")
+    return ctx.emit(
+        "resample",
+        x=data,
+        coordinates=grid,
+        sampling_mode="nearest" if method == "nearest" else "bilinear",
+        padding_mode=fill,
+        padding_value=ctx.const(0.0, ctx.type(data).dtype),
+        coordinates_mode="normalized_minus_one_to_one",
+        align_corners=align_corners,
+    )
+
+
+@OPS.exports("serde.grid_sample", when=_of_images)
+def export_serde_grid_sample(
+    ctx: Out, data: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
+) -> Value:
+    return _resampled(ctx, data, grid, method, padding_mode, align_corners)
+
+
+@OPS.exports("image.grid_sample", when=_of_images)
+def export_grid_sample(
+    ctx: Out,
+    data: Value,
+    grid: Value,
+    *,
+    method: str,
+    layout: str,
+    padding_mode: str,
+    align_corners: bool,
+) -> Value:
+    """Coordinates lie on the last axis."""
+    turned = ctx.spell(lambda x: relay.transpose(x, [0, 2, 3, 1]), grid)
+    return _resampled(ctx, data, turned, method, padding_mode, align_corners)
+
+
+@OPS.expands("image.affine_grid")
+def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
+    """The products of the matrices and the places of a regular grid."""
+    height, width = target_shape
+    x, y = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
+    dtype = tensor_type(data).dtype
+    places = relay.const(np.stack([x, y, np.ones_like(x)]).reshape(3, -1)[None], dtype)
+    product = relay.nn.batch_matmul(data, places, transpose_b=False)
+    return relay.reshape(product, [-1, 2, height, width])
+
+
+# Places in float32: programs hold nothing wider.
+OPS.expands("image.grid_sample")(partial(expand_grid_sample, precision="float32"))
+OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, precision="float32"))
+OPS.expands("image.dilation2d")(expand_dilation2d)

@@ -1,0 +1,150 @@
+"""Scaling by factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.image.resize import last_lengths, resized
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.types import TensorType
+from serde.walk.expansion.tensors import fixed_shape
+
+
+def _scaled(ctx: Ctx, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
+    """Return an image scaled; open lengths by whole factors only."""
+    rank = ctx.type(x).rank
+    last = ctx.type(x).shape[rank - 2 :]
+    if all(isinstance(length, int) for length in last):
+        size = [
+            math.floor(n * scale) for n, scale in zip(last_lengths(ctx, x, 2), scales, strict=True)
+        ]
+        return resized(ctx, x, size, method, mode)
+    if any(scale != int(scale) for scale in scales):
+        raise Unsupported(f"open lengths of {ctx.type(x)!r} scaled by {list(scales)} ({mode})")
+    if rank != 4 or mode == "half_pixel":
+        how = {"method": "linear", "mode": mode}
+        if method == "nearest_neighbor":
+            how = {"method": "nearest", "mode": mode, "rounding": "floor"}
+        ratios, axes = tuple(map(float, scales)), (rank - 2, rank - 1)
+        return relay.serde.resize(x, None, None, None, scale=ratios, axes=axes, **how)
+    name = "nearest_neighbor" if method == "nearest_neighbor" else "bilinear"
+    align = mode == "align_corners"
+    height, width = scales
+    return relay.nn.upsampling(x, height, width, method=name, align_corners=align)
+
+
+@OPS.imports("upsample_nearest_neighbor")
+def import_upsample_nearest_neighbor(
+    ctx: Ctx, x: Expr, *, scale_factor_height: float = 1, scale_factor_width: float = 1
+) -> Expr:
+    """Lengths are rounded down, and the places are those of the ratio of lengths."""
+    scales = (scale_factor_height, scale_factor_width)
+    return _scaled(ctx, x, scales, "nearest_neighbor", "asymmetric")
+
+
+@OPS.imports("upsample_bilinear", since=(1, 16))
+def import_upsample_bilinear(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    scale_factor_height: float = 1,
+    scale_factor_width: float = 1,
+    align_corners: bool = True,
+    half_pixel_centers: bool | None = None,
+) -> Expr:
+    centres = not align_corners if half_pixel_centers is None else half_pixel_centers
+    if align_corners and centres:
+        raise Unsupported("corners aligned and centres of half a pixel at once")
+    mode = "align_corners" if align_corners else "half_pixel" if centres else "asymmetric"
+    return _scaled(ctx, x, (scale_factor_height, scale_factor_width), "linear", mode)
+
+
+@OPS.expands("nn.upsampling")
+def expand_upsampling(
+    data: Expr,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Expr:
+    """Of fixed lengths, a resizing to what the factors make of them."""
+    lengths = fixed_shape(data, layout_axes(layout, "NCHW")[2:])
+    size = [math.floor(n * s + 0.5) for n, s in zip(lengths, (scale_h, scale_w), strict=True)]
+    return call(
+        "image.resize2d",
+        data,
+        size=tuple(size),
+        layout=layout,
+        method=method.removeprefix("bi"),
+        coordinate_transformation_mode="align_corners" if align_corners else "asymmetric",
+        rounding_method="",
+    )
+
+
+@OPS.expands("nn.upsampling3d")
+def expand_upsampling3d(
+    data: Expr,
+    *,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+) -> Expr:
+    lengths = fixed_shape(data, layout_axes(layout, "NCDHW")[2:])
+    scales = (scale_d, scale_h, scale_w)
+    return call(
+        "image.resize3d",
+        data,
+        size=tuple(math.floor(n * s + 0.5) for n, s in zip(lengths, scales, strict=True)),
+        layout=layout,
+        method=method.removeprefix("tri"),
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method="",
+    )
+
+
+def _open_and_whole(node: Call) -> bool:
+    """Whether open lengths are scaled by whole factors, which MIL does without knowing them."""
+    type_, attrs = node.args[0].type, node.attrs
+    if not isinstance(type_, TensorType) or attrs["layout"] != "NCHW":
+        return False
+    factors = (attrs["scale_h"], attrs["scale_w"])
+    fixed = all(isinstance(length, int) for length in type_.shape[2:])
+    whole = all(factor == int(factor) for factor in factors)
+    plain = attrs["method"] == "nearest_neighbor" and not attrs["align_corners"]
+    linear = attrs["method"] == "bilinear" and attrs["align_corners"]
+    known = type_.dtype in ("float16", "float32")
+    return known and not fixed and whole and (plain or linear)
+
+
+@OPS.exports("nn.upsampling", when=_open_and_whole)
+def export_upsampling(
+    ctx: Out,
+    data: Value,
+    *,
+    scale_h: float,
+    scale_w: float,
+    layout: str,
+    method: str,
+    align_corners: bool,
+) -> Value:
+    factors = {
+        "scale_factor_height": ctx.const(int(scale_h), "int32"),
+        "scale_factor_width": ctx.const(int(scale_w), "int32"),
+    }
+    if method == "nearest_neighbor":
+        return ctx.emit("upsample_nearest_neighbor", x=data, **factors)
+    return ctx.emit("upsample_bilinear", x=data, align_corners=True, **factors)

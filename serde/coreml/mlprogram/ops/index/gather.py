@@ -1,0 +1,343 @@
+"""Elements looked up by index."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import GATHERED, emit_in, held_in
+from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, squeezed, transposed
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+
+WITHOUT_NEGATIVE = 17
+"""Version of iOS from which on an index counts from the start alone."""
+
+
+def is_within(indices: Value, length: Dim) -> bool:
+    """Whether indices are constants from 0 to before a length."""
+    if indices.data is None or not isinstance(length, int):
+        return False
+    data = indices.data
+    return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
+
+
+def length_as(ctx: Out, length: Dim, rank: int) -> Value:
+    """Return a length that broadcasts against a tensor of int32, of any rank or of none."""
+    if isinstance(length, int):
+        return ctx.const(length, "int32")
+    found = ctx.length(length)
+    return found if rank else squeezed(ctx, found, [0])
+
+
+def from_start(ctx: Out, indices: Value, length: Dim) -> Value:
+    """Return indices as int32, negative ones counted from the start."""
+    places = held_in(ctx, indices, "int32")
+    if is_within(places, length):
+        return places
+    if places.data is not None and isinstance(length, int):
+        return ctx.const(np.where(places.data < 0, places.data + length, places.data))
+    type_ = ctx.type(places)
+    truth = TensorType(type_.shape, "bool")
+    below = ctx.emit("less", truth, x=places, y=ctx.const(0, "int32"))
+    other = ctx.emit("add", type_, x=places, y=length_as(ctx, length, type_.rank))
+    return ctx.emit("select", type_, cond=below, a=other, b=places)
+
+
+def bounded(ctx: Out, indices: Value, length: Dim, mode: str) -> Value:
+    """Return indices as int32, those out of range as `mode` says."""
+    places = held_in(ctx, indices, "int32")
+    if mode == "fast" or is_within(places, length):
+        return places
+    type_ = ctx.type(places)
+    if places.data is not None and isinstance(length, int):
+        data = places.data
+        return ctx.const(data % length if mode == "wrap" else np.clip(data, 0, length - 1))
+    count = length_as(ctx, length, type_.rank)
+    if mode == "wrap":
+        return ctx.emit("mod", type_, x=places, y=count)
+    if isinstance(length, int):
+        last = ctx.const(length - 1, "int32")
+    else:
+        last = ctx.emit("sub", ctx.type(count), x=count, y=ctx.const(1, "int32"))
+    low = ctx.emit("maximum", type_, x=places, y=ctx.const(0, "int32"))
+    return ctx.emit("minimum", type_, x=low, y=last)
+
+
+@OPS.imports("gather", since=1)
+def import_gather_v1(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return call("serde.take", x, indices, axis=axis)
+
+
+@OPS.imports("gather", since=16)
+def import_gather_v16(
+    ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
+) -> Expr:
+    """Of indices that share axes with `x`, negative ones are taken from the start before."""
+    if not batch_dims:
+        return call("serde.take", x, indices, axis=axis)
+    places = _counted(ctx, indices, ctx.type(x).shape[axis])
+    return relay.take(x, places, axis=axis, batch_dims=batch_dims, mode="fast")
+
+
+def _counted(ctx: Ctx, indices: Expr, length: Dim) -> Expr:
+    """Return indices with negative ones counted from the start."""
+    known = ctx.known(indices)
+    if known is not None and (not known.size or known.min() >= 0):
+        return indices
+    if not isinstance(length, int):
+        raise Unsupported("indices that may be negative along a length that is not fixed")
+    dtype = ctx.type(indices).dtype
+    zero, count = relay.const(0, dtype), relay.const(length, dtype)
+    return relay.where(relay.less(indices, zero), relay.add(indices, count), indices)
+
+
+@OPS.imports("gather", since=17, ignored=("validate_indices",))
+def import_gather(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0) -> Expr:
+    """No index is negative, and none outside means anything."""
+    return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
+
+
+def _is_single(node: Call) -> bool:
+    """Whether indices share no axes with the data."""
+    return not node.attrs["batch_dims"]
+
+
+@OPS.exports("take", when=_is_single)
+@OPS.exports("take", since=16)
+def export_take(
+    ctx: Out,
+    data: Value,
+    indices: Value,
+    *,
+    batch_dims: int,
+    axis: int | None,
+    mode: Literal["clip", "wrap", "fast"],
+) -> Value:
+    type_ = ctx.type(data)
+    length = type_.size if axis is None else type_.shape[axis]
+    x = reshaped(ctx, data, [type_.size]) if axis is None else data
+    place = 0 if axis is None else axis % type_.rank
+    places = bounded(ctx, indices, length, mode)
+    shared = _shared(batch_dims, ctx.type(indices).rank)
+    if not shared:
+        return _looked_up(ctx, x, places, place)
+    return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=place, batch_dims=shared)
+
+
+@OPS.expands("take")
+def expand_take(data: Expr, indices: Expr, *, batch_dims: int, axis: int | None, mode: str) -> Expr:
+    """Before iOS16, shared axes become one with `axis`, and an index counts on from its sample."""
+    shape, wanted = _lengths(data), _lengths(indices)
+    shared = _shared(batch_dims, len(wanted))
+    place = (axis or 0) % len(shape)
+    passed = list(range(shared, place))
+    order = [*range(shared), place, *passed, *range(place + 1, len(shape))]
+    moved = relay.transpose(data, axes=order)
+    length, count = shape[place], int(np.prod(shape[:shared]))
+    flat = relay.reshape(moved, [count * length, *(shape[each] for each in order[shared + 1 :])])
+    places = relay.cast(indices, "int32")
+    if mode == "wrap":
+        places = relay.floor_mod(places, relay.const(length, "int32"))
+    elif mode == "clip":
+        low = relay.maximum(places, relay.const(0, "int32"))
+        places = relay.minimum(low, relay.const(length - 1, "int32"))
+    first = (np.arange(count, dtype=np.int32) * length).reshape(wanted[:shared])
+    first = first.reshape(*wanted[:shared], *[1] * (len(wanted) - shared))
+    found = relay.take(flat, relay.add(places, relay.Constant(first)), axis=0, mode="fast")
+    new = len(wanted) - shared
+    middle = [len(wanted) + each for each in range(len(passed))]
+    back = [*range(shared), *middle, *range(shared, shared + new)]
+    rest = range(len(wanted) + len(passed), len(wanted) + len(shape) - shared - 1)
+    return relay.transpose(found, axes=[*back, *rest])
+
+
+def _shared(batch_dims: int, rank: int) -> int:
+    """Return how many axes indices share with what they take; below zero it counts from the end."""
+    return batch_dims + rank if batch_dims < 0 else batch_dims
+
+
+def _lengths(x: Expr) -> tuple[int, ...]:
+    """Return a fixed shape.
+
+    Raises:
+        Unsupported: It is not fixed.
+    """
+    shape = x.checked_type.concrete_shape if isinstance(x.checked_type, TensorType) else None
+    if shape is None:
+        hint = "use minimum_deployment_target='iOS16'"
+        raise Unsupported(f"indices that share axes with {x.checked_type!r}", hint=hint)
+    return shape
+
+
+def _looked_up(ctx: Out, x: Value, places: Value, axis: int) -> Value:
+    return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=axis)
+
+
+@OPS.exports("serde.take")
+def export_signed_take(ctx: Out, data: Value, indices: Value, *, axis: int) -> Value:
+    """Before iOS17 a negative index counts from the end."""
+    place = axis % ctx.type(data).rank
+    if ctx.version < WITHOUT_NEGATIVE:
+        return _looked_up(ctx, data, held_in(ctx, indices, "int32"), place)
+    return _looked_up(ctx, data, from_start(ctx, indices, ctx.type(data).shape[place]), place)
+
+
+@OPS.imports("gather_along_axis", since=(1, 16))
+def import_gather_along_axis(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return relay.gather(x, axis, indices)
+
+
+@OPS.imports("gather_along_axis", since=17, ignored=("validate_indices",))
+def import_gather_along_axis_v17(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return relay.gather(x, axis, indices)
+
+
+@OPS.exports("gather")
+def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) -> Value:
+    """MIL wants indices as long as the data along all other axes."""
+    type_, wanted = ctx.type(data), ctx.type(indices).shape
+    place = (axis or 0) % type_.rank
+    dims = [*wanted[:place], type_.shape[place], *wanted[place + 1 :]]
+    if list(type_.shape) != dims:
+        size = ctx.shape(dims)
+        zeros = ctx.const(np.zeros(type_.rank), "int32")
+        dtype = type_.dtype
+        data = ctx.emit("slice_by_size", TensorType(dims, dtype), x=data, begin=zeros, size=size)
+    if ctx.version < WITHOUT_NEGATIVE:
+        places = held_in(ctx, indices, "int32")
+    else:
+        places = from_start(ctx, indices, type_.shape[place])
+    return emit_in(ctx, GATHERED, "gather_along_axis", {"x": data}, indices=places, axis=place)
+
+
+@OPS.imports("gather_nd", since=1)
+def import_gather_nd_v1(ctx: Ctx, x: Expr, indices: Expr) -> Expr:
+    return call("serde.gather_nd", x, indices, batch_dims=0)
+
+
+@OPS.imports("gather_nd", since=16)
+def import_gather_nd_v16(ctx: Ctx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
+
+
+@OPS.imports("gather_nd", since=17, ignored=("validate_indices",))
+def import_gather_nd(ctx: Ctx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+    """No index is negative, and none outside means anything."""
+    rank = ctx.type(indices).rank
+    moved = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
+    return call("gather_nd", x, moved, batch_dims=batch_dims)
+
+
+def _rows(ctx: Out, x: Value, rows: Value, batch_dims: int) -> Value:
+    """Look up indices that lie along the last axis."""
+    inputs = {"batch_dims": batch_dims} if batch_dims else {}
+    return emit_in(ctx, GATHERED, "gather_nd", {"x": x}, indices=rows, **inputs)
+
+
+@OPS.expands("gather_nd")
+def expand_gather_nd(data: Expr, indices: Expr, *, batch_dims: int, index_rank: int | None) -> Expr:
+    """Before iOS16, the places in the shared axes become part of each index."""
+    grid = np.indices(_lengths(indices)[1:]).astype(np.int32)[:batch_dims]
+    rows = relay.concatenate((relay.Constant(grid), relay.cast(indices, "int32")), axis=0)
+    return call("gather_nd", data, rows, batch_dims=0)
+
+
+@OPS.expands("serde.gather_nd")
+def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
+    """Before iOS16, the places in the shared axes become part of each index."""
+    grid = np.indices(_lengths(indices)[:-1]).astype(np.int32)[:batch_dims]
+    front = relay.Constant(np.moveaxis(grid, 0, -1))
+    rows = relay.concatenate((front, relay.cast(indices, "int32")), axis=-1)
+    return call("serde.gather_nd", data, rows, batch_dims=0)
+
+
+@OPS.exports("gather_nd", when=_is_single)
+@OPS.exports("gather_nd", since=16)
+def export_gather_nd(
+    ctx: Out, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+) -> Value:
+    """Relay keeps the tuple of an index in the first axis, MIL in the last."""
+    rank = ctx.type(indices).rank
+    rows = transposed(ctx, held_in(ctx, indices, "int32"), [*range(1, rank), 0])
+    if rank > 1:
+        return _rows(ctx, data, rows, batch_dims)
+    return _single(ctx, data, rows)
+
+
+def _single(ctx: Out, data: Value, row: Value) -> Value:
+    """Look one index up: MIL has none without an axis in front."""
+    result = ctx.result_type()
+    dtype = result.dtype
+    made = TensorType((1, *result.shape), dtype)
+    found = ctx.emit("gather_nd", made, x=data, indices=expanded(ctx, row, [0]))
+    return squeezed(ctx, found, [0])
+
+
+@OPS.exports("serde.gather_nd", when=_is_single)
+@OPS.exports("serde.gather_nd", since=16)
+def export_signed_gather_nd(ctx: Out, data: Value, indices: Value, *, batch_dims: int) -> Value:
+    """Each place of an index is counted from the start of its own axis."""
+    type_ = ctx.type(indices)
+    (depth,) = ctx.static_lengths(indices, [-1])
+    lengths = ctx.type(data).shape[batch_dims : batch_dims + depth]
+    rows = held_in(ctx, indices, "int32")
+    counts = np.array([each for each in lengths if isinstance(each, int)], np.int32)
+    if rows.data is not None and len(counts) == depth:
+        rows = ctx.const(np.where(rows.data < 0, rows.data + counts, rows.data))
+    else:
+        wide = TensorType(type_.shape, "int32")
+        truth = TensorType(type_.shape, "bool")
+        below = ctx.emit("less", truth, x=rows, y=ctx.const(0, "int32"))
+        other = ctx.emit("add", wide, x=rows, y=ctx.shape(lengths))
+        rows = ctx.emit("select", wide, cond=below, a=other, b=rows)
+    return _rows(ctx, data, rows, batch_dims) if type_.rank > 1 else _single(ctx, data, rows)
+
+
+@OPS.expands("adv_index")
+def expand_adv_index(inputs: tuple[Expr, ...]) -> Expr:
+    """The indices broadcast, then stand side by side as rows."""
+    data, *indices = inputs
+    if len(indices) == 1:
+        return call("serde.take", data, indices[0], axis=0)
+    total = indices[0]
+    for each in indices[1:]:
+        total = relay.add(total, relay.cast(each, _dtype(total)))
+    shape = total.checked_type.shape if isinstance(total.checked_type, TensorType) else ()
+    if any(isinstance(dim, Any) for dim in shape):
+        raise Unsupported("indices whose lengths have no names")
+    spread = [relay.cast(relay.broadcast_to(each, shape), "int32") for each in indices]
+    return call("serde.gather_nd", data, relay.stack(spread, axis=-1), batch_dims=0)
+
+
+def _dtype(x: Expr) -> str:
+    return x.checked_type.dtype if isinstance(x.checked_type, TensorType) else "int32"
+
+
+@OPS.expands("unravel_index")
+def expand_unravel_index(data: Expr, shape: Expr) -> Expr:
+    """Each coordinate is what remains of the place over what its axis steps over."""
+    type_ = shape.checked_type
+    count = type_.shape[0] if isinstance(type_, TensorType) else None
+    if not isinstance(count, int):
+        raise Unsupported("a shape of unknown rank")
+    rest, found = data, list[Expr]()
+    for axis in reversed(range(count)):
+        if isinstance(shape, Constant):
+            length: AnyValue = relay.const(shape.data[axis], _dtype(data))
+        else:
+            place = relay.const(np.array(axis, np.int32))
+            length = relay.cast(relay.take(shape, place, axis=0, mode="fast"), _dtype(data))
+        found.append(relay.floor_mod(rest, length))
+        rest = relay.floor_divide(rest, length)
+    return relay.stack(found[::-1], axis=0)

@@ -1,0 +1,164 @@
+"""Elements put in order.
+
+Which of equal elements comes first MIL leaves open; its runtimes keep their order.
+"""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+from typing import Literal
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import GATHERED, NUMBERS, emit_in, held_in, work_dtype
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
+
+
+@OPS.imports("argsort")
+def import_argsort(ctx: Ctx, x: Expr, *, axis: int = -1, ascending: bool = False) -> Expr:
+    return relay.argsort(x, axis=axis, is_ascend=ascending, dtype="int32")
+
+
+@OPS.exports("argsort")
+def export_argsort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+    type_ = ctx.type(data)
+    place = normalize_axis(axis, type_.rank)
+    found = _order(ctx, held_in(ctx, data, work_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend)
+    return held_in(ctx, found, ctx.result_type().dtype)
+
+
+def _order(ctx: Out, x: Value, axis: int, ascending: bool) -> Value:
+    made = TensorType(ctx.type(x).shape, "int32")
+    return ctx.emit("argsort", made, x=x, axis=axis, ascending=ascending)
+
+
+@OPS.exports("sort")
+def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+    """The attribute dtype has no meaning here."""
+    type_ = ctx.type(data)
+    place = normalize_axis(axis, type_.rank)
+    work = work_dtype(ctx, type_.dtype, NUMBERS)
+    x = held_in(ctx, data, work)
+    order = _order(ctx, x, place, is_ascend)
+    return emit_in(ctx, NUMBERS, "gather_along_axis", {"x": x}, indices=order, axis=place)
+
+
+def _first(ctx: Ctx, x: Expr, k: int, axis: int, ascending: bool, dtype: str) -> list[Expr]:
+    found = relay.topk(x, k, axis, "both", ascending, dtype)
+    return list(found)
+
+
+@OPS.imports("topk", since=1)
+def import_topk_v1(
+    ctx: Ctx, x: Expr, *, k: int = 1, axis: int = -1, ascending: bool = False
+) -> list[Expr]:
+    return _first(ctx, x, k, axis, ascending, "int32")
+
+
+@OPS.imports("topk", since=16, ignored=("sort",))
+def import_topk_v16(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    k: int = 1,
+    axis: int = -1,
+    ascending: bool = False,
+    return_indices: bool = True,
+) -> list[Expr]:
+    """What is not asked to be sorted may be."""
+    found = _first(ctx, x, k, axis, ascending, "int32")
+    return found if return_indices else found[:1]
+
+
+@OPS.imports("topk", since=17, ignored=("sort",))
+def import_topk(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    k: int = 1,
+    axis: int = -1,
+    ascending: bool = False,
+    return_indices: bool = True,
+    output_indices_dtype: Literal["int32", "uint16"] = "int32",
+) -> list[Expr]:
+    """A number of -1 means all, as in Relay every number below 1 does."""
+    found = _first(ctx, x, k, axis, ascending, output_indices_dtype)
+    return found if return_indices else found[:1]
+
+
+@OPS.exports("topk")
+def export_topk(
+    ctx: Out,
+    data: Value,
+    *,
+    k: int | None,
+    axis: int,
+    ret_type: Literal["both", "values", "indices"],
+    is_ascend: bool,
+    dtype: AnyValue,
+) -> Value | tuple[Value, ...]:
+    """A number below 1 means all; of these MIL has an order where their number is not fixed."""
+    type_ = ctx.type(data)
+    place = normalize_axis(axis, type_.rank)
+    length = type_.shape[place]
+    count = k if k is not None and k > 0 else length
+    work = work_dtype(ctx, type_.dtype, GATHERED)
+    x = held_in(ctx, data, work)
+    if isinstance(count, int):
+        dims: list[Dim] = [*type_.shape[:place], count, *type_.shape[place + 1 :]]
+        types = [TensorType(dims, work), TensorType(dims, "int32")]
+        values, places = ctx.emit_tuple(
+            "topk", types, x=x, k=count, axis=place, ascending=is_ascend
+        )
+    else:
+        places = _order(ctx, x, place, is_ascend)
+        made = TensorType(type_.shape, work)
+        values = ctx.emit("gather_along_axis", made, x=x, indices=places, axis=place)
+    types_ = ctx.result_types()
+    found = held_in(ctx, values, type_.dtype), held_in(ctx, places, types_[-1].dtype)
+    if ret_type == "both":
+        return found
+    return found[0] if ret_type == "values" else held_in(ctx, places, types_[0].dtype)
+
+
+@OPS.expands("dyn.topk")
+def expand_dyn_topk(
+    data: Expr, k: Expr, *, axis: int, ret_type: str, is_ascend: bool, dtype: AnyValue
+) -> Expr:
+    """All in order, of which as many as are asked for are kept."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    place = normalize_axis(axis, type_.rank)
+    length = relay.take(relay.shape_of(data), relay.const([place], "int32"), axis=0, mode="fast")
+    asked = relay.reshape(relay.cast(k, "int32"), newshape=(1,))
+    below = relay.less(asked, relay.const(1, "int32"))
+    end = relay.where(below, length, relay.minimum(asked, length))
+    parts = list(relay.topk(data, -1, place, "both", is_ascend, dtype or "int32"))
+    cut = [relay.strided_slice(part, [0], end, axes=[place]) for part in parts]
+    if ret_type == "both":
+        return relay.Tuple(cut)
+    return cut[0] if ret_type == "values" else cut[1]
+
+
+@OPS.expands("searchsorted")
+def expand_searchsorted(
+    sorted_sequence: Expr, values: Expr, *, right: bool, dtype: AnyValue
+) -> Expr:
+    """The number of elements before each value, found by comparing it with all of them."""
+    types = [each.checked_type for each in (sorted_sequence, values)]
+    if not all(isinstance(each, TensorType) for each in types):
+        raise Unsupported("expected tensors")
+    rank = types[1].rank if isinstance(types[1], TensorType) else 0
+    own = types[0].rank if isinstance(types[0], TensorType) else 1
+    keys = relay.expand_dims(values, axis=rank)
+    row = relay.expand_dims(sorted_sequence, axis=own - 1) if own > 1 else sorted_sequence
+    before = relay.less_equal(row, keys) if right else relay.less(row, keys)
+    return relay.cast(relay.sum(relay.cast(before, "int32"), axis=[-1]), dtype)

@@ -1,0 +1,280 @@
+"""Dense layers and matrix products."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import NUMBERS, held_in, work_dtype
+from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, squeezed
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+
+WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
+"""The equations of MIL's einsum."""
+
+
+@OPS.imports("linear", since=1)
+def import_linear_v1(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    found = call("nn.dense", x, weight, units=ctx.type(weight).shape[0])
+    if bias is None:
+        return found
+    return relay.nn.bias_add(found, bias, axis=-1)
+
+
+@OPS.imports("linear", since=17)
+def import_linear(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+    """Weights may be of another dtype, and are brought into that of the data."""
+    dtype = ctx.type(x).dtype
+    parts = [weight] if bias is None else [weight, bias]
+    cast = [part if ctx.type(part).dtype == dtype else relay.cast(part, dtype) for part in parts]
+    return import_linear_v1(ctx, x, *cast)
+
+
+@OPS.exports("nn.dense")
+def export_dense(
+    ctx: Out,
+    data: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    units: AnyValue,
+    out_dtype: AnyValue,
+) -> Value:
+    """MIL has dense layers of constant weights, for data of up to three axes."""
+    constant = weight.is_constant and (bias is None or bias.is_constant)
+    alike = ctx.type(data).dtype == ctx.type(weight).dtype == ctx.result_type().dtype
+    if constant and alike and is_float(ctx.type(data).dtype) and ctx.type(data).rank <= 3:
+        return ctx.emit("linear", x=data, weight=weight, bias=bias)
+    found = _product(ctx, data, weight, ctx.result_type(), turn_y=True)
+    if bias is None:
+        return found
+    return ctx.emit("add", x=found, y=held_in(ctx, bias, ctx.result_type().dtype))
+
+
+def _product(
+    ctx: Out,
+    x: Value,
+    y: Value,
+    type_: TensorType,
+    *,
+    turn_x: bool = False,
+    turn_y: bool = False,
+) -> Value:
+    """Return the product of the last two axes, summed in the dtype of the result."""
+    work = work_dtype(ctx, type_.dtype, NUMBERS)
+    sides = [held_in(ctx, each, work) for each in (x, y)]
+    made = TensorType(type_.shape, work)
+    found = ctx.emit("matmul", made, x=sides[0], y=sides[1], transpose_x=turn_x, transpose_y=turn_y)
+    return held_in(ctx, found, type_.dtype)
+
+
+@OPS.imports("matmul", since=(1, 17))
+def import_matmul(
+    ctx: Ctx, x: Expr, y: Expr, *, transpose_x: bool = False, transpose_y: bool = False
+) -> Expr:
+    """A constant side may be of another dtype, and is brought into that of the other."""
+    if ctx.type(x).dtype != ctx.type(y).dtype:
+        if ctx.is_constant(x):
+            x = relay.cast(x, ctx.type(y).dtype)
+        else:
+            y = relay.cast(y, ctx.type(x).dtype)
+    ranks = ctx.type(x).rank, ctx.type(y).rank
+    if ranks == (3, 3):
+        return relay.nn.batch_matmul(x, y, transpose_a=transpose_x, transpose_b=transpose_y)
+    if ranks[1] == 2 and ranks[0] == 2:
+        return call("nn.matmul", x, y, units=None, transpose_a=transpose_x, transpose_b=transpose_y)
+    left = _turned(x, ranks[0]) if transpose_x and ranks[0] > 1 else x
+    right = _turned(y, ranks[1]) if transpose_y and ranks[1] > 1 else y
+    return call("serde.matmul", left, right)
+
+
+def _turned(x: Expr, rank: int) -> Expr:
+    return relay.transpose(x, axes=[*range(rank - 2), rank - 1, rank - 2])
+
+
+@OPS.exports("nn.matmul", "nn.batch_matmul")
+def export_matmul(
+    ctx: Out,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
+    units: AnyValue = None,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    turned = {"turn_x": transpose_a, "turn_y": transpose_b}
+    return _product(ctx, tensor_a, tensor_b, ctx.result_type(), **turned)
+
+
+@OPS.exports("serde.matmul")
+def export_matmul_of_stacks(ctx: Out, a: Value, b: Value) -> Value:
+    """A vector is a row on the left and a column on the right, whose axis then goes."""
+    left, right, result = ctx.type(a).rank, ctx.type(b).rank, ctx.result_type()
+    dims: list[Dim] = list(result.shape)
+    gone = []
+    if right == 1:
+        b = expanded(ctx, b, [1])
+        dims.append(1)
+        gone.append(len(dims) - 1)
+    if left == 1:
+        a = expanded(ctx, a, [0])
+        dims.insert(len(dims) - 1, 1)
+        gone = [len(dims) - 1] * len(gone) + [len(dims) - 2]
+    found = _product(ctx, a, b, TensorType(dims, result.dtype))
+    return squeezed(ctx, found, sorted(gone))
+
+
+@OPS.exports("nn.bias_add")
+def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
+    rank = ctx.type(data).rank
+    following = rank - 1 - axis % rank
+    shape = [*ctx.type(bias).shape, *[1] * following]
+    work = work_dtype(ctx, ctx.type(data).dtype, NUMBERS)
+    sides = [held_in(ctx, each, work) for each in (data, reshaped(ctx, bias, shape))]
+    made = TensorType(ctx.result_type().shape, work)
+    found = ctx.emit("add", made, x=sides[0], y=sides[1])
+    return held_in(ctx, found, ctx.result_type().dtype)
+
+
+@OPS.imports("einsum")
+def import_einsum(ctx: Ctx, *values: Expr, equation: str) -> Expr:
+    """Axes of length 1 are spread over those of the other side."""
+    terms = equation.replace(" ", "").partition("->")[0].split(",")
+    lengths: dict[str, Dim] = {}
+    for term, value in zip(terms, values, strict=True):
+        for letter, dim in zip(term, ctx.type(value).shape, strict=True):
+            if lengths.get(letter, 1) == 1:
+                lengths[letter] = dim
+    spread = []
+    for term, value in zip(terms, values, strict=True):
+        wanted = [lengths[letter] for letter in term]
+        if list(ctx.type(value).shape) != wanted:
+            value = relay.broadcast_to(value, wanted)
+        spread.append(value)
+    return relay.einsum(spread, equation.replace(" ", ""))
+
+
+def _named(equation: str) -> str:
+    """Return an equation with its letters numbered in the order of their appearance."""
+    letters = dict.fromkeys(each for each in equation if each.isalpha())
+    names = dict(zip(letters, "abcdefghijklmnopqrstuvwxyz", strict=False))
+    return "".join(names.get(each, each) for each in equation)
+
+
+def _is_whole(node: Call) -> bool:
+    fields = getattr(node.args[0], "fields", ())
+    floats = all(isinstance(x.type, TensorType) and is_float(x.type.dtype) for x in fields)
+    return floats and _named(node.attrs["equation"]) in [_named(each) for each in WHOLE]
+
+
+@OPS.exports("einsum", when=_is_whole)
+def export_einsum(ctx: Out, data: tuple[Value, ...], *, equation: str) -> Value:
+    """Any letters will do."""
+    whole = next((each for each in WHOLE if _named(each) == _named(equation)), None)
+    if whole is None:
+        raise Unsupported(f"einsum of {equation!r}")
+    return ctx.emit("einsum", values=data, equation=whole)
+
+
+@OPS.expands("einsum")
+def expand_einsum(data: tuple[Expr, ...], *, equation: str) -> Expr:
+    """Operands join one after the other, each time as products of stacks of matrices."""
+    terms, wanted = _spelled(equation, [len(_shape(x)) for x in data])
+    pairs = [_diagonal(x, term) for x, term in zip(data, terms, strict=True)]
+    data, terms = tuple(x for x, _ in pairs), [term for _, term in pairs]
+    lengths: dict[str, Dim] = {}
+    for term, x in zip(terms, data, strict=True):
+        lengths |= dict(zip(term, _shape(x), strict=True))
+    found, axes = data[0], terms[0]
+    for place, (term, x) in enumerate(zip(terms[1:], data[1:], strict=True), start=2):
+        later = "".join(terms[place:]) + wanted
+        found, axes = _joined(found, axes, x, term, later, lengths)
+    gone = [axis for axis, letter in enumerate(axes) if letter not in wanted]
+    if gone:
+        found = relay.sum(found, axis=gone)
+        axes = "".join(letter for letter in axes if letter in wanted)
+    order = [axes.index(letter) for letter in wanted]
+    return found if order == sorted(order) else relay.transpose(found, axes=order)
+
+
+def _spelled(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """Return the letters of each operand and of the result, the dots as letters of their own."""
+    given, arrow, wanted = equation.replace(" ", "").partition("->")
+    terms = given.split(",")
+    unused = [each for each in map(chr, range(0x3B1, 0x3CA)) if each not in equation]
+    spans = [rank - len(term) + 3 for term, rank in zip(terms, ranks, strict=True) if "." in term]
+    dots = "".join(unused[: max(spans, default=0)])
+    if not arrow:
+        letters = given.replace(",", "").replace(".", "")
+        wanted = "..." * bool(spans)
+        wanted += "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
+    found = []
+    for term, rank in zip(terms, ranks, strict=True):
+        span = rank - len(term) + 3
+        found.append(term.replace("...", dots[len(dots) - span :] if span else ""))
+    return found, wanted.replace("...", dots)
+
+
+def _diagonal(x: Expr, term: str) -> tuple[Expr, str]:
+    """Return an operand with one axis for each letter: of two that are one, their diagonal."""
+    while len(set(term)) < len(term):
+        first = next(a for a, letter in enumerate(term) if letter in term[a + 1 :])
+        second = term.index(term[first], first + 1)
+        shape = _shape(x)
+        length = shape[first]
+        if not isinstance(length, int):
+            raise Unsupported("a diagonal whose length is not fixed")
+        kept = [a for a in range(len(term)) if a not in (first, second)]
+        moved = relay.transpose(x, axes=[first, second, *kept])
+        places = np.stack([np.arange(length)] * 2).astype(np.int32)
+        x = call("gather_nd", moved, relay.Constant(places), batch_dims=0)
+        term = term[first] + "".join(term[a] for a in kept)
+    return x, term
+
+
+def _shape(x: Expr) -> tuple[Dim, ...]:
+    return x.checked_type.shape if isinstance(x.checked_type, TensorType) else ()
+
+
+def _joined(
+    x: Expr, left: str, y: Expr, right: str, later: str, lengths: dict[str, Dim]
+) -> tuple[Expr, str]:
+    """Return the sum of products of two operands over what nothing needs later, and its axes."""
+    sides = []
+    for value, term, other in ((x, left, right), (y, right, left)):
+        alone = [a for a, letter in enumerate(term) if letter not in other and letter not in later]
+        value = relay.sum(value, axis=alone) if alone else value
+        sides.append((value, "".join(e for a, e in enumerate(term) if a not in alone)))
+    (x, left), (y, right) = sides
+    batch = [each for each in left if each in right and each in later]
+    summed = [each for each in left if each in right and each not in later]
+    rows = [each for each in left if each not in right]
+    columns = [each for each in right if each not in left]
+
+    def stacked(value: Expr, term: str, *groups: list[str]) -> Expr:
+        order = [term.index(letter) for group in groups for letter in group]
+        moved = value if order == sorted(order) else relay.transpose(value, axes=order)
+        dims: list[Dim] = []
+        for group in groups:
+            size: Dim = 1
+            for letter in group:
+                size = size * lengths[letter]
+            dims.append(size)
+        return relay.reshape(moved, dims)
+
+    stacks = stacked(x, left, batch, rows, summed), stacked(y, right, batch, summed, columns)
+    made = relay.nn.batch_matmul(*stacks, transpose_b=False)
+    kept = [*batch, *rows, *columns]
+    return relay.reshape(made, [lengths[letter] for letter in kept]), "".join(kept)

@@ -1,0 +1,435 @@
+"""Pooling over sliding windows, over parts of an image and over all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.conv import USUAL, Padding, padding, paired, window_lengths
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, pool_dim, split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.run.precision import lowest
+from serde.walk.expansion.pool import adaptive_pool, global_pool
+from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.weights import numpy_dtype
+
+Kind = Literal["max", "avg"]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A window of MIL as Relay has it.
+
+    Attributes:
+        attrs: Its attributes, but for padding that rounding up needs.
+        past: By how much the last windows end beyond the padding, where lengths are fixed.
+        ends: Padding at the ends with which Relay rounds up along open lengths; None of fixed.
+    """
+
+    attrs: dict[str, AnyValue]
+    past: tuple[int, ...]
+    ends: tuple[int, ...] | None = None
+
+    @property
+    def rank(self) -> int:
+        """How many axes the window has."""
+        return len(self.past)
+
+    @property
+    def sides(self) -> tuple[list[int], list[int]]:
+        """Padding before and after each axis."""
+        before, after = split_padding(self.attrs["padding"], self.rank)
+        return list(before), list(after)
+
+    def whole(self) -> dict[str, AnyValue]:
+        """Return attributes of windows that rounding up makes, where padding adds nothing."""
+        if self.ends is None:
+            return _longer(self.attrs, self.past)
+        return self.attrs | {"padding": (*self.sides[0], *self.ends), "ceil_mode": True}
+
+
+def _pooling(
+    ctx: Ctx,
+    x: Expr,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    pad_type: Padding,
+    pad: tuple[int, ...],
+    ceil_mode: bool,
+) -> _Window:
+    rank = len(kernel_sizes)
+    if rank not in USUAL or ctx.type(x).rank != rank + 2:
+        raise Unsupported(f"a window of {rank} axes over {ctx.type(x)!r}")
+    strides = strides or (1,) * rank
+    lengths = window_lengths(ctx, x, rank, strides, pad_type)
+    sides = padding(lengths, kernel_sizes, strides, (1,) * rank, pad_type, pad or (0,) * 2 * rank)
+    attrs = {"pool_size": kernel_sizes, "strides": strides, "layout": USUAL[rank][0]}
+    attrs |= {"padding": sides, "dilation": (1,) * rank}
+    if not ceil_mode or all(stride == 1 for stride in strides):
+        return _Window(attrs, (0,) * rank)
+    dims = ctx.type(x).shape[2:]
+    fixed = [length for length in dims if isinstance(length, int)]
+    both = split_padding(sides, rank)
+    if len(fixed) == rank:
+        return _Window(attrs, _past(fixed, kernel_sizes, strides, *both))
+    return _Window(attrs, (0,) * rank, _ends(kernel_sizes, strides, *both))
+
+
+def _ends(
+    sizes: Sequence[int], strides: Sequence[int], before: Sequence[int], after: Sequence[int]
+) -> tuple[int, ...]:
+    """Return padding with which the last windows begin within the data or the padding before it.
+
+    A window of `size` begins less than ``stride + after - size`` beyond these if its number is
+    rounded up, so less padding leaves out exactly those that do.
+    """
+    found = []
+    for size, stride, first, last in zip(sizes, strides, before, after, strict=True):
+        if size >= stride + last:
+            found.append(last)
+        elif first + last and size >= stride:
+            found.append(size - stride)
+        else:
+            raise Unsupported(
+                f"windows of {size} at every {stride} that are rounded up along an open length"
+            )
+    return tuple(found)
+
+
+def _past(
+    lengths: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    before: Sequence[int],
+    after: Sequence[int],
+) -> tuple[int, ...]:
+    """Return by how much the last windows end beyond the padding, where lengths are rounded up.
+
+    None begins beyond the data and the padding before it, as in PyTorch.
+    """
+    found = []
+    for length, size, stride, first, last in zip(
+        lengths, sizes, strides, before, after, strict=True
+    ):
+        count = -(-(length + first + last - size) // stride) + 1
+        if (count - 1) * stride >= length + first:
+            if not first + last:
+                raise Unsupported(f"a window of {size} that begins beyond a length of {length}")
+            count -= 1
+        found.append(max(0, (count - 1) * stride + size - length - first - last))
+    return tuple(found)
+
+
+def _longer(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyValue]:
+    """Return the attributes of a window with more padding at the ends."""
+    before, after = split_padding(attrs["padding"], len(past))
+    ends = [last + more for last, more in zip(after, past, strict=True)]
+    return attrs | {"padding": (*before, *ends)}
+
+
+@OPS.imports("max_pool")
+def import_max_pool(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...] = (),
+    pad_type: Padding,
+    pad: tuple[int, ...] = (),
+    ceil_mode: bool = False,
+) -> Expr:
+    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    return call(f"nn.max_pool{window.rank}d", x, **window.whole())
+
+
+@OPS.imports("avg_pool")
+def import_avg_pool(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...] = (),
+    pad_type: Padding,
+    pad: tuple[int, ...] = (),
+    exclude_padding_from_average: bool = False,
+    ceil_mode: bool = False,
+) -> Expr:
+    """Padding counts, but what windows reach beyond it does not, as in PyTorch."""
+    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    rank, attrs, include = window.rank, window.whole(), not exclude_padding_from_average
+    if include and (window.ends is not None or any(window.past)):
+        before, after = window.sides
+        if window.ends is not None and list(window.ends) != after:
+            raise Unsupported("an average that counts padding and is rounded up along open lengths")
+        zero = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+        if any((*before, *after)):
+            x = relay.nn.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], zero)
+        attrs, include = attrs | {"padding": (*(0,) * rank, *window.past)}, False
+    return call(f"nn.avg_pool{rank}d", x, count_include_pad=include, **attrs)
+
+
+@OPS.imports("l2_pool")
+def import_l2_pool(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    kernel_sizes: tuple[int, ...],
+    strides: tuple[int, ...] = (),
+    pad_type: Padding,
+    pad: tuple[int, ...] = (),
+    ceil_mode: bool = False,
+) -> Expr:
+    window = _pooling(ctx, x, kernel_sizes, strides, pad_type, pad, ceil_mode)
+    return call("serde.lp_pool", x, p=2, **window.whole())
+
+
+def _fits(node: Call) -> bool:
+    """Whether MIL has a window: of floats, without gaps, rounding up as MIL does if at all."""
+    type_, attrs = node.args[0].type, node.attrs
+    if not isinstance(type_, TensorType) or not _is_window(type_, attrs):
+        return False
+    # The mean of a window of padding alone is 0 in Relay and no number in MIL.
+    counts = attrs.get("count_include_pad", True)
+    return counts or _meets_data(attrs) or _spare(type_.shape[2:], attrs) is not None
+
+
+def _is_window(type_: TensorType, attrs: Mapping[str, AnyValue]) -> bool:
+    rank = len(attrs["pool_size"])
+    usual = USUAL[rank][0]
+    if not is_float(type_.dtype) or attrs["layout"] != usual:
+        return False
+    if attrs.get("out_layout", "") not in ("", usual):
+        return False
+    return all(each == 1 for each in attrs["dilation"])
+
+
+def _meets_data(attrs: Mapping[str, AnyValue]) -> bool:
+    """Whether no window that is there by rounding up can begin beyond the data."""
+    sizes, strides = attrs["pool_size"], attrs["strides"]
+    if not _rounds_up(attrs, len(sizes)):
+        return True
+    _, after = split_padding(attrs["padding"], len(sizes))
+    return all(
+        stride + last <= size for size, stride, last in zip(sizes, strides, after, strict=True)
+    )
+
+
+def _rounds_up(attrs: Mapping[str, AnyValue], rank: int) -> bool:
+    return bool(attrs["ceil_mode"]) and any(each != 1 for each in attrs["strides"])
+
+
+def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, ...] | None:
+    """Return how far windows that round up end beyond the padding; None where it is not known."""
+    before, after = split_padding(attrs["padding"], len(lengths))
+    found = []
+    for index, length in enumerate(lengths):
+        if not isinstance(length, int):
+            return None
+        size, stride = attrs["pool_size"][index], attrs["strides"][index]
+        sides = before[index] + after[index]
+        count = pool_dim(length, size, stride, sides, 1, ceil_mode=True)
+        if not isinstance(count, int):
+            return None
+        found.append(max(0, (count - 1) * stride + size - length - sides))
+    return tuple(found)
+
+
+def _rounding(
+    ctx: Out, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
+) -> dict[str, AnyValue]:
+    """Return the padding of a window and whether lengths are rounded up.
+
+    Where they are, and are known, the windows get as much more padding at the end as they reach
+    beyond it. Of open lengths MIL rounds up itself where it means the same: with equal padding
+    at both ends that no mean counts, and no window that it drops. Otherwise a stride less one
+    more at the end makes the quotient, rounded down, the one that was rounded up.
+    """
+    rank = len(attrs["pool_size"])
+    if not _rounds_up(attrs, rank):
+        return {"pad": paired(attrs["padding"], rank), "ceil_mode": False}
+    spare = _spare(ctx.type(data).shape[2:], attrs)
+    before, after = split_padding(attrs["padding"], rank)
+    own = rank <= 2 and tuple(before) == tuple(after) and not counts_padding
+    if spare is None and own and _meets_data(attrs):
+        return {"pad": paired(attrs["padding"], rank), "ceil_mode": True}
+    spare = spare or tuple(stride - 1 for stride in attrs["strides"])
+    return {"pad": paired(_longer(attrs, spare)["padding"], rank), "ceil_mode": False}
+
+
+def _pool_export(op: str) -> Callable[..., Value]:
+    def export_pool(
+        ctx: Out,
+        data: Value,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilation: tuple[int, ...],
+        padding: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool = False,
+    ) -> Value:
+        attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
+        attrs |= {"padding": padding, "ceil_mode": ceil_mode}
+        exclude = {"exclude_padding_from_average": not count_include_pad}
+        return ctx.emit(
+            op,
+            x=data,
+            kernel_sizes=pool_size,
+            strides=strides,
+            pad_type="custom",
+            **_rounding(ctx, data, attrs, counts_padding=op == "avg_pool" and count_include_pad),
+            **(exclude if op == "avg_pool" else {}),
+        )
+
+    return export_pool
+
+
+def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
+    def expand_pool(
+        data: Expr,
+        *,
+        pool_size: tuple[int, ...],
+        strides: tuple[int, ...],
+        dilation: tuple[int, ...],
+        padding: tuple[int, ...],
+        layout: str,
+        out_layout: str,
+        ceil_mode: bool,
+        count_include_pad: bool = False,
+    ) -> Expr:
+        """Integers and windows with gaps: the elements of windows are slices, combined."""
+        rank = len(pool_size)
+        usual = USUAL[rank][0]
+        data = arranged(data, layout, usual)
+        dtype = tensor_type(data).dtype
+        before, after = split_padding(padding, rank)
+        spare = [stride - 1 if ceil_mode else 0 for stride in strides]
+        ends = [last + more for last, more in zip(after, spare, strict=True)]
+        sides = [(0, 0), (0, 0), *zip(before, ends, strict=True)]
+        window = (pool_size, strides, dilation)
+        work = _working(dtype, kind)
+        fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
+        wide = _padded(converted(data, work), sides, fill)
+        result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
+        if kind == "avg" and count_include_pad:
+            result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
+        elif kind == "avg":
+            lengths = fixed_shape(data, range(2, 2 + rank))
+            ones = relay.Constant(np.ones((1, 1, *lengths), work))
+            counts = _combined(_padded(ones, sides, 0), *window, relay.add)
+            least = relay.Constant(np.array(1, work))
+            result = relay.divide(result, relay.maximum(counts, least))
+        return arranged(converted(result, dtype), usual, out_layout or layout)
+
+    return expand_pool
+
+
+def _working(dtype: str, kind: Kind) -> str:
+    """Return the dtype in which windows are combined, which MIL has arithmetic of."""
+    if is_float(dtype):
+        return dtype if kind == "max" or dtype == "float64" else "float32"
+    if dtype in ("bool", "int8", "uint8", "int16", "uint16"):
+        return "int32"
+    return dtype
+
+
+def _padded(data: Expr, sides: Sequence[tuple[int, int]], value: AnyValue) -> Expr:
+    if not any(map(any, sides)):
+        return data
+    fill = np.array(value).astype(numpy_dtype(tensor_type(data).dtype))
+    return relay.nn.pad(data, list(sides), relay.Constant(fill))
+
+
+def _combined(
+    data: Expr,
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    combine: Callable[[Expr, Expr], Expr],
+) -> Expr:
+    """Combine the elements of every window, one axis after the other."""
+    spans = zip(sizes, strides, dilation, strict=True)
+    for axis, (size, stride, gap) in enumerate(spans, start=2):
+        (length,) = fixed_shape(data, [axis])
+        reach = (length - (size - 1) * gap - 1) // stride * stride + 1
+        starts = range(0, size * gap, gap)
+        parts = [
+            relay.strided_slice(data, [at], [at + reach], [stride], axes=[axis]) for at in starts
+        ]
+        data = reduce(combine, parts)
+    return data
+
+
+for _ndim in (1, 2, 3):
+    for _kind in ("max", "avg"):
+        _name = f"nn.{_kind}_pool{_ndim}d"
+        OPS.exports(_name, when=_fits)(_pool_export(f"{_kind}_pool"))
+        OPS.expands(_name)(_pool_expansion("max" if _kind == "max" else "avg"))
+
+
+def _fits_euclidean(node: Call) -> bool:
+    """Whether MIL has a window of a norm: the Euclidean one, along at most two axes."""
+    type_, rank = node.args[0].type, len(node.attrs["pool_size"])
+    whole = {
+        name: value * rank if isinstance(value, tuple) and len(value) == 1 else value
+        for name, value in node.attrs.items()
+    }
+    return (
+        isinstance(type_, TensorType)
+        and node.attrs["p"] == 2
+        and rank <= 2
+        and _is_window(type_, whole)
+    )
+
+
+@OPS.exports("serde.lp_pool", when=_fits_euclidean)
+def export_lp_pool(
+    ctx: Out,
+    data: Value,
+    *,
+    p: int,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    ceil_mode: bool,
+) -> Value:
+    rank = len(pool_size)
+    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "ceil_mode": ceil_mode}
+    attrs["strides"] = strides * rank if len(strides) == 1 else strides
+    attrs["padding"] = padding
+    return ctx.emit(
+        "l2_pool",
+        x=data,
+        kernel_sizes=pool_size,
+        strides=attrs["strides"],
+        pad_type="custom",
+        **_rounding(ctx, data, attrs),
+    )
+
+
+OPS.expands("nn.global_max_pool2d")(global_pool("max"))
+OPS.expands("nn.global_avg_pool2d")(global_pool("mean"))
+
+
+for _ndim in (1, 2, 3):
+    OPS.expands(f"nn.adaptive_max_pool{_ndim}d")(adaptive_pool("max", _ndim))
+    OPS.expands(f"nn.adaptive_avg_pool{_ndim}d")(adaptive_pool("avg", _ndim))

@@ -1,0 +1,239 @@
+"""Reductions: sums, extremes, norms, truth, and the places of extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in, work_dtype
+from serde.coreml.mlprogram.ops.shape.reshape import reshaped, transposed
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import product
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.relay.op.reduce.plain import reduced
+
+REDUCTIONS = {
+    "reduce_l1_norm": "serde.reduce_l1",
+    "reduce_l2_norm": "serde.reduce_l2",
+    "reduce_log_sum": "serde.reduce_log_sum",
+    "reduce_log_sum_exp": "serde.logsumexp",
+    "reduce_max": "max",
+    "reduce_mean": "mean",
+    "reduce_min": "min",
+    "reduce_prod": "prod",
+    "reduce_sum": "sum",
+    "reduce_sum_square": "serde.reduce_sum_square",
+}
+"""MIL's operator: Relay's."""
+
+OF_INTEGERS = ("max", "min", "prod", "sum")
+"""Those that mean the same of integers."""
+
+IMPORTED_OF_INTEGERS = (*OF_INTEGERS, "mean", "serde.reduce_l1", "serde.reduce_sum_square")
+
+TRUTH = {"all": "reduce_min", "any": "reduce_max"}
+PLACES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
+
+
+def _importer(target: str) -> Callable[..., Expr]:
+    def import_reduction(
+        ctx: Ctx,
+        x: Expr,
+        *,
+        axes: tuple[int, ...] | int | None = None,
+        keep_dims: bool = False,
+    ) -> Expr:
+        wanted = (axes,) if isinstance(axes, int) else axes
+        if not is_float(ctx.type(x).dtype) and target not in IMPORTED_OF_INTEGERS:
+            raise Unsupported(f"{target} of {ctx.type(x).dtype}")
+        return call(target, x, axis=wanted, keepdims=keep_dims)
+
+    return import_reduction
+
+
+def _along(ctx: Out, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
+    return list(reduced(ctx.type(x).rank, axis, exclude))
+
+
+def _exporter(op: str) -> Callable[..., Value]:
+    def export_reduction(
+        ctx: Out, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+    ) -> Value:
+        axes = _along(ctx, data, axis, exclude)
+        if not axes:
+            return data
+        return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
+
+    return export_reduction
+
+
+def _is_real(node: Call) -> bool:
+    """Whether there are floats to reduce, and axes to reduce them over."""
+    type_ = node.args[0].type
+    if not isinstance(type_, TensorType) or not is_float(type_.dtype):
+        return False
+    return bool(reduced(type_.rank, node.attrs["axis"], node.attrs["exclude"]))
+
+
+for _op, _target in REDUCTIONS.items():
+    OPS.imports(_op)(_importer(_target))
+    _when = None if _target in OF_INTEGERS else _is_real
+    OPS.exports(_target, when=_when)(_exporter(_op))
+
+
+@OPS.expands("mean")
+def expand_mean(data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool) -> Expr:
+    """Of integers, a sum that is divided towards zero."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    axes = reduced(type_.rank, axis, exclude)
+    if not axes:
+        return data
+    count = product(type_.shape[each] for each in axes)
+    if not isinstance(count, int):
+        raise Unsupported("a mean of integers over a length that is not fixed")
+    total = relay.sum(data, axis=axes, keepdims=keepdims)
+    return relay.divide(total, relay.const(count, type_.dtype))
+
+
+@OPS.expands("serde.logsumexp")
+def expand_logsumexp(
+    data: Expr, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+) -> Expr:
+    """Over no axes, the logarithm of the exponential."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or reduced(type_.rank, axis, exclude):
+        raise Unsupported(f"a logarithm of {type_!r}")
+    return data
+
+
+def _truth(op: str) -> Callable[..., Value]:
+    def export_truth(
+        ctx: Out, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+    ) -> Value:
+        axes = _along(ctx, data, axis, exclude)
+        if not axes:
+            return data
+        return emit_in(ctx, NUMBERS, op, {"x": data}, axes=axes, keep_dims=keepdims)
+
+    return export_truth
+
+
+for _target, _op in TRUTH.items():
+    OPS.exports(_target)(_truth(_op))
+
+
+def _place_importer(target: str) -> Callable[..., Expr]:
+    def import_place(
+        ctx: Ctx,
+        x: Expr,
+        *,
+        axis: int = -1,
+        keep_dims: bool = False,
+        output_dtype: Literal["int32", "uint16"] = "int32",
+    ) -> Expr:
+        found = call(target, x, axis=(axis,), keepdims=keep_dims)
+        return found if output_dtype == "int32" else relay.cast(found, output_dtype)
+
+    return import_place
+
+
+def _place_exporter(op: str) -> Callable[..., Value]:
+    def export_place(
+        ctx: Out,
+        data: Value,
+        *,
+        axis: tuple[int, ...] | None,
+        keepdims: bool,
+        select_last_index: bool,
+        exclude: bool,
+    ) -> Value:
+        """MIL has one axis, and takes the first of equals; the last is the first backwards."""
+        shape = ctx.type(data).shape
+        axes = _along(ctx, data, axis, exclude)
+        if not axes:
+            raise Unsupported("a place along no axes")
+        kept = [each for each in range(len(shape)) if each not in axes]
+        work = work_dtype(ctx, ctx.type(data).dtype, NUMBERS)
+        x, place = held_in(ctx, data, work), axes[0]
+        if len(axes) > 1:
+            rows = [*(shape[each] for each in kept), product(shape[each] for each in axes)]
+            x, place = reshaped(ctx, transposed(ctx, x, [*kept, *axes]), rows), len(kept)
+        length = ctx.type(x).shape[place]
+        if select_last_index:
+            x = ctx.emit("reverse", ctx.type(x), x=x, axes=[place])
+        dims = [dim for each, dim in enumerate(ctx.type(x).shape) if each != place]
+        found = ctx.emit(op, TensorType(dims, "int32"), x=x, axis=place, keep_dims=False)
+        if select_last_index:
+            if not isinstance(length, int):
+                raise Unsupported("the last place along a length that is not fixed")
+            last = ctx.const(length - 1, "int32")
+            found = ctx.emit("sub", TensorType(dims, "int32"), x=last, y=found)
+        return reshaped(ctx, found, ctx.result_type().shape)
+
+    return export_place
+
+
+for _op, _target in PLACES.items():
+    OPS.imports(_op, since=(1, 17))(_place_importer(_target))
+    OPS.exports(_target)(_place_exporter(_op))
+
+
+@OPS.expands("variance")
+def expand_variance(
+    data: Expr,
+    mean: Expr,
+    *,
+    axis: tuple[int, ...] | None,
+    keepdims: bool,
+    exclude: bool,
+    unbiased: bool,
+) -> Expr:
+    """The mean of the squared distances, or their sum over one less than their number."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType) or not is_float(type_.dtype):
+        raise Unsupported(f"expected a tensor of floats, found {type_!r}")
+    axes = reduced(type_.rank, axis, exclude)
+    apart = relay.subtract(data, mean)
+    squares = relay.multiply(apart, apart)
+    if not unbiased:
+        return relay.mean(squares, axis=axes, keepdims=keepdims)
+    count = product(type_.shape[each] for each in axes)
+    if not isinstance(count, int):
+        raise Unsupported("an unbiased variance over a length that is not fixed")
+    total = relay.sum(squares, axis=axes, keepdims=keepdims)
+    return relay.divide(total, relay.const(float(count - 1), type_.dtype))
+
+
+@OPS.expands("nn.nll_loss")
+def expand_nll_loss(
+    predictions: Expr, targets: Expr, weights: Expr, *, reduction: str, ignore_index: int
+) -> Expr:
+    """The prediction of each target's class is looked up along the axis of classes."""
+    type_ = predictions.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    single = type_.rank == 1
+    place = 0 if single else 1
+    classes = relay.cast(targets, "int32")
+    ignored = relay.equal(classes, relay.const(ignore_index, "int32"))
+    zero = relay.const(0, "int32")
+    safe = relay.where(ignored, zero, classes)
+    rows = relay.expand_dims(safe, axis=place)
+    found = relay.squeeze(relay.gather(predictions, place, rows), axis=[place])
+    none = relay.const(0.0, type_.dtype)
+    scale = relay.where(ignored, none, relay.take(weights, safe, axis=0, mode="fast"))
+    loss = relay.negative(relay.multiply(found, scale))
+    if reduction == "none":
+        return loss
+    total = relay.sum(loss)
+    return total if reduction == "sum" else relay.divide(total, relay.sum(scale))

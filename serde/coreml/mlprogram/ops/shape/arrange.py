@@ -1,0 +1,108 @@
+"""Elements repeated, or put in another order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import MOVED, TRUTH, emit_in, held_in
+from serde.coreml.mlprogram.ops.shape.broadcast import tiled
+from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, transposed
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import MAX_RANK, Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.layout import LayoutPlan
+
+
+@OPS.imports("tile")
+def import_tile(ctx: Ctx, x: Expr, reps: Expr) -> Expr:
+    if ctx.is_constant(reps):
+        return relay.tile(x, ctx.ints(reps))
+    return call("dyn.tile", x, reps)
+
+
+@OPS.exports("tile")
+def export_tile(ctx: Out, data: Value, *, reps: tuple[int, ...]) -> Value:
+    rank = ctx.type(data).rank
+    data = expanded(ctx, data, range(len(reps) - rank)) if len(reps) > rank else data
+    return tiled(ctx, data, [*[1] * (rank - len(reps)), *reps])
+
+
+@OPS.exports("dyn.tile")
+def export_dyn_tile(ctx: Out, data: Value, reps: Value) -> Value:
+    rank, count = ctx.type(data).rank, ctx.static_lengths(reps, [0])[0]
+    if count > rank:
+        data = expanded(ctx, data, range(count - rank))
+    if count < rank:
+        ones = ctx.const(np.ones(rank - count), "int32")
+        reps = ctx.emit("concat", TensorType((rank,), "int32"), values=[ones, reps], axis=0)
+    return emit_in(ctx, TRUTH, "tile", {"x": data}, reps=reps)
+
+
+@OPS.expands("repeat")
+def expand_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
+    """Copies along a new axis become one with the axis before it; at most ranks, places do."""
+    if axis is None:
+        data, axis = relay.reshape(data, [-1]), 0
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    place, shape = normalize_axis(axis, type_.rank), list(type_.shape)
+    length = shape[place]
+    if isinstance(length, int) and type_.rank >= MAX_RANK:
+        places = np.repeat(np.arange(length, dtype=np.int32), repeats)
+        return relay.take(data, relay.Constant(places), axis=place)
+    counts = [1] * (type_.rank + 1)
+    counts[place + 1] = repeats
+    wide = relay.tile(relay.expand_dims(data, axis=place + 1), counts)
+    shape[place] = length * repeats
+    return relay.reshape(wide, shape)
+
+
+@OPS.imports("reverse", since=(1, 17))
+def import_reverse(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
+    named = axes if isinstance(axes, tuple) else (axes,)
+    for axis in range(ctx.type(x).rank) if axes is None else named:
+        x = relay.reverse(x, axis=axis)
+    return x
+
+
+@OPS.exports("reverse")
+def export_reverse(ctx: Out, data: Value, *, axis: int | None) -> Value:
+    return emit_in(ctx, MOVED, "reverse", {"x": data}, axes=[0 if axis is None else axis])
+
+
+@OPS.imports("reverse_sequence", since=(1, 17))
+def import_reverse_sequence(
+    ctx: Ctx, x: Expr, lengths: Expr, *, seq_axis: int = 0, batch_axis: int = 0
+) -> Expr:
+    return relay.reverse_sequence(x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
+
+
+@OPS.exports("reverse_sequence")
+def export_reverse_sequence(
+    ctx: Out, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+) -> Value:
+    return emit_in(
+        ctx,
+        MOVED,
+        "reverse_sequence",
+        {"x": data},
+        lengths=held_in(ctx, seq_lengths, "int32"),
+        seq_axis=seq_axis,
+        batch_axis=batch_axis,
+    )
+
+
+@OPS.exports("layout_transform")
+def export_layout_transform(ctx: Out, data: Value, *, src_layout: str, dst_layout: str) -> Value:
+    """The pieces of each letter are brought together, cut anew, and put in order."""
+    plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
+    pieces = reshaped(ctx, transposed(ctx, data, plan.gather), plan.parts)
+    return transposed(ctx, pieces, plan.spread)

@@ -1,0 +1,109 @@
+"""A tensor spread over a larger shape, and summed back to a smaller one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.ops.domains import TRUTH, emit_in
+from serde.coreml.mlprogram.ops.shape.reshape import reshaped
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Constant, Expr
+from serde.relay.ir.types import TensorType
+
+
+def spread(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
+    """Return `x`, which gives the node's result, repeated along its axes of length 1."""
+    own = ctx.type(x).shape
+    if not dims:
+        return x
+    given: list[Dim] = [1] * (len(dims) - len(own)) + list(own)
+    counts: list[Dim] = []
+    for have, want in zip(given, dims, strict=True):
+        if have != want and have != 1:
+            raise Unsupported(f"a length {have} that may be 1 or {want}")
+        counts.append(1 if have == want and not isinstance(have, Any) else want)
+    return tiled(ctx, reshaped(ctx, x, given), counts)
+
+
+def tiled(ctx: Out, x: Value, counts: Sequence[Dim]) -> Value:
+    """Return `x` as often along each axis as `counts` says; it gives the node's result."""
+    if all(isinstance(count, int) and count == 1 for count in counts):
+        return x
+    if any(isinstance(count, int) and count == 0 for count in counts):
+        raise Unsupported("a tensor without elements")
+    return emit_in(ctx, TRUTH, "tile", {"x": x}, reps=ctx.shape(counts))
+
+
+@OPS.exports("broadcast_to")
+def export_broadcast_to(ctx: Out, data: Value, *, shape: AnyValue, dtype: AnyValue) -> Value:
+    return spread(ctx, data, ctx.result_type().shape)
+
+
+def spread_as(ctx: Out, x: Value, like: Value) -> Value:
+    """Return `x`, which gives the node's result, in the shape of another tensor."""
+    dims = ctx.result_type().shape
+    if ctx.type(like).rank != len(dims):
+        raise Unsupported("a length that is not known before the model runs")
+    given = [1] * (len(dims) - ctx.type(x).rank) + list(ctx.type(x).shape)
+    shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
+    return _spread_over(ctx, reshaped(ctx, x, given), shape)
+
+
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: Out, data: Value, like: Value) -> Value:
+    dims = ctx.result_type().shape
+    open_ = any(isinstance(dim, Any) for dim in dims)
+    return spread_as(ctx, data, like) if open_ else spread(ctx, data, dims)
+
+
+@OPS.exports("dyn.broadcast_to")
+def export_dyn_broadcast_to(ctx: Out, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
+    (rank,) = ctx.static_lengths(shape, [0])
+    given = [1] * (rank - ctx.type(data).rank) + list(ctx.type(data).shape)
+    return _spread_over(ctx, reshaped(ctx, data, given), shape)
+
+
+def _spread_over(ctx: Out, x: Value, shape: Value) -> Value:
+    """Repeat each axis as often as its length goes into the one that is asked for."""
+    if all(dim == 1 for dim in ctx.type(x).shape):
+        counts = shape
+    else:
+        own = ctx.shape(ctx.type(x).shape)
+        counts = ctx.emit("floor_div", TensorType(ctx.type(shape).shape, "int32"), x=shape, y=own)
+    return emit_in(ctx, TRUTH, "tile", {"x": x}, reps=counts)
+
+
+def _collapsed(data: Expr, wanted: Sequence[Dim]) -> Expr:
+    """Sum over the axes in front of `wanted` and those of length 1 there."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    offset = type_.rank - len(wanted)
+    pairs = list(zip(type_.shape[offset:], wanted, strict=True))
+    if any(have != want and want != 1 for have, want in pairs):
+        raise Unsupported("a sum over axes that only the model's run shows")
+    short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
+    axes = [*range(offset), *short]
+    total = relay.sum(data, axis=axes, keepdims=True) if axes else data
+    return relay.squeeze(total, axis=list(range(offset))) if offset else total
+
+
+@OPS.expands("collapse_sum_like")
+def expand_collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
+    type_ = collapse_type.checked_type
+    return _collapsed(data, type_.shape if isinstance(type_, TensorType) else ())
+
+
+@OPS.expands("collapse_sum_to")
+def expand_collapse_sum_to(data: Expr, shape: Expr, *, dtype: AnyValue) -> Expr:
+    if not isinstance(shape, Constant):
+        raise Unsupported("a sum to a shape that only the model's run shows")
+    return _collapsed(data, [int(n) for n in np.asarray(shape.data)])

@@ -1,0 +1,148 @@
+"""Tensors made of a value and a shape."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import NUMBERS, TRUTH, held_in, work_dtype
+from serde.coreml.mlprogram.ops.shape.broadcast import spread
+from serde.coreml.mlprogram.ops.shape.reshape import reshaped
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+
+
+def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:
+    """Return the numbers from 0 to before `length`, which is that of an axis of `like`."""
+    if isinstance(length, int):
+        return relay.const(np.arange(length), dtype)
+    shape = relay.shape_of(like, dtype="int32")
+    end = relay.take(shape, relay.const(np.array(axis, np.int32)), axis=0, mode="fast")
+    bounds = relay.const(np.int32(0)), end, relay.const(np.int32(1))
+    found = call("arange", *bounds, dtype="int32")
+    if not isinstance(length, Any):
+        found = relay.reshape(found, [length])
+    return found if dtype == "int32" else relay.cast(found, dtype)
+
+
+@OPS.imports("fill")
+def import_fill(ctx: Ctx, shape: Expr, value: Expr | None = None) -> Expr:
+    filler = relay.const(np.float32(0)) if value is None else value
+    dims = ctx.dims(shape)
+    if dims is None:
+        return call("dyn.full", filler, shape)
+    return relay.full(filler, dims)
+
+
+@OPS.imports("fill_like", since=16)
+def import_fill_like(ctx: Ctx, ref_tensor: Expr, value: Expr | None = None) -> Expr:
+    filler = relay.const(np.float32(0)) if value is None else value
+    dims = ctx.type(ref_tensor).shape
+    if any(isinstance(dim, Any) for dim in dims):
+        return call("dyn.full", filler, relay.shape_of(ref_tensor, dtype="int32"))
+    return relay.full(filler, dims)
+
+
+def filled(ctx: Out, value: AnyValue, shape: Value) -> Value:
+    """Return one value everywhere, in the dtype and with the rank of the node's result."""
+    type_ = ctx.result_type()
+    work = work_dtype(ctx, type_.dtype, TRUTH)
+    number = ctx.const(value, work)
+    found = ctx.emit("fill", TensorType(type_.shape, work), shape=shape, value=number)
+    return held_in(ctx, found, type_.dtype)
+
+
+def _everywhere(ctx: Out, value: Value) -> Value:
+    type_ = ctx.result_type()
+    if not type_.shape:
+        return held_in(ctx, value, type_.dtype)
+    if value.data is not None:
+        return filled(ctx, value.data, ctx.shape(type_.shape))
+    return spread(ctx, held_in(ctx, value, type_.dtype), type_.shape)
+
+
+@OPS.exports("full")
+def export_full(ctx: Out, fill_value: Value, *, shape: AnyValue, dtype: AnyValue) -> Value:
+    return _everywhere(ctx, fill_value)
+
+
+@OPS.exports("zeros")
+def export_zeros(ctx: Out, *, shape: AnyValue, dtype: AnyValue) -> Value:
+    return _everywhere(ctx, ctx.const(0))
+
+
+@OPS.exports("ones")
+def export_ones(ctx: Out, *, shape: AnyValue, dtype: AnyValue) -> Value:
+    return _everywhere(ctx, ctx.const(1))
+
+
+def _like(ctx: Out, data: Value, value: Value) -> Value:
+    """Return one value in the shape of a tensor."""
+    dims = ctx.result_type().shape
+    if value.data is None or not any(isinstance(dim, Any) for dim in dims):
+        return _everywhere(ctx, value)
+    shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=data)
+    return filled(ctx, value.data, shape)
+
+
+@OPS.exports("full_like")
+def export_full_like(ctx: Out, data: Value, fill_value: Value) -> Value:
+    return _like(ctx, data, fill_value)
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: Out, data: Value) -> Value:
+    return _like(ctx, data, ctx.const(0))
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: Out, data: Value) -> Value:
+    return _like(ctx, data, ctx.const(1))
+
+
+def _dyn_filled(ctx: Out, value: Value, shape: Value) -> Value:
+    if value.data is not None:
+        return filled(ctx, value.data, shape)
+    type_ = ctx.result_type()
+    work = work_dtype(ctx, type_.dtype, TRUTH)
+    number = reshaped(ctx, held_in(ctx, value, work), [1] * type_.rank)
+    found = ctx.emit("tile", TensorType(type_.shape, work), x=number, reps=shape)
+    return held_in(ctx, found, type_.dtype)
+
+
+@OPS.exports("dyn.full")
+def export_dyn_full(ctx: Out, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
+    return _dyn_filled(ctx, fill_value, shape)
+
+
+@OPS.exports("dyn.zeros")
+def export_dyn_zeros(ctx: Out, shape: Value, *, dtype: AnyValue) -> Value:
+    return _dyn_filled(ctx, ctx.const(0), shape)
+
+
+@OPS.exports("dyn.ones")
+def export_dyn_ones(ctx: Out, shape: Value, *, dtype: AnyValue) -> Value:
+    return _dyn_filled(ctx, ctx.const(1), shape)
+
+
+@OPS.imports("range_1d")
+def import_range_1d(ctx: Ctx, end: Expr, start: Expr, step: Expr) -> Expr:
+    return call("arange", start, end, step, dtype=ctx.type(start).dtype)
+
+
+@OPS.exports("arange")
+def export_arange(ctx: Out, start: Value, end: Value, step: Value, *, dtype: AnyValue) -> Value:
+    type_ = ctx.result_type()
+    work = work_dtype(ctx, type_.dtype, NUMBERS)
+    bounds = [held_in(ctx, each, work) for each in (start, end, step)]
+    made = TensorType(type_.shape, work)
+    found = ctx.emit("range_1d", made, start=bounds[0], end=bounds[1], step=bounds[2])
+    return held_in(ctx, found, type_.dtype)

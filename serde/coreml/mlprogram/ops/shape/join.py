@@ -1,0 +1,132 @@
+"""Tensors joined and cut along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import TRUTH, held_in, work_dtype
+from serde.coreml.mlprogram.ops.shape.reshape import expanded
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
+
+
+@OPS.imports("concat")
+def import_concat(ctx: Ctx, *values: Expr, axis: int, interleave: bool = False) -> Expr:
+    """Interleaved, the first entries of all come first; scalars become a vector."""
+    if not ctx.type(values[0]).rank:
+        return relay.stack(values, axis=0)
+    if not interleave:
+        return relay.concatenate(values, axis=axis)
+    shape = ctx.type(values[0]).shape
+    along = normalize_axis(axis, len(shape))
+    whole = [*shape[:along], shape[along] * len(values), *shape[along + 1 :]]
+    return relay.reshape(relay.stack(values, axis=along + 1), whole)
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+    if len(data) == 1:
+        return data[0]
+    return ctx.emit("concat", values=data, axis=axis % ctx.type(data[0]).rank)
+
+
+@OPS.imports("stack")
+def import_stack(ctx: Ctx, *values: Expr, axis: int) -> Expr:
+    return relay.stack(values, axis=axis)
+
+
+@OPS.exports("stack")
+def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+    place = axis % ctx.result_type().rank
+    if len(data) == 1:
+        return expanded(ctx, data[0], [place])
+    return ctx.emit("stack", values=data, axis=place)
+
+
+@OPS.imports("split")
+def import_split(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    axis: int,
+    num_splits: int | None = None,
+    split_sizes: tuple[int, ...] | int | None = None,
+) -> list[Expr]:
+    """Lengths become the cuts between them."""
+    if split_sizes is None:
+        if num_splits is None:
+            raise Unsupported("a split without sizes")
+        return list(relay.split(x, num_splits, axis=axis))
+    sizes = split_sizes if isinstance(split_sizes, tuple) else (split_sizes,)
+    cuts = [sum(sizes[: place + 1]) for place in range(len(sizes) - 1)]
+    return list(relay.split(x, cuts, axis=axis)) if cuts else [x]
+
+
+@OPS.exports("split")
+def export_split(
+    ctx: Out, data: Value, *, indices_or_sections: int | Sequence[int], axis: int
+) -> tuple[Value, ...]:
+    """MIL wants the lengths; equal parts of a length that is not fixed are counted."""
+    dtype = ctx.type(data).dtype
+    along = normalize_axis(axis, ctx.type(data).rank)
+    types = ctx.result_types()
+    if len(types) == 1:
+        return (data,)
+    lengths = [type_.shape[along] for type_ in types]
+    sizes = [length for length in lengths if isinstance(length, int)]
+    work = work_dtype(ctx, dtype, TRUTH)
+    parts = [TensorType(type_.shape, work) for type_ in types]
+    if 0 in sizes:
+        raise Unsupported("a part without elements")
+    if len(sizes) < len(lengths):
+        if not isinstance(indices_or_sections, int):
+            raise Unsupported("parts of several lengths, one of which is not fixed")
+        sizes = []
+    found = ctx.emit_tuple(
+        "split",
+        parts,
+        x=held_in(ctx, data, work),
+        num_splits=len(parts),
+        split_sizes=sizes or None,
+        axis=along,
+    )
+    return tuple(held_in(ctx, part, dtype) for part in found)
+
+
+@OPS.expands("meshgrid")
+def expand_meshgrid(data: tuple[Expr, ...], *, indexing: str) -> Expr:
+    """Each vector lies along an axis of its own and is spread over the others."""
+    order = list(range(len(data)))
+    if indexing == "xy" and len(data) > 1:
+        order[:2] = [1, 0]
+    lengths: list[Dim] = [1] * len(data)
+    for place, each in zip(order, data, strict=True):
+        type_ = each.checked_type
+        if not isinstance(type_, TensorType):
+            raise Unsupported(f"expected tensors, found {type_!r}")
+        lengths[place] = type_.size
+    grids = []
+    for place, each in zip(order, data, strict=True):
+        shape: list[Dim] = [1] * len(data)
+        shape[place] = lengths[place]
+        grids.append(relay.broadcast_to(relay.reshape(each, shape), lengths))
+    return relay.Tuple(grids)
+
+
+@OPS.expands("nn.fifo_buffer")
+def expand_fifo_buffer(data: Expr, buffer: Expr, *, axis: int) -> Expr:
+    """The last entries of the two together, as many as the buffer has."""
+    joined = relay.concatenate((buffer, data), axis=axis)
+    kept = buffer.checked_type
+    length = kept.shape[axis] if isinstance(kept, TensorType) else None
+    if not isinstance(length, int):
+        raise Unsupported("a buffer whose length is not fixed")
+    return relay.strided_slice(joined, [-length], [2**31 - 1], axes=[axis])

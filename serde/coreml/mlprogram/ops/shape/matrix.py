@@ -1,0 +1,83 @@
+"""Triangles, bands and diagonals of the innermost matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import TRUTH, emit_in
+from serde.coreml.mlprogram.ops.shape.create import positions
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Call, Constant, Expr
+from serde.relay.ir.types import TensorType
+
+
+@OPS.imports("band_part")
+def import_band_part(ctx: Ctx, x: Expr, *, lower: int = -1, upper: int = -1) -> Expr:
+    """A negative number keeps the whole triangle."""
+    if lower >= 0:
+        x = relay.trilu(x, -lower, upper=True)
+    return relay.trilu(x, upper, upper=False) if upper >= 0 else x
+
+
+def _is_band(node: Call) -> bool:
+    """Whether the triangle holds the main diagonal, for MIL cannot leave that out."""
+    k = node.args[1]
+    if not isinstance(k, Constant):
+        return False
+    return bool(k.data <= 0 if node.attrs["upper"] else k.data >= 0)
+
+
+@OPS.exports("trilu", when=_is_band)
+def export_trilu(ctx: Out, data: Value, k: Value, *, upper: bool) -> Value:
+    number = int(ctx.constant(k))
+    bounds = {"lower": -number, "upper": -1} if upper else {"lower": -1, "upper": number}
+    return emit_in(ctx, TRUTH, "band_part", {"x": data}, **bounds)
+
+
+@OPS.expands("trilu")
+def expand_trilu(data: Expr, k: Expr, *, upper: bool) -> Expr:
+    """The number of a column is compared with that of the row."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    rank = type_.rank
+    rows = positions(type_.shape[-2], data, rank - 2, "int32")
+    columns = positions(type_.shape[-1], data, rank - 1, "int32")
+    bound = relay.add(relay.expand_dims(rows, axis=1), relay.cast(k, "int32"))
+    compare = relay.greater_equal if upper else relay.less_equal
+    inside = compare(relay.expand_dims(columns, axis=0), bound)
+    return relay.where(inside, data, relay.const(np.zeros(()), type_.dtype))
+
+
+@OPS.expands("matrix_set_diag")
+def expand_matrix_set_diag(
+    input: Expr,
+    diagonal: Expr,
+    *,
+    k1: int,
+    k2: int,
+    super_diag_right_align: bool,
+    sub_diag_right_align: bool,
+) -> Expr:
+    """Each place of a matrix looks its number up among those of the diagonals."""
+    type_, lines = input.checked_type, diagonal.checked_type
+    if not isinstance(type_, TensorType) or not isinstance(lines, TensorType):
+        raise Unsupported("expected tensors")
+    height, width, longest = type_.shape[-2], type_.shape[-1], lines.shape[-1]
+    if not (isinstance(height, int) and isinstance(width, int) and isinstance(longest, int)):
+        raise Unsupported("diagonals of a matrix whose lengths are not fixed")
+    rows, columns = np.indices((height, width))
+    number = columns - rows
+    length = np.minimum(height + np.minimum(number, 0), width - np.maximum(number, 0))
+    right = np.where(number >= 0, super_diag_right_align, sub_diag_right_align)
+    step = np.minimum(rows, columns) + np.where(right, longest - length, 0)
+    inside = (number >= k1) & (number <= k2)
+    places = np.where(inside, (k2 - number) * longest + step, 0).astype(np.int32)
+    flat = relay.reshape(diagonal, [*type_.shape[:-2], (k2 - k1 + 1) * longest])
+    found = relay.take(flat, relay.Constant(places), axis=type_.rank - 2, mode="fast")
+    return relay.where(relay.Constant(inside), found, input)

@@ -1,0 +1,345 @@
+"""Reshaping, transposition, and axes of length 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.ops.domains import MOVED, held_in, work_dtype
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.value import MAX_RANK, Value
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir.types import TensorType
+from serde.relay.op.shape.reshape import new_shape
+
+
+def emit_moved(ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue) -> Value:
+    """Append an operation that only moves the elements of `x`."""
+    dtype = ctx.type(x).dtype
+    work = work_dtype(ctx, dtype, MOVED)
+    found = ctx.emit(op, TensorType(dims, work), x=held_in(ctx, x, work), **inputs)
+    return held_in(ctx, found, dtype)
+
+
+def reshaped(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
+    """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
+    shape = ctx.type(x).shape
+    if tuple(dims) == shape and not any(isinstance(dim, Any) for dim in dims):
+        return x
+    lengths = tuple(dim for dim in dims if isinstance(dim, int))
+    if x.data is not None and len(lengths) == len(dims):
+        return ctx.const(x.data.reshape(lengths))
+    if x.weight is not None and len(lengths) == len(dims):
+        weight = x.weight.reshaped(lengths)
+        return Value(x.name, TensorType(lengths, ctx.type(x).dtype), None, weight)
+    if 0 in lengths or 0 in shape:
+        raise Unsupported("a reshape of a tensor without elements")
+    if not dims:
+        return squeezed(ctx, x, range(len(shape)))
+    return emit_moved(ctx, "reshape", x, dims, shape=shape_codes(ctx, dims))
+
+
+def shape_codes(ctx: Out, dims: Sequence[Dim]) -> Value:
+    """Return a shape, in which -1 stands for one length that is not fixed."""
+    open_ = [place for place, dim in enumerate(dims) if not isinstance(dim, int)]
+    anonymous = [place for place in open_ if isinstance(dims[place], Any)]
+    inferred = anonymous or (open_ if len(open_) == 1 else [])
+    if len(inferred) == 1:
+        return ctx.shape([-1 if i == inferred[0] else dim for i, dim in enumerate(dims)])
+    return ctx.shape(dims)
+
+
+def squeezed(ctx: Out, x: Value, axes: Sequence[int]) -> Value:
+    """Return `x` without axes of length 1; one that is so only when the model runs is reshaped."""
+    shape = ctx.type(x).shape
+    rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
+    if not axes:
+        return x
+    if x.data is not None:
+        return ctx.const(x.data.squeeze(tuple(axes)))
+    if any(shape[axis] != 1 for axis in axes):
+        if not rest:
+            raise Unsupported("a scalar of what is not known to have one element")
+        return emit_moved(ctx, "reshape", x, rest, shape=shape_codes(ctx, rest))
+    return emit_moved(ctx, "squeeze", x, rest, axes=list(axes))
+
+
+def expanded(ctx: Out, x: Value, axes: Sequence[int]) -> Value:
+    """Return `x` with axes of length 1 at these places of the result."""
+    if not axes:
+        return x
+    if x.data is not None:
+        return ctx.const(np.expand_dims(x.data, tuple(axes)))
+    rest = iter(ctx.type(x).shape)
+    rank = ctx.type(x).rank + len(axes)
+    shape = [1 if axis in axes else next(rest) for axis in range(rank)]
+    return emit_moved(ctx, "expand_dims", x, shape, axes=list(axes))
+
+
+def transposed(ctx: Out, x: Value, order: Sequence[int]) -> Value:
+    """Return `x` with its axes in another order."""
+    if list(order) == sorted(order):
+        return x
+    if x.data is not None:
+        return ctx.const(x.data.transpose(order))
+    shape = [ctx.type(x).shape[axis] for axis in order]
+    return emit_moved(ctx, "transpose", x, shape, perm=list(order))
+
+
+@OPS.imports("reshape", since=(1, 17))
+def import_reshape(ctx: Ctx, x: Expr, shape: Expr) -> Expr:
+    """A length of 0 is that of `x`, from iOS17 on counted from the last axis."""
+    dims = ctx.partial_dims(shape)
+    own = ctx.type(x).shape
+    if dims is None:
+        count = ctx.static_shape(shape)[0]
+        if count != len(own):
+            return call("dyn.reshape", x, shape, allowzero=True)
+        return call("dyn.reshape", x, shape)
+    offset = len(dims) - len(own)
+    codes: list[Dim] = []
+    for place, dim in enumerate(dims):
+        if not isinstance(dim, int) or dim != 0:
+            codes.append(-1 if isinstance(dim, Any) else dim)
+        elif ctx.version < 17 and offset:
+            raise Unsupported(f"a length of 0 among {len(dims)} for {len(own)} before iOS17")
+        else:
+            codes.append(own[place - offset] if place >= offset else 1)
+    if sum(isinstance(code, int) and code == -1 for code in codes) > 1:
+        return call("dyn.reshape", x, shape, allowzero=True)
+    return relay.reshape(x, codes)
+
+
+def _is_direct(node: Call) -> bool:
+    """Whether what is reshaped is no transpose of more axes than Core ML has."""
+    source = node.args[0]
+    return not (_is_call(source, "transpose") and _rank(source) > MAX_RANK)
+
+
+def _is_call(node: Expr, op: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == op
+
+
+def _rank(node: Expr) -> int:
+    return node.type.rank if isinstance(node.type, TensorType) else 0
+
+
+@OPS.expands("reshape")
+def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
+    """A transpose of many axes goes one axis at a time, those before and behind it as one."""
+    if not isinstance(data, Call) or not isinstance(data.type, TensorType):
+        raise Unsupported("a reshape of what has no type")
+    order = normalize_axes(data.attrs["axes"] or range(data.type.rank)[::-1], data.type.rank)
+    inner = data.args[0]
+    given = inner.type.shape if isinstance(inner.type, TensorType) else ()
+    if any(isinstance(dim, Any) for dim in given):
+        raise Unsupported(f"a transpose of {len(given)} axes; Core ML has {MAX_RANK} at most")
+    found = inner.args[0] if isinstance(inner, Call) and _is_call(inner, "reshape") else inner
+    left = list(range(len(given)))
+    done: list[int] = []
+    for axis in order:
+        place = left.index(axis)
+        if place:
+            parts = [done, left[:place], [axis], left[place + 1 :]]
+            lengths = [product(given[each] for each in part) for part in parts]
+            found = relay.transpose(relay.reshape(found, lengths), axes=[0, 2, 1, 3])
+        left.remove(axis)
+        done.append(axis)
+    return relay.reshape(found, new_shape(data.type.shape, newshape, allowzero))
+
+
+@OPS.exports("reshape", when=_is_direct)
+@OPS.exports("contrib_reverse_reshape")
+def export_reshape(ctx: Out, data: Value, *, newshape: AnyValue, allowzero: bool) -> Value:
+    return reshaped(ctx, data, ctx.result_type().shape)
+
+
+@OPS.exports("reshape_like")
+def export_reshape_like(
+    ctx: Out,
+    data: Value,
+    like: Value,
+    *,
+    lhs_begin: int,
+    lhs_end: int | None,
+    rhs_begin: int,
+    rhs_end: int | None,
+) -> Value:
+    whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
+    dims = ctx.result_type().shape
+    if whole and any(isinstance(dim, Any) for dim in dims):
+        shape = ctx.emit("shape", TensorType((len(dims),), "int32"), x=like)
+        return emit_moved(ctx, "reshape", data, dims, shape=shape)
+    return reshaped(ctx, data, dims)
+
+
+@OPS.imports("reshape_like", since=(16, 17))
+def import_reshape_like(
+    ctx: Ctx,
+    x: Expr,
+    *ref_tensors: Expr,
+    begins: AnyValue,
+    ends: AnyValue,
+    end_masks: AnyValue,
+) -> Expr:
+    """Parts of the shapes of several tensors, one after the other."""
+    spans = zip(ref_tensors, _each(begins), _each(ends), _each(end_masks), strict=True)
+    dims: list[Dim] = []
+    for tensor, begin, end, mask in spans:
+        shape = ctx.type(tensor).shape
+        dims += shape[int(begin) :] if mask else shape[int(begin) : int(end)]
+    if sum(isinstance(dim, Any) for dim in dims) > 1:
+        raise Unsupported("several lengths that have no name")
+    return relay.reshape(x, [-1 if isinstance(dim, Any) else dim for dim in dims])
+
+
+def _each(given: AnyValue) -> tuple[AnyValue, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+@OPS.exports("nn.batch_flatten")
+def export_batch_flatten(ctx: Out, data: Value) -> Value:
+    return reshaped(ctx, data, ctx.result_type().shape)
+
+
+@OPS.imports("flatten2d")
+def import_flatten2d(ctx: Ctx, x: Expr, *, axis: int = 1) -> Expr:
+    """A negative axis counts from the end."""
+    shape = ctx.type(x).shape
+    parts = [product(shape[:axis]), product(shape[axis:])]
+    if all(isinstance(part, Any) for part in parts):
+        raise Unsupported(f"both parts of {shape} are without a length or a name")
+    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
+
+
+@OPS.imports("transpose", since=(1, 17))
+def import_transpose(ctx: Ctx, x: Expr, *, perm: tuple[int, ...]) -> Expr:
+    return relay.transpose(x, axes=perm) if ctx.type(x).rank else x
+
+
+@OPS.exports("transpose")
+def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+    rank = ctx.type(data).rank
+    return transposed(ctx, data, normalize_axes(axes or range(rank)[::-1], rank))
+
+
+@OPS.imports("expand_dims", since=(1, 17))
+def import_expand_dims(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int) -> Expr:
+    """Places are those of the result."""
+    wanted = axes if isinstance(axes, tuple) else (axes,)
+    rank = ctx.type(x).rank + len(wanted)
+    for axis in sorted(each % rank for each in wanted):
+        x = relay.expand_dims(x, axis=axis)
+    return x
+
+
+@OPS.exports("expand_dims")
+def export_expand_dims(ctx: Out, data: Value, *, axis: int, num_newaxis: int) -> Value:
+    first = axis % (ctx.type(data).rank + 1)
+    return expanded(ctx, data, range(first, first + num_newaxis))
+
+
+@OPS.imports("squeeze", since=(1, 17))
+def import_squeeze(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
+    """An axis that is not of length 1 stays."""
+    shape = ctx.type(x).shape
+    wanted = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
+    gone = [axis % len(shape) for axis in wanted if shape[axis] == 1]
+    return relay.squeeze(x, axis=gone) if gone else x
+
+
+@OPS.exports("squeeze")
+def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+    shape = ctx.type(data).shape
+    if axis is None:
+        return squeezed(ctx, data, [i for i, dim in enumerate(shape) if dim == 1])
+    return squeezed(ctx, data, sorted(each % len(shape) for each in axis))
+
+
+@OPS.imports("shape")
+def import_shape(ctx: Ctx, x: Expr) -> Expr:
+    return relay.shape_of(x, dtype="int32")
+
+
+@OPS.exports("shape_of")
+def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+    type_ = ctx.type(data)
+    if all(isinstance(dim, int) for dim in type_.shape):
+        return ctx.const(np.array(type_.shape), ctx.result_type().dtype)
+    found = ctx.emit("shape", TensorType((type_.rank,), "int32"), x=data)
+    return held_in(ctx, found, ctx.result_type().dtype)
+
+
+@OPS.exports("ndarray_size")
+def export_ndarray_size(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+    size = ctx.type(data).size
+    if isinstance(size, int):
+        return ctx.const(size, ctx.result_type().dtype)
+    return held_in(ctx, squeezed(ctx, ctx.length(size), [0]), ctx.result_type().dtype)
+
+
+@OPS.exports("dyn.reshape")
+def export_dyn_reshape(ctx: Out, data: Value, newshape: Value, *, allowzero: bool) -> Value:
+    """A length of 0 is that of the same place; MIL says so only among as many axes."""
+    rank, count = ctx.type(data).rank, ctx.static_lengths(newshape, [0])[0]
+    if not allowzero and count != rank and newshape.data is None:
+        places = ctx.const(np.minimum(np.arange(count), rank - 1))
+        newshape = ctx.spell(
+            lambda x, shape, index: relay.where(
+                relay.equal(shape, relay.Constant(np.zeros((), ctx.type(newshape).dtype))),
+                relay.cast(relay.take(relay.shape_of(x), index, axis=0), ctx.type(newshape).dtype),
+                shape,
+            ),
+            data,
+            newshape,
+            places,
+        )
+    return emit_moved(ctx, "reshape", data, ctx.result_type().shape, shape=newshape)
+
+
+def _known_rank(x: Expr) -> int:
+    if not isinstance(x.checked_type, TensorType):
+        raise Unsupported(f"expected a tensor, found {x.checked_type!r}")
+    return x.checked_type.rank
+
+
+@OPS.expands("dyn.expand_dims")
+def expand_dyn_expand_dims(data: Expr, axis: Expr, *, num_newaxis: int) -> Expr:
+    """Each place of the result looks up which length it has."""
+    rank = _known_rank(data) + num_newaxis
+    start = relay.reshape(relay.cast(axis, "int32"), [1])
+    start = relay.floor_mod(start, relay.const(_known_rank(data) + 1, "int32"))
+    places = relay.const(np.arange(rank), "int32")
+    before = relay.less(places, start)
+    old = relay.where(before, places, relay.subtract(places, relay.const(num_newaxis, "int32")))
+    lengths = relay.take(relay.shape_of(data), old, axis=0, mode="clip")
+    end = relay.add(start, relay.const(num_newaxis, "int32"))
+    is_new = relay.logical_and(relay.greater_equal(places, start), relay.less(places, end))
+    shape = relay.where(is_new, relay.const(np.ones(rank), "int32"), lengths)
+    return call("dyn.reshape", data, shape, allowzero=True)
+
+
+@OPS.expands("dyn.squeeze")
+def expand_dyn_squeeze(data: Expr, axes: Expr) -> Expr:
+    """The axes that stay come first in a stable order of those that go."""
+    rank, type_ = _known_rank(data), axes.checked_type
+    count = type_.shape[0] if isinstance(type_, TensorType) and type_.rank else 1
+    if not isinstance(count, int):
+        raise Unsupported("a number of axes that is not fixed")
+    named = relay.reshape(relay.cast(axes, "int32"), [count, 1])
+    named = relay.floor_mod(named, relay.const(rank, "int32"))
+    places = relay.const(np.arange(rank), "int32")
+    gone = relay.max(relay.cast(relay.equal(named, places), "int32"), axis=[0])
+    keys = relay.add(relay.multiply(gone, relay.const(rank, "int32")), places)
+    order = relay.strided_slice(relay.argsort(keys, axis=0, dtype="int32"), [0], [rank - count])
+    shape = relay.take(relay.shape_of(data), order, axis=0, mode="fast")
+    return call("dyn.reshape", data, shape, allowzero=True)

@@ -1,0 +1,145 @@
+"""Regions of images, pooled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.ops.table import OPS
+from serde.coreml.mlprogram.ops.vision.suppression import number
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.op.control.body import close
+from serde.walk.expansion.sampling import Pixels, between, linear_weights
+from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+
+
+@OPS.expands("vision.roi_align")
+def expand_roi_align(
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    sample_ratio: int,
+    layout: str,
+    mode: str,
+) -> Expr:
+    """Every sample of every region is looked up; regions must have one number of samples."""
+    size = TensorType(pooled_size, "int32").concrete_shape
+    if size is None or sample_ratio <= 0:
+        raise Unsupported("regions of which each has its own number of samples")
+    images = converted(arranged(data, layout, "NCHW"), "float32")
+    (count,) = fixed_shape(rois, [0])
+    channels, *space = fixed_shape(images, [1, 2, 3])
+    which, *edges = relay.split(converted(rois, "float32"), 5, axis=1)
+    scale = number(spatial_scale, "float32")
+    left, top, right, bottom = (relay.multiply(each, scale) for each in edges)
+    lines, near = [], []
+    for first, last, bins, length in zip((top, left), (bottom, right), size, space, strict=True):
+        at = _samples(first, last, bins, sample_ratio)
+        inside = relay.logical_and(
+            relay.greater_equal(at, number(-1, "float32")),
+            relay.less_equal(at, number(length, "float32")),
+        )
+        near.append(relay.cast(inside, "float32"))
+        lines.append(relay.clip(at, 0.0, float(length - 1)))
+    rows, columns = (bins * sample_ratio for bins in size)
+    places = [
+        relay.reshape(relay.repeat(lines[0], columns, 1), [count, rows * columns]),
+        relay.reshape(relay.tile(lines[1], (1, rows)), [count, rows * columns]),
+    ]
+    pixels = Pixels(images, relay.cast(which, "int32"))
+    found = between(pixels, places, linear_weights, lambda place, _length: place, zeros=False)
+    counts = relay.multiply(relay.expand_dims(near[0], 2), relay.expand_dims(near[1], 1))
+    found = relay.multiply(found, relay.reshape(counts, [count, rows * columns, 1]))
+    pool = relay.mean if mode == "avg" else relay.max
+    down = relay.reshape(found, [count * size[0], sample_ratio, columns * channels])
+    down = pool(down, axis=(1,))
+    across = relay.reshape(down, [count * size[0] * size[1], sample_ratio, channels])
+    result = relay.reshape(pool(across, axis=(1,)), [count, *size, channels])
+    result = arranged(relay.transpose(result, [0, 3, 1, 2]), "NCHW", layout)
+    return converted(result, tensor_type(data).dtype)
+
+
+def _samples(first: Expr, last: Expr, bins: int, samples: int) -> Expr:
+    """Return where the samples of regions lie along an axis: (regions, bins * samples)."""
+    span = relay.maximum(relay.subtract(last, first), number(1, "float32"))
+    steps = (np.arange(bins * samples) + 0.5) / (bins * samples)
+    return relay.add(first, relay.multiply(span, relay.const(steps[None], "float32")))
+
+
+_LOWEST = float(np.finfo(np.float32).min)
+
+
+@OPS.expands("vision.roi_pool")
+def expand_roi_pool(
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[Dim, ...],
+    spatial_scale: float,
+    layout: str,
+) -> Expr:
+    """One region after the other: the elements of each bin are those that a mask lets through.
+
+    All regions at once would take a copy of the image for each.
+    """
+    size = TensorType(pooled_size, "int32").concrete_shape
+    if size is None:
+        raise Unsupported("regions that are pooled to a size that is not fixed")
+    images = converted(arranged(data, layout, "NCHW"), "float32")
+    height, width = fixed_shape(images, [2, 3])
+    region, inner = Var("region", TensorType((5,), "float32")), Var("images", images.type)
+    which, *edges = relay.split(region, 5, axis=0)
+    image = relay.squeeze(relay.take(inner, relay.cast(which, "int32"), axis=0, mode="fast"), [0])
+    left, top, right, bottom = (
+        _rounded(relay.multiply(each, number(spatial_scale, "float32"))) for each in edges
+    )
+    across, seen_across = _bin_masks(left, right, size[1], width)
+    down, seen_down = _bin_masks(top, bottom, size[0], height)
+    lowest = number(_LOWEST, "float32")
+    lines = relay.where(across, relay.expand_dims(image, 2), lowest)
+    columns = relay.max(lines, axis=(3,))
+    rows = relay.where(relay.expand_dims(down, 2), relay.expand_dims(columns, 1), lowest)
+    found = relay.max(rows, axis=(2,))
+    seen = relay.logical_and(relay.expand_dims(seen_down, 1), seen_across)
+    found = relay.where(seen, found, number(0, "float32"))
+    body, captures = close([region, inner], [found])
+    walked = call("serde.scan", (), (converted(rois, "float32"),), (images, *captures), body=body)
+    result = arranged(TupleGetItem(walked, 0), "NCHW", layout)
+    return converted(result, tensor_type(data).dtype)
+
+
+def _rounded(edge: Expr) -> Expr:
+    """Return an edge as a whole number, halves away from zero."""
+    half = relay.floor(relay.add(relay.abs(edge), number(0.5, "float32")))
+    return relay.multiply(relay.sign(edge), half)
+
+
+def _bin_masks(first: Expr, last: Expr, bins: int, length: int) -> tuple[Expr, Expr]:
+    """Return which elements of an axis are in which bin, (bins, length), and which bins have any.
+
+    Args:
+        first: The first element of a region, of one element.
+        last: Its last.
+        bins: Number of bins.
+        length: Length of the axis.
+    """
+    one = number(1, "float32")
+    span = relay.maximum(relay.add(relay.subtract(last, first), one), one)
+    step = relay.divide(span, number(bins, "float32"))
+    marks = relay.multiply(relay.const(np.arange(bins + 1), "float32"), step)
+    begins = relay.strided_slice(marks, [0], [bins], [1], axes=[0])
+    ends = relay.strided_slice(marks, [1], [bins + 1], [1], axes=[0])
+    low = relay.clip(relay.add(relay.floor(begins), first), 0.0, float(length))
+    high = relay.clip(relay.add(relay.ceil(ends), first), 0.0, float(length))
+    places = relay.const(np.arange(length), "float32")
+    inside = relay.logical_and(
+        relay.greater_equal(places, relay.expand_dims(low, 1)),
+        relay.less(places, relay.expand_dims(high, 1)),
+    )
+    return inside, relay.greater(high, low)

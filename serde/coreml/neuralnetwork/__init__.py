@@ -1,0 +1,1 @@
+"""NeuralNetworks: the dialect of layers."""

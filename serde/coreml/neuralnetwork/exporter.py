@@ -1,0 +1,160 @@
+"""From a Relay model to a NeuralNetwork: lowering, layers, and the model around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from serde.coreml.interface.description import Feature, Interface
+from serde.coreml.interface.ends import with_channels_first, with_images, with_numbers
+from serde.coreml.interface.planning import plan
+from serde.coreml.lowering import as_floats, ask, features, lowered, with_layers
+from serde.coreml.mlprogram.export_walk import export_program
+from serde.coreml.mlprogram.losses import Forms, lost_compression, with_plain_constants
+from serde.coreml.mlprogram.ops.table import constants_hold
+from serde.coreml.model import CoremlModel
+from serde.coreml.neuralnetwork.builder import MIL_VERSION, Layer, LayerBuilder, held_shape
+from serde.coreml.neuralnetwork.layer_fit import has_layers
+from serde.coreml.neuralnetwork.layer_messages import NetworkMessages
+from serde.coreml.neuralnetwork.ops import DIRECT, LAYERS
+from serde.coreml.protos import message_class
+from serde.coreml.value import Value
+from serde.coreml.versions import Target
+from serde.relay.ir.expr import Call
+from serde.relay.ir.model import RelayModel
+from serde.relay.ir.types import TensorType
+from serde.report import Issue, Report
+from serde.weights import Weight
+
+if TYPE_CHECKING:
+    from serde.coreml.bridge import CoremlExportOptions
+
+__all__ = ["network_from_relay"]
+
+CONSENT = {
+    "float64": "float64-as-float32",
+    "int32": "integers-as-float32",
+    "int64": "integers-as-float32",
+    "uint32": "integers-as-float32",
+    "uint64": "integers-as-float32",
+}
+"""Names of the steps that hold a dtype in float32, which holds 24 bits of a whole number."""
+
+_BYTES = 16
+"""Version of iOS whose programs keep of compressed weights what a network does: a byte a value."""
+
+_EXACT = 1
+"""Tensors have the axes that the model declares."""
+
+
+def network_from_relay(
+    model: RelayModel, target: Target, options: CoremlExportOptions, report: Report
+) -> CoremlModel:
+    """Return `model` as a NeuralNetwork.
+
+    Raises:
+        UnsupportedModelError: Some of the model cannot be said there.
+    """
+
+    def supported(node: Call) -> bool:
+        said = DIRECT.can_export(node, MIL_VERSION) and constants_hold(node, model.params)
+        return said and has_layers(node, target.number)
+
+    interface = plan(model, options, target)
+    model = as_floats(with_channels_first(model, interface.images), options.allow, report)
+    half = options.compute_precision == "float16"
+    forms = Forms(lambda _node: False, _BYTES, half, half_scales=False)
+    report.notes.extend(lost_compression(model, forms))
+    model = with_plain_constants(model, forms, report)
+    model = lowered(with_layers(model, supported), DIRECT, supported, report)
+    ask(model, CONSENT, options.allow, report)
+    model = with_numbers(with_images(model, interface), target)
+    builder = LayerBuilder(LAYERS, target.number, has_layers)
+    names = [builder.reserve(name) for name in model.meta.outputs]
+    inputs, outputs = export_program(model, DIRECT, builder, report)
+    report.raise_if_refused()
+    named = _named(outputs, names, builder)
+    builder.network.prune({value.name for value in named})
+    report.facts |= {"minimum_deployment_target": target.name}
+    return _model(model, interface, target, builder, inputs, named, options, report)
+
+
+def _named(outputs: Sequence[Value], names: Sequence[str], builder: LayerBuilder) -> list[Value]:
+    """Give the outputs their names: a layer's result by renaming it, else by a copy."""
+    produced = builder.made_here()
+    renamed: dict[str, str] = {}
+    found = []
+    for value, name in zip(outputs, names, strict=True):
+        own = builder.name_of(value)
+        if own in produced and own not in renamed and not value.is_constant:
+            renamed[own] = name
+        else:
+            builder.append(Layer("copy", name, [own], [name], {}))
+        found.append(replace(value, name=name, data=None, weight=None))
+    builder.network.rename(renamed)
+    return found
+
+
+def _model(
+    model: RelayModel,
+    interface: Interface,
+    target: Target,
+    builder: LayerBuilder,
+    inputs: Sequence[Value],
+    outputs: Sequence[Value],
+    options: CoremlExportOptions,
+    report: Report,
+) -> CoremlModel:
+    spec = message_class("Model.Model")()
+    spec.specificationVersion = target.specification
+    classifier = interface.classifier
+    scores = None if classifier is None else outputs[classifier.output].name
+    interface.fill(
+        spec.description,
+        _features([param.name_hint for param in model.inputs()], inputs),
+        _features(model.meta.outputs, outputs),
+        scores,
+    )
+    interface.note(spec.description.metadata, model.meta.source_format, builder.names)
+    kind = "neuralNetworkRegressor" if interface.regressor else "neuralNetwork"
+    kind = kind if classifier is None else "neuralNetworkClassifier"
+    network = getattr(spec, kind)
+    network.arrayInputShapeMapping = network.imageInputShapeMapping = _EXACT
+    if classifier is not None:
+        labels = network.stringClassLabels if classifier.has_text else network.int64ClassLabels
+        labels.vector.extend(classifier.labels)
+        network.labelProbabilityLayerName = scores
+    half = options.compute_precision == "float16"
+    messages = NetworkMessages(half=half)
+    messages.write(builder.network, network, kind)
+    if half:
+        _note_overflows(model, report)
+    return CoremlModel(spec, arrays=messages.arrays)
+
+
+def _features(names: Sequence[str], values: Sequence[Value]) -> list[Feature]:
+    """Return what is to be declared of inputs or outputs; a scalar has one axis."""
+    found = features(names, values, MIL_VERSION)
+    return [
+        replace(each, type=TensorType(held_shape(each.type.shape), each.type.dtype))
+        for each in found
+    ]
+
+
+def _note_overflows(model: RelayModel, report: Report) -> None:
+    """Tell which weights have values beyond the range of float16, in which they are stored."""
+    for name, weight in model.params.items():
+        if weight.dtype == "float32" and _overflows(weight):
+            what = "has values beyond the range of float16, which become infinite"
+            report.allowed.append(Issue("cast", name, what))
+
+
+def _overflows(weight: Weight) -> bool:
+    limit = float(np.finfo(np.float16).max)
+    return any(
+        bool((np.abs(weight.rows(start, stop)) > limit).any())
+        for start, stop in weight.row_ranges()
+    )

@@ -1,0 +1,239 @@
+"""What a converter of a layer may reach, and tensors of five axes of which one has length 1."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.neuralnetwork.parts import Part
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Call, Constant, Expr, const
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.types import TensorType
+from serde.relay.transform.fold_shape import MAX_VALUES
+from serde.walk.assembly import Assembly
+from serde.walk.folding import FoldingContext
+from serde.weights import Array
+
+__all__ = ["LayerContext", "images", "is_lifted", "lifted", "lowered", "number"]
+
+
+class Neighbours(Protocol):
+    """What the walk offers to the context of one layer."""
+
+    assembly: Assembly
+    exact: bool
+
+    def parameter(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
+        """Return the values of a ``WeightParams``."""
+
+    def length(self, part: Part) -> int:
+        """Return how many values a ``WeightParams`` has."""
+
+    def values(self) -> Mapping[str, Expr]:
+        """Return the tensors that there are, by name."""
+
+    def define(self, name: str, value: Expr) -> None:
+        """Give a name to a tensor, whatever had it before."""
+
+    def network(self, part: Part, values: Mapping[str, Expr], flag: str) -> dict[str, Expr]:
+        """Convert a network within the layer; return the tensors that there are after it."""
+
+    @property
+    def forks(self) -> bool:
+        """Whether an iteration may end in the layer, a branch."""
+
+    def branch(self, part: Part | None) -> dict[str, Expr]:
+        """Convert a branch, and what follows the layer where an iteration may end in it."""
+
+    def end(self, *, again: bool) -> None:
+        """End the iteration."""
+
+
+class LayerContext(FoldingContext):
+    """What a converter of one layer may reach.
+
+    Attributes:
+        exact: Whether tensors have the axes that the model declares, and not always five.
+    """
+
+    def __init__(self, node: str, outputs: int, around: Neighbours) -> None:
+        super().__init__(1, node, outputs, around.assembly)
+        self._around = around
+        self.exact = around.exact
+
+    def weight(self, part: Part | None, shape: tuple[int, ...], *, axis: int = 0) -> Expr:
+        """Return the values of a ``WeightParams`` as a tensor of float32.
+
+        Args:
+            part: The message; None where the layer has none.
+            shape: Lengths of the axes.
+            axis: The axis that scales of quantised values go along.
+
+        Raises:
+            FormatError: The values do not fill the shape.
+            Unsupported: There is no such message.
+        """
+        if part is None:
+            raise Unsupported("its weights are missing")
+        return self._around.parameter(part, shape, axis)
+
+    def small(self, part: Part | None, shape: tuple[int, ...]) -> Expr:
+        """Return the values of a ``WeightParams``, as a constant where they are few."""
+        found = self.weight(part, shape)
+        if math.prod(shape) > MAX_VALUES or self._assembly.weight(found) is None:
+            return found
+        return Constant(self.constant(found))
+
+    def length(self, part: Part) -> int:
+        """Return how many values a ``WeightParams`` that is not quantised has."""
+        return self._around.length(part)
+
+    def values(self) -> Mapping[str, Expr]:
+        """Return the tensors that there are, by name."""
+        return self._around.values()
+
+    def define(self, name: str, value: Expr) -> None:
+        """Give a name to a tensor, whatever had it before."""
+        self._around.define(name, value)
+
+    def network(
+        self, part: Part, values: Mapping[str, Expr] | None = None, *, flag: str = ""
+    ) -> dict[str, Expr]:
+        """Convert a network of a loop; return the tensors that there are after it.
+
+        Args:
+            part: The network.
+            values: Tensors that stand for those around it.
+            flag: Of a body, the name of what tells whether to go on after the iteration.
+
+        Raises:
+            Incomplete: Some of its layers cannot be converted.
+        """
+        return self._around.network(part, values or {}, flag)
+
+    @property
+    def forks(self) -> bool:
+        """Whether the iteration of a loop may end in the layer, which is a branch.
+
+        What follows the layer is then a part of both branches.
+        """
+        return self._around.forks
+
+    def branch(self, part: Part | None) -> dict[str, Expr]:
+        """Convert a branch, which may have no layers; return the tensors that there are after it.
+
+        Raises:
+            Incomplete: Some of its layers cannot be converted.
+            Unsupported: There are too many ways through the body of a loop.
+        """
+        return self._around.branch(part)
+
+    def end(self, *, again: bool) -> None:
+        """End the iteration of the loop that is around the layer.
+
+        Args:
+            again: Whether another may follow.
+
+        Raises:
+            Unsupported: The layer is not in the body of a loop.
+        """
+        self._around.end(again=again)
+
+    def integers(self, x: Expr) -> Expr:
+        """Return a tensor of whole numbers as int32: what was cast to float32, if it was."""
+        if isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == "cast":
+            inner = x.args[0]
+            if isinstance(inner.type, TensorType) and inner.type.dtype in ("int32", "int64"):
+                return self.fold(relay.cast(inner, "int32"))
+        return self.fold(relay.cast(x, "int32"))
+
+    def whole(self, x: Expr) -> tuple[int, ...]:
+        """Return the elements of a constant tensor of whole numbers.
+
+        Raises:
+            Unsupported: It is computed when the model runs.
+        """
+        values: Array = self.constant(x)
+        return tuple(int(each) for each in values.reshape(-1))
+
+    def axis(self, x: Expr, axis: int) -> int:
+        """Return an axis counted from the first.
+
+        Raises:
+            Unsupported: The tensor has no such axis.
+        """
+        rank = self.type(x).rank
+        if not -rank <= axis < rank:
+            raise Unsupported(f"axis {axis} is outside a tensor of rank {rank}")
+        return axis % rank
+
+    def at_least(self, x: Expr, rank: int) -> tuple[Dim, ...]:
+        """Return the shape of a tensor that must have some axes.
+
+        Raises:
+            Unsupported: It has fewer.
+        """
+        shape = self.type(x).shape
+        if len(shape) < rank:
+            raise Unsupported(f"expected at least {rank} axes, found {len(shape)}")
+        return shape
+
+
+def number(value: float) -> Expr:
+    """Return a constant of float32."""
+    return const(np.float32(value))
+
+
+def is_lifted(x: Expr) -> bool:
+    """Whether a tensor has been given its sequence axis by :func:`lifted`."""
+    return (
+        isinstance(x, Call)
+        and isinstance(x.op, OpDef)
+        and x.op.name == "expand_dims"
+        and x.attrs["axis"] == 0
+        and x.attrs["num_newaxis"] == 1
+        and isinstance(x.type, TensorType)
+        and x.type.rank == 5
+    )
+
+
+def lifted(x: Expr) -> Expr:
+    """Return a tensor of four axes with one of length 1 before them."""
+    return relay.expand_dims(x, axis=0)
+
+
+def lowered(x: Expr) -> Expr:
+    """Return what :func:`lifted` made a tensor of."""
+    return x.args[0] if isinstance(x, Call) else x
+
+
+def images(ctx: LayerContext, x: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
+    """Return a tensor as a batch of images, and what gives such a batch the axes of the tensor.
+
+    Raises:
+        Unsupported: It has fewer than three axes, or two lengths before them that are symbols.
+    """
+    shape = ctx.at_least(x, 3)
+    if len(shape) == 4:
+        return x, lambda y: y
+    if len(shape) == 3:
+        return relay.expand_dims(x, axis=0), lambda y: relay.squeeze(y, axis=[0])
+    if is_lifted(x):
+        return lowered(x), lifted
+    sequence, batch = shape[:2]
+    if isinstance(sequence, int):
+        parts = [sequence, batch if isinstance(batch, int) else -1]
+    elif isinstance(batch, int):
+        parts = [-1, batch]
+    else:
+        raise Unsupported("needs a fixed length of sequence or batch")
+    return (
+        relay.reshape(x, (-3, -2)),
+        lambda y: relay.reshape(y, (-4, *parts, -2)),
+    )

@@ -1,0 +1,198 @@
+"""Branches, loops and layers of users."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.neuralnetwork.builder import LayerExport as Out
+from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.ops.table import LAYERS
+from serde.coreml.neuralnetwork.parts import Part, layers_of, written
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Constant, Expr, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import free_vars
+from serde.walk.assembly import closed_over
+
+
+@LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
+def import_custom(ctx: Ctx, *xs: Expr, class_name: str = "") -> Expr:
+    """What it does is in the code of an app."""
+    raise Unsupported(f"a layer of the user's class {class_name}")
+
+
+def _holds(ctx: Ctx, condition: Expr) -> Expr:
+    """Return whether a tensor of one element is not about zero."""
+    found = relay.greater(relay.abs(condition), number(1e-6))
+    return relay.reshape(found, ()) if ctx.type(condition).rank else found
+
+
+@LAYERS.imports("branch")
+def import_branch(
+    ctx: Ctx,
+    condition: Expr,
+    *,
+    if_branch: Part | None = None,
+    else_branch: Part | None = None,
+) -> list[Expr]:
+    """Tensors that both branches give, or that one gives anew, are those of the whole after it.
+
+    Where the iteration of a loop may end in a branch, nothing comes after it but the next one.
+    """
+    if if_branch is None:
+        raise Unsupported("a branch without layers")
+    before = dict(ctx.values())
+    one, other = ctx.branch(if_branch), ctx.branch(else_branch)
+    names = [
+        name
+        for name in (before if ctx.forks else one)
+        if name in other and not (one[name] is before.get(name) is other[name])
+    ]
+    for name in names:
+        types = one[name].type, other[name].type
+        if not all(isinstance(each, TensorType) for each in types) or types[0] != types[1]:
+            raise Unsupported(f"{name} is {types[0]!r} in one branch and {types[1]!r} in the other")
+    if not names:
+        return []
+    found = If(
+        _holds(ctx, condition),
+        Tuple([one[name] for name in names]),
+        Tuple([other[name] for name in names]),
+    )
+    for index, name in enumerate(names):
+        ctx.define(name, TupleGetItem(found, index))
+    return []
+
+
+@LAYERS.imports("loopBreak")
+def import_loop_break(ctx: Ctx) -> list[Expr]:
+    ctx.end(again=False)
+    return []
+
+
+@LAYERS.imports("loopContinue")
+def import_loop_continue(ctx: Ctx) -> list[Expr]:
+    ctx.end(again=True)
+    return []
+
+
+@LAYERS.imports("loop")
+def import_loop(
+    ctx: Ctx,
+    count: Expr | None = None,
+    *,
+    max_loop_iterations: int = 0,
+    condition_var: str = "",
+    condition_network: Part | None = None,
+    body_network: Part | None = None,
+) -> list[Expr]:
+    """Tensors that are written again, by copies, are the states of the loop.
+
+    Whether to go on is one more tensor of the body: where that breaks the loop, its condition is
+    not asked.
+    """
+    if body_network is None:
+        raise Unsupported("a loop without layers")
+    if not condition_var:
+        condition_network = None
+    before = dict(ctx.values())
+    parts = [part for part in (condition_network, body_network) if part is not None]
+    outputs = {name for part in parts for layer in layers_of(part) for name in written(layer)}
+    names = [name for name in before if name in outputs]
+    states = [Var(f"state{i}", before[name].type) for i, name in enumerate(names)]
+    inner = dict(zip(names, states, strict=True))
+    captured = _captured(before, inner)
+    values: Mapping[str, Expr] = before
+    going = None
+    if condition_network is not None:
+        values = ctx.network(condition_network)
+        going = ctx.fold(_holds(ctx, values[condition_var]))
+    around = {name: captured.get(value, value) for name, value in before.items()}
+    flag, goes_on = _unused({*before, *outputs}), relay.const(True, "bool")
+    after: Mapping[str, Expr]
+    after = ctx.network(body_network, {**around, **inner, flag: goes_on}, flag=flag)
+    again = after[flag]
+    if condition_network is not None:
+        asked = ctx.network(condition_network, {**around, **{name: after[name] for name in names}})
+        results = [_holds(ctx, asked[condition_var]), *(asked[name] for name in names)]
+        if again is not goes_on:
+            broken = [relay.const(False, "bool"), *(after[name] for name in names)]
+            chosen = If(again, Tuple(results), Tuple(broken))
+            results = [ctx.fold(TupleGetItem(chosen, index)) for index in range(len(results))]
+        again, after = results[0], dict(zip(names, results[1:], strict=True))
+    for name, state in zip(names, states, strict=True):
+        if after[name].type != state.type or values[name].type != state.type:
+            raise Unsupported(f"{name} changes from {state.type!r} to {after[name].type!r}")
+    iteration = Var("iteration", TensorType((), "int64"))
+    results = [again, *(after[name] for name in names)]
+    free = set(free_vars(Tuple(results)))
+    taken = {value: var for value, var in captured.items() if var in free}
+    function, arguments = closed_over([iteration, *states], taken, results)
+    limit = None
+    if count is not None:
+        limit = relay.cast(relay.reshape(ctx.integers(count), ()), "int64")
+    elif max_loop_iterations:
+        limit = relay.Constant(np.int64(max_loop_iterations))
+    elif going is None:
+        return []
+    entering = tuple(values[name] for name in names)
+    found = call("serde.loop", limit, going, entering, tuple(arguments), body=function)
+    for index, name in enumerate(names):
+        ctx.define(name, TupleGetItem(found, index))
+    return []
+
+
+def _unused(names: Collection[str]) -> str:
+    """Return a name that no tensor has."""
+    name = "goes_on"
+    while name in names:
+        name += "_"
+    return name
+
+
+def _captured(values: Mapping[str, Expr], states: Mapping[str, Expr]) -> dict[Expr, Var]:
+    """Return a parameter for each tensor from around a loop."""
+    kept = [
+        value
+        for name, value in values.items()
+        if name not in states
+        and not isinstance(value, Constant)
+        and isinstance(value.type, TensorType)
+    ]
+    return {value: Var(f"captured{i}", value.type) for i, value in enumerate(kept)}
+
+
+@LAYERS.exports("cond")
+def export_cond(ctx: Out, pred: Value) -> list[Value]:
+    """Both branches write tensors of the same names."""
+    found = [Value(ctx.reserve(), type_) for type_ in ctx.types]
+    names = [each.name for each in found]
+    for network in ctx.blocks:
+        given = list(zip(network.outputs, names, strict=True))
+        network.layers += [ctx.copied(own, name) for own, name in given]
+        network.outputs[:] = names
+    branches = {"if_branch": ctx.blocks[0], "else_branch": ctx.blocks[1]}
+    ctx.writing("branch", [pred], names, **branches)
+    return found
+
+
+@LAYERS.exports("while_loop")
+def export_while_loop(ctx: Out, loop_vars: tuple[Value, ...]) -> list[Value]:
+    """The variables are tensors that are there before, and that the body writes again."""
+    condition, body = ctx.blocks
+    names = list(body.inputs)
+    condition.rename(dict(zip(condition.inputs, names, strict=True)))
+    for value, name in zip(loop_vars, names, strict=True):
+        ctx.append(ctx.copied(ctx.name_of(value), name))
+    given = list(zip(body.outputs, names, strict=True))
+    body.layers += [ctx.copied(own, name) for own, name in given]
+    body.outputs[:] = names
+    parts = {"condition_network": condition, "body_network": body}
+    ctx.writing("loop", [], names, condition_var=condition.outputs[0], **parts)
+    return [Value(name, type_) for name, type_ in zip(names, ctx.types, strict=True)]

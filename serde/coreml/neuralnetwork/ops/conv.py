@@ -1,0 +1,411 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+import serde.relay as relay
+from serde.coreml.mlprogram.ops.conv import Padding, padding
+from serde.coreml.neuralnetwork.builder import LayerExport as Out
+from serde.coreml.neuralnetwork.builder import value_weight
+from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.networks import images
+from serde.coreml.neuralnetwork.ops.table import LAYERS
+from serde.coreml.neuralnetwork.parts import Part
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr, Var
+from serde.relay.ir.types import TensorType
+from serde.relay.run.computed import ComputedWeight
+
+
+def borders(part: Part | None) -> tuple[int, ...]:
+    """Return amounts at both ends of height, then of width."""
+    found = [] if part is None else list(part.message.borderAmounts)
+    if len(found) not in (0, 2):
+        raise Unsupported(f"expected amounts for height and width, found {len(found)}")
+    pairs = [(int(each.startEdgeSize), int(each.endEdgeSize)) for each in found]
+    return tuple(each for pair in pairs for each in pair) or (0, 0, 0, 0)
+
+
+def pad_type(same: Part | None) -> Padding:
+    """Return which side gets more where both sides cannot get the same."""
+    if same is None:
+        return "custom"
+    return "same_lower" if same.message.asymmetryMode == 1 else "same"
+
+
+def window_padding(
+    ctx: Ctx,
+    x: Expr,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    kind: Padding,
+    pad: Sequence[int],
+) -> tuple[int, ...]:
+    """Return the padding of windows over the last axes; they are looked at where it depends."""
+    rank = ctx.type(x).rank
+    lengths = (0,) * len(kernel)
+    if kind in ("same", "same_lower") and any(each != 1 for each in stride):
+        lengths = ctx.static_lengths(x, range(rank - len(kernel), rank))
+    return padding(lengths, kernel, stride, dilation, kind, pad)
+
+
+@LAYERS.imports("convolution")
+def import_convolution(
+    ctx: Ctx,
+    x: Expr,
+    w: Expr | None = None,
+    *,
+    output_channels: int = 0,
+    kernel_channels: int = 0,
+    n_groups: int = 1,
+    kernel_size: tuple[int, ...] = (3, 3),
+    stride: tuple[int, ...] = (1, 1),
+    dilation_factor: tuple[int, ...] = (1, 1),
+    valid: Part | None = None,
+    same: Part | None = None,
+    is_deconvolution: bool = False,
+    has_bias: bool = False,
+    weights: Part | None = None,
+    bias: Part | None = None,
+    output_shape: tuple[int, ...] = (),
+) -> Expr:
+    """A deconvolution has no dilation, whatever is written; a second input is the weight."""
+    ctx.at_least(x, 4)
+    data, restore = images(ctx, x)
+    kind = pad_type(same)
+    pad = borders(None if valid is None else valid.part("paddingAmounts"))
+    if is_deconvolution:
+        per_group = output_channels // n_groups
+        shape = (kernel_channels, per_group, *kernel_size)
+        kernel = ctx.weight(weights, shape, axis=1) if w is None else w
+        around, rest = _crop(ctx, data, kernel_size, stride, kind, pad, output_shape)
+        result = relay.nn.conv2d_transpose(
+            data,
+            kernel,
+            strides=stride,
+            padding=around,
+            output_padding=rest,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    else:
+        shape = (output_channels, kernel_channels, *kernel_size)
+        kernel = ctx.weight(weights, shape) if w is None else w
+        result = relay.nn.conv2d(
+            data,
+            kernel,
+            strides=stride,
+            padding=window_padding(ctx, data, kernel_size, stride, dilation_factor, kind, pad),
+            dilation=dilation_factor,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    if has_bias:
+        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
+    return restore(result)
+
+
+def _crop(
+    ctx: Ctx,
+    x: Expr,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    kind: Padding,
+    pad: Sequence[int],
+    wanted: Sequence[int],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return what a deconvolution leaves out at both ends, and what it adds at the far one."""
+    if kind == "custom" and not wanted:
+        return (*pad[0::2], *pad[1::2]), (0,) * len(kernel)
+    rank = ctx.type(x).rank
+    if wanted:
+        lengths = ctx.static_lengths(x, range(rank - len(kernel), rank))
+        whole = [
+            (length - 1) * step + size
+            for length, step, size in zip(lengths, stride, kernel, strict=True)
+        ]
+        totals = [have - want for have, want in zip(whole, wanted, strict=True)]
+    else:
+        totals = [size - step for size, step in zip(kernel, stride, strict=True)]
+    before, after, rest = [], [], []
+    for total in totals:
+        small, large = max(0, total) // 2, -(-max(0, total) // 2)
+        lower = kind == "same_lower" and not wanted
+        before.append(large if lower else small)
+        after.append(small if lower else large)
+        rest.append(max(0, -total))
+    return (*before, *after), tuple(rest)
+
+
+Padding3d = Literal["CUSTOM", "VALID", "SAME"]
+
+
+@LAYERS.imports("convolution3d")
+def import_convolution3d(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    output_channels: int = 0,
+    input_channels: int = 0,
+    n_groups: int = 1,
+    kernel_depth: int = 3,
+    kernel_height: int = 3,
+    kernel_width: int = 3,
+    stride_depth: int = 1,
+    stride_height: int = 1,
+    stride_width: int = 1,
+    dilation_depth: int = 1,
+    dilation_height: int = 1,
+    dilation_width: int = 1,
+    has_bias: bool = False,
+    weights: Part | None = None,
+    bias: Part | None = None,
+    padding_type: Padding3d = "CUSTOM",
+    custom_padding_front: int = 0,
+    custom_padding_back: int = 0,
+    custom_padding_top: int = 0,
+    custom_padding_bottom: int = 0,
+    custom_padding_left: int = 0,
+    custom_padding_right: int = 0,
+    is_deconvolution: bool = False,
+    output_shape: tuple[int, ...] = (),
+) -> Expr:
+    """Axes are batch, channel, depth, height and width."""
+    kernel_size = kernel_depth, kernel_height, kernel_width
+    stride = stride_depth, stride_height, stride_width
+    dilation = dilation_depth, dilation_height, dilation_width
+    kind: Padding = "same" if padding_type == "SAME" else "custom"
+    pad = (0,) * 6
+    if padding_type == "CUSTOM":
+        pad = (
+            custom_padding_front,
+            custom_padding_back,
+            custom_padding_top,
+            custom_padding_bottom,
+            custom_padding_left,
+            custom_padding_right,
+        )
+    if is_deconvolution:
+        per_group = output_channels // n_groups
+        kernel = ctx.weight(weights, (input_channels, per_group, *kernel_size), axis=1)
+        around, rest = _crop(ctx, x, kernel_size, stride, kind, pad, output_shape)
+        result = relay.nn.conv3d_transpose(
+            x,
+            kernel,
+            strides=stride,
+            padding=around,
+            output_padding=rest,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    else:
+        kernel = ctx.weight(weights, (output_channels, input_channels // n_groups, *kernel_size))
+        result = relay.nn.conv3d(
+            x,
+            kernel,
+            strides=stride,
+            padding=window_padding(ctx, x, kernel_size, stride, dilation, kind, pad),
+            dilation=dilation,
+            groups=n_groups,
+            channels=output_channels,
+            kernel_size=kernel_size,
+        )
+    if has_bias:
+        result = relay.nn.bias_add(result, ctx.weight(bias, (output_channels,)), axis=1)
+    return result
+
+
+def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:
+    """Return amounts at both ends of height and width as a message; they come pair by pair."""
+    pairs = list(zip(pad[0::2], pad[1::2], strict=True))
+    return {
+        "border_amounts": [{"start_edge_size": a, "end_edge_size": b} for a, b in pairs],
+    }
+
+
+def lifted_line(ctx: Out, x: Value) -> Value:
+    """Return a batch of lines as images of one row."""
+    shape = [*x.type.shape[:2], 1, x.type.shape[2]]
+    return ctx.layer("expandDims", x, of=TensorType(shape, x.type.dtype), axes=[2])
+
+
+def image_type(ctx: Out) -> TensorType:
+    """Return the type of the result, of lines that of images of one row."""
+    shape = ctx.result_type().shape
+    return (
+        ctx.result_type() if len(shape) == 4 else TensorType((*shape[:2], 1, shape[2]), "float32")
+    )
+
+
+def lowered_line(ctx: Out, x: Value) -> Value:
+    """Return images as what the operation gives: images, or lines that had one row."""
+    return x if ctx.result_type().rank == 4 else ctx.layer("squeeze", x, axes=[2])
+
+
+@LAYERS.exports("conv")
+def export_conv(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    strides: tuple[int, ...],
+    pad_type: str,
+    pad: tuple[int, ...],
+    dilations: tuple[int, ...],
+    groups: int = 1,
+) -> Value:
+    """A line is an image of one row."""
+    if len(strides) == 3:
+        return _volume(ctx, x, weight, bias, strides, pad, groups, dilations=dilations)
+    channels, per_group, *kernel = ctx.static_shape(weight)
+    line = [1] * (2 - len(kernel))
+    if not weight.is_known and line:
+        dtype = weight.type.dtype
+        of = TensorType((channels, per_group, 1, *kernel), dtype)
+        weight = ctx.layer("expandDims", weight, of=of, axes=[2])
+    return _plane(
+        ctx,
+        x,
+        weight,
+        bias,
+        output_channels=channels,
+        kernel_channels=per_group,
+        n_groups=groups,
+        kernel_size=kernel,
+        stride=strides,
+        dilation_factor=dilations,
+        pad=pad,
+    )
+
+
+@LAYERS.exports("conv_transpose")
+def export_conv_transpose(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    pad: tuple[int, ...],
+    pad_type: str,
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+    groups: int = 1,
+) -> Value:
+    """Layers know no dilation here: zeros stand between the elements of a dilated weight."""
+    weight = _dilated(weight, dilations)
+    if len(strides) == 3:
+        return _volume(ctx, x, weight, bias, strides, pad, groups, turned=True)
+    entering, per_group, *kernel = ctx.static_shape(weight)
+    return _plane(
+        ctx,
+        x,
+        weight,
+        bias,
+        output_channels=per_group * groups,
+        kernel_channels=entering,
+        n_groups=groups,
+        kernel_size=kernel,
+        stride=strides,
+        dilation_factor=[1] * len(kernel),
+        pad=pad,
+        is_deconvolution=True,
+    )
+
+
+def _plane(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    *,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    dilation_factor: Sequence[int],
+    pad: Sequence[int],
+    is_deconvolution: bool = False,
+    **fields: AnyValue,
+) -> Value:
+    """Append a convolution of images, as which lines go too; a computed weight is an input."""
+    line = [1] * (2 - len(kernel_size))
+    known = weight.is_known or is_deconvolution
+    found = ctx.layer(
+        "convolution",
+        lifted_line(ctx, x) if line else x,
+        *([] if known else [weight]),
+        of=image_type(ctx),
+        kernel_size=[*line, *kernel_size],
+        stride=[*line, *stride],
+        dilation_factor=[*line, *dilation_factor],
+        valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+        is_deconvolution=is_deconvolution,
+        weights=ctx.parameter(weight, axis=int(is_deconvolution)) if known else None,
+        **_biased(ctx, bias),
+        **fields,
+    )
+    return lowered_line(ctx, found)
+
+
+def _biased(ctx: Out, bias: Value | None) -> dict[str, AnyValue]:
+    """Return the fields of a bias."""
+    return {"has_bias": bias is not None, "bias": None if bias is None else ctx.parameter(bias)}
+
+
+def _dilated(weight: Value, dilations: Sequence[int]) -> Value:
+    if all(each == 1 for each in dilations):
+        return weight
+    kernel = Var("kernel", weight.type)
+    spread = relay.nn.dilate(kernel, (1, 1, *dilations))
+    found = ComputedWeight(spread, {kernel: value_weight(weight)})
+    return Value(weight.name, TensorType(found.shape, found.dtype), None, found)
+
+
+_AXES = ("depth", "height", "width")
+_ENDS = ("front", "back", "top", "bottom", "left", "right")
+
+
+def volume_fields(
+    kernel: Sequence[int], strides: Sequence[int], pad: Sequence[int]
+) -> dict[str, AnyValue]:
+    """Return the fields of a window over depth, height and width."""
+    fields: dict[str, AnyValue] = {"padding_type": "CUSTOM"}
+    fields |= {f"kernel_{axis}": size for axis, size in zip(_AXES, kernel, strict=True)}
+    fields |= {f"stride_{axis}": step for axis, step in zip(_AXES, strides, strict=True)}
+    return fields | {f"custom_padding_{end}": n for end, n in zip(_ENDS, pad, strict=True)}
+
+
+def _volume(
+    ctx: Out,
+    x: Value,
+    weight: Value,
+    bias: Value | None,
+    strides: Sequence[int],
+    pad: Sequence[int],
+    groups: int,
+    *,
+    dilations: Sequence[int] = (1, 1, 1),
+    turned: bool = False,
+) -> Value:
+    ctx.since(14, "convolutions along three axes")
+    first, second, *kernel = ctx.static_shape(weight)
+    fields = volume_fields(kernel, strides, pad)
+    fields |= {f"dilation_{axis}": gap for axis, gap in zip(_AXES, dilations, strict=True)}
+    return ctx.layer(
+        "convolution3d",
+        x,
+        output_channels=second * groups if turned else first,
+        input_channels=first if turned else second * groups,
+        n_groups=groups,
+        is_deconvolution=turned,
+        weights=ctx.parameter(weight, axis=int(turned)),
+        **_biased(ctx, bias),
+        **fields,
+    )

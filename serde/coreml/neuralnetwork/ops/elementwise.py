@@ -1,0 +1,473 @@
+"""Arithmetic, comparison and functions, element by element."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.neuralnetwork.builder import LayerExport as Out
+from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
+from serde.coreml.neuralnetwork.parts import Part
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+from serde.weights import numpy_dtype
+
+UNARY = {
+    "acos": "acos",
+    "acosh": "acosh",
+    "asin": "asin",
+    "asinh": "asinh",
+    "atan": "atan",
+    "atanh": "atanh",
+    "ceil": "ceil",
+    "copy": "copy",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "floor": "floor",
+    "round": "serde.round_even",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+"""Layers of one tensor and no parameter: Relay's."""
+
+BINARY = {
+    "addBroadcastable": "add",
+    "divideBroadcastable": "divide",
+    "maxBroadcastable": "maximum",
+    "minBroadcastable": "minimum",
+    "modBroadcastable": "floor_mod",
+    "multiplyBroadcastable": "multiply",
+    "powBroadcastable": "power",
+    "subtractBroadcastable": "subtract",
+}
+
+COMPARE = {
+    "equal": "equal",
+    "greaterEqual": "greater_equal",
+    "greaterThan": "greater",
+    "lessEqual": "less_equal",
+    "lessThan": "less",
+    "notEqual": "not_equal",
+}
+
+LOGICAL = {"logicalAnd": "logical_and", "logicalOr": "logical_or", "logicalXor": "logical_xor"}
+
+
+def _import_unary(name: str, target: str) -> None:
+    @LAYERS.imports(name)
+    def import_unary(ctx: Ctx, x: Expr) -> Expr:
+        return x if target == "copy" else call(target, x)
+
+
+def _import_binary(name: str, target: str) -> None:
+    @LAYERS.imports(name)
+    def import_binary(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+        return call(target, x, y)
+
+
+def _import_compare(name: str, target: str) -> None:
+    @LAYERS.imports(name)
+    def import_compare(ctx: Ctx, x: Expr, y: Expr | None = None, *, alpha: float = 0.0) -> Expr:
+        return relay.cast(call(target, x, number(alpha) if y is None else y), "float32")
+
+
+def _import_logical(name: str, target: str) -> None:
+    @LAYERS.imports(name)
+    def import_logical(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+        return relay.cast(call(target, truth(x), truth(y)), "float32")
+
+
+for _name, _target in UNARY.items():
+    _import_unary(_name, _target)
+for _name, _target in BINARY.items():
+    _import_binary(_name, _target)
+for _name, _target in COMPARE.items():
+    _import_compare(_name, _target)
+for _name, _target in LOGICAL.items():
+    _import_logical(_name, _target)
+
+
+def truth(x: Expr) -> Expr:
+    """Return whether elements are not zero."""
+    return relay.not_equal(x, number(0))
+
+
+@LAYERS.imports("logicalNot")
+def import_logical_not(ctx: Ctx, x: Expr) -> Expr:
+    return relay.cast(relay.equal(x, number(0)), "float32")
+
+
+@LAYERS.imports("exp2")
+def import_exp2(ctx: Ctx, x: Expr) -> Expr:
+    return relay.power(number(2), x)
+
+
+@LAYERS.imports("floorDivBroadcastable")
+def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    return relay.floor(relay.divide(x, y))
+
+
+@LAYERS.imports("clip")
+def import_clip(ctx: Ctx, x: Expr, *, min_val: float = 0.0, max_val: float = 0.0) -> Expr:
+    return relay.minimum(relay.maximum(x, number(min_val)), number(max_val))
+
+
+@LAYERS.imports("whereBroadcastable")
+def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
+    return relay.where(truth(condition), x, y)
+
+
+Function = Literal["SQRT", "RSQRT", "INVERSE", "POWER", "EXP", "LOG", "ABS", "THRESHOLD"]
+
+
+EPSILON = 1e-6
+"""What roots and quotients get to their operand where a layer names nothing."""
+
+
+@LAYERS.imports("unary")
+def import_unary_function(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    type: Function = "SQRT",
+    alpha: float = 0.0,
+    epsilon: float | None = None,
+    shift: float = 0.0,
+    scale: float = 1.0,
+) -> Expr:
+    """A logarithm has an epsilon where one is written, which is how coremltools has log1p."""
+    if scale != 1:
+        x = relay.multiply(x, number(scale))
+    if shift != 0:
+        x = relay.add(x, number(shift))
+    if type == "LOG" and epsilon is not None and epsilon >= np.finfo(np.float32).tiny:
+        x = relay.add(x, number(epsilon))
+    epsilon = EPSILON if epsilon is None else epsilon
+    if type == "RSQRT":
+        return relay.rsqrt(relay.add(x, number(epsilon)))
+    if type == "INVERSE":
+        return relay.divide(number(1), relay.add(x, number(epsilon)))
+    if type == "POWER":
+        return relay.power(x, number(alpha))
+    if type == "THRESHOLD":
+        return relay.maximum(x, number(alpha))
+    return call({"SQRT": "sqrt", "EXP": "exp", "LOG": "log", "ABS": "abs"}[type], x)
+
+
+def _joined(xs: tuple[Expr, ...], operation: Callable[[Expr, Expr], Expr]) -> Expr:
+    if not xs:
+        raise Unsupported("expected at least one tensor")
+    return functools.reduce(operation, xs)
+
+
+@LAYERS.imports("add")
+def import_add(ctx: Ctx, *xs: Expr, alpha: float = 0.0) -> Expr:
+    if len(xs) == 1:
+        return relay.add(xs[0], number(alpha))
+    return _joined(xs, relay.add)
+
+
+@LAYERS.imports("multiply")
+def import_multiply(ctx: Ctx, *xs: Expr, alpha: float = 0.0) -> Expr:
+    if len(xs) == 1:
+        return relay.multiply(xs[0], number(alpha))
+    return _joined(xs, relay.multiply)
+
+
+@LAYERS.imports("average")
+def import_average(ctx: Ctx, *xs: Expr) -> Expr:
+    return relay.divide(_joined(xs, relay.add), number(len(xs)))
+
+
+@LAYERS.imports("max")
+def import_max(ctx: Ctx, *xs: Expr) -> Expr:
+    return _joined(xs, relay.maximum)
+
+
+@LAYERS.imports("min")
+def import_min(ctx: Ctx, *xs: Expr) -> Expr:
+    return _joined(xs, relay.minimum)
+
+
+def _aligned(ctx: Ctx, x: Expr, part: Part | None, shape: tuple[int, ...]) -> Expr:
+    """Return parameters whose shape goes along the last three axes, channels first."""
+    ctx.at_least(x, 3)
+    if len(shape) not in (1, 3):
+        raise Unsupported(f"parameters of shape {list(shape)}")
+    return ctx.weight(part, shape if len(shape) == 3 else (shape[0], 1, 1))
+
+
+@LAYERS.imports("scale")
+def import_scale(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    shape_scale: tuple[int, ...] = (),
+    scale: Part | None = None,
+    has_bias: bool = False,
+    shape_bias: tuple[int, ...] = (),
+    bias: Part | None = None,
+) -> Expr:
+    result = relay.multiply(x, _aligned(ctx, x, scale, shape_scale))
+    if has_bias:
+        result = relay.add(result, _aligned(ctx, x, bias, shape_bias))
+    return result
+
+
+@LAYERS.imports("bias")
+def import_bias(
+    ctx: Ctx, x: Expr, *, shape: tuple[int, ...] = (), bias: Part | None = None
+) -> Expr:
+    return relay.add(x, _aligned(ctx, x, bias, shape))
+
+
+@LAYERS.imports("cumSum")
+def import_cum_sum(
+    ctx: Ctx,
+    x: Expr,
+    axis_input: Expr | None = None,
+    *,
+    axis: int = 0,
+    exclude_final_sum: bool = False,
+    reverse: bool = False,
+) -> Expr:
+    if axis_input is not None:
+        (axis,) = ctx.whole(axis_input)
+    place = ctx.axis(x, axis)
+    return relay.serde.cumsum(x, axis=place, exclusive=exclude_final_sum, reverse=reverse)
+
+
+def _number(x: Value, other: Value) -> float | None:
+    """Return the one number that a constant is, if it adds no axes to another tensor's."""
+    if x.data is None or x.data.size != 1 or x.type.rank > other.type.rank:
+        return None
+    found = float(x.data.reshape(()))
+    exact = np.isfinite(found) and (is_float(x.type.dtype) or abs(found) <= 1 << 24)
+    return found if exact else None
+
+
+PLAIN = {
+    "acos": "acos",
+    "asin": "asin",
+    "atan": "atan",
+    "atanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "floor": "floor",
+    "identity": "copy",
+    "logical_not": "logicalNot",
+    "round": "round",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "tan": "tan",
+    "tanh": "tanh",
+}
+"""Operators of MIL with one tensor and no parameter, and their layers."""
+
+FUNCTIONS = {"abs": "ABS", "exp": "EXP", "sqrt": "SQRT"}
+"""Operators of MIL, and the functions of a layer that has several."""
+
+PAIRS = {
+    "floor_div": "floorDivBroadcastable",
+    "logical_and": "logicalAnd",
+    "logical_or": "logicalOr",
+    "logical_xor": "logicalXor",
+    "maximum": "maxBroadcastable",
+    "minimum": "minBroadcastable",
+    "mod": "modBroadcastable",
+    "real_div": "divideBroadcastable",
+}
+"""Operators of MIL with two tensors, and their layers."""
+
+COMMUTING = {"add": "add", "mul": "multiply"}
+"""Operators of MIL with two tensors, and the layers that take a number for one of them."""
+
+COMPARISONS = {
+    "equal": "equal",
+    "greater": "greaterThan",
+    "greater_equal": "greaterEqual",
+    "less": "lessThan",
+    "less_equal": "lessEqual",
+    "not_equal": "notEqual",
+}
+
+
+def _export_plain(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_plain(ctx: Out, x: Value) -> Value:
+        return ctx.layer(layer, x)
+
+
+def _export_function(op: str, function: str) -> None:
+    @LAYERS.exports(op)
+    def export_function(ctx: Out, x: Value) -> Value:
+        return ctx.layer("unary", x, type=function, scale=1.0)
+
+
+def _export_pair(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_pair(ctx: Out, x: Value, y: Value) -> Value:
+        return ctx.layer(layer, x, y)
+
+
+def _export_commuting(op: str, layer: str) -> None:
+    """A number on either side is a parameter."""
+
+    @LAYERS.exports(op)
+    def export_commuting(ctx: Out, x: Value, y: Value) -> Value:
+        for one, other in ((x, y), (y, x)):
+            number_ = _number(other, one)
+            if number_ is not None:
+                return ctx.layer(layer, one, alpha=number_)
+        return ctx.layer(f"{layer}Broadcastable", x, y)
+
+
+def _export_comparison(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_comparison(ctx: Out, x: Value, y: Value) -> Value:
+        bound = _number(y, x)
+        if bound is not None and np.float32(bound) == bound:
+            return ctx.layer(layer, x, alpha=bound)
+        return ctx.layer(layer, x, y)
+
+
+def _export_direct(op: str) -> None:
+    @DIRECT.exports(op)
+    def export_direct(ctx: ExportContext, data: Value) -> Value:
+        return ctx.emit(op, x=data)
+
+
+for _name, _target in PLAIN.items():
+    _export_plain(_name, _target)
+for _name in ("acosh", "asinh"):
+    _export_plain(_name, _name)
+    _export_direct(_name)
+for _name, _target in FUNCTIONS.items():
+    _export_function(_name, _target)
+for _name, _target in PAIRS.items():
+    _export_pair(_name, _target)
+for _name, _target in COMMUTING.items():
+    _export_commuting(_name, _target)
+for _name, _target in COMPARISONS.items():
+    _export_comparison(_name, _target)
+
+
+@LAYERS.exports("sub")
+def export_sub(ctx: Out, x: Value, y: Value) -> Value:
+    number_ = _number(y, x)
+    if number_ is not None:
+        return ctx.layer("add", x, alpha=-number_)
+    return ctx.layer("subtractBroadcastable", x, y)
+
+
+@LAYERS.exports("pow")
+def export_pow(ctx: Out, x: Value, y: Value) -> Value:
+    if _number(x, y) == 2:
+        return ctx.layer("exp2", y)
+    power = _number(y, x)
+    if power is not None:
+        return ctx.layer("unary", x, type="POWER", alpha=power, scale=1.0)
+    return ctx.layer("powBroadcastable", x, y)
+
+
+@LAYERS.exports("log")
+def export_log(ctx: Out, x: Value, *, epsilon: float = 1e-45) -> Value:
+    return ctx.layer("unary", x, type="LOG", shift=epsilon, scale=1.0)
+
+
+@LAYERS.exports("rsqrt")
+def export_rsqrt(ctx: Out, x: Value, *, epsilon: float = 1e-12) -> Value:
+    """A layer without a constant adds one of its own: then it is a power."""
+    if epsilon:
+        return ctx.layer("unary", x, type="RSQRT", epsilon=epsilon, scale=1.0)
+    return ctx.layer("unary", x, type="POWER", alpha=-0.5, scale=1.0)
+
+
+@LAYERS.exports("clip")
+def export_clip(ctx: Out, x: Value, *, alpha: float, beta: float) -> Value:
+    return ctx.layer("clip", x, min_val=alpha, max_val=beta)
+
+
+@LAYERS.exports("select")
+def export_select(ctx: Out, cond: Value, a: Value, b: Value) -> Value:
+    return ctx.layer("whereBroadcastable", cond, a, b)
+
+
+@LAYERS.exports("cast")
+def export_cast(ctx: Out, x: Value, *, dtype: str) -> Value:
+    """All numbers are float32: what the dtype cannot hold is cut off.
+
+    Floats are cut towards zero; whole numbers are taken modulo the range of narrower ones.
+    """
+    source, target = x.type.dtype, ctx.result_type().dtype
+    if is_float(target) or source == "bool":
+        return x
+    if target == "bool":
+        return ctx.layer("notEqual", x)
+    if is_float(source):
+        size = ctx.layer("unary", x, type="ABS", scale=1.0)
+        return ctx.layer("multiply", ctx.layer("sign", x), ctx.layer("floor", size))
+    known, wanted = _range(source), _range(target)
+    if (wanted[0] <= known[0] and known[1] <= wanted[1]) or target in ("int32", "int64"):
+        return x
+    lifted = ctx.layer("add", x, alpha=-float(wanted[0])) if wanted[0] else x
+    count = ctx.const(wanted[1] - wanted[0] + 1)
+    rest = ctx.layer("modBroadcastable", lifted, count)
+    return ctx.layer("add", rest, alpha=float(wanted[0])) if wanted[0] else rest
+
+
+def _range(dtype: str) -> tuple[int, int]:
+    limits = np.iinfo(numpy_dtype(dtype))
+    return int(limits.min), int(limits.max)
+
+
+@LAYERS.exports("cumsum", since=13)
+def export_cumsum_v13(
+    ctx: Out, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+) -> Value:
+    """Before iOS14, a product with a triangle of ones."""
+    rank = x.type.rank
+    length = x.type.shape[axis]
+    if not isinstance(length, int):
+        raise ctx.only_since(14, "running sum along a length that is not fixed")
+    ones = np.tri(length, k=-1 if exclusive else 0, dtype=np.float32)
+    triangle = ctx.const(ones if reverse else ones.T)
+    order = [*(each for each in range(rank) if each != axis), axis]
+    data = x if rank > 1 else ctx.layer("expandDims", x, of=_row(x), axes=[0])
+    if axis != rank - 1:
+        data = ctx.layer("transpose", data, axes=order)
+    found = ctx.layer("batchedMatmul", data, triangle)
+    if rank == 1:
+        return ctx.layer("squeeze", found, axes=[0])
+    if axis != rank - 1:
+        found = ctx.layer("transpose", found, axes=[order.index(each) for each in range(rank)])
+    return found
+
+
+def _row(x: Value) -> TensorType:
+    return TensorType((1, *x.type.shape), x.type.dtype)
+
+
+@LAYERS.exports("cumsum", since=14)
+def export_cumsum(
+    ctx: Out, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+) -> Value:
+    return ctx.layer("cumSum", x, axis=axis, exclude_final_sum=exclusive, reverse=reverse)

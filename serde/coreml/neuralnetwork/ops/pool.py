@@ -1,0 +1,222 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import serde.relay as relay
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.ops.conv import Padding
+from serde.coreml.neuralnetwork.builder import LayerExport as Out
+from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.networks import images
+from serde.coreml.neuralnetwork.ops.conv import (
+    Padding3d,
+    border_amounts,
+    borders,
+    image_type,
+    lifted_line,
+    lowered_line,
+    pad_type,
+    volume_fields,
+    window_padding,
+)
+from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
+from serde.coreml.neuralnetwork.parts import Part
+from serde.coreml.value import Value
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+
+Pool = Literal["MAX", "AVERAGE", "L2"]
+
+
+def _whole(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
+    if kind == "MAX":
+        return relay.max(x, axis=axes, keepdims=True)
+    if kind == "AVERAGE":
+        return relay.mean(x, axis=axes, keepdims=True)
+    return relay.serde.reduce_l2(x, axis=axes, keepdims=True)
+
+
+@LAYERS.imports("pooling")
+def import_pooling(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    type: Pool = "MAX",
+    kernel_size: tuple[int, ...] = (3, 3),
+    stride: tuple[int, ...] = (1, 1),
+    valid: Part | None = None,
+    same: Part | None = None,
+    include_last_pixel: Part | None = None,
+    avg_pool_exclude_padding: bool = False,
+    global_pooling: bool = False,
+) -> Expr:
+    """Of a window that reaches beyond the padding, only what is in the padding counts."""
+    ctx.at_least(x, 4)
+    data, restore = images(ctx, x)
+    if global_pooling:
+        return restore(_whole(data, type, (2, 3)))
+    counts_all = not avg_pool_exclude_padding
+    if include_last_pixel is not None:
+        pad = tuple(map(int, include_last_pixel.message.paddingAmounts)) or (0, 0)
+        ends = _last_ends(ctx, data, kernel_size, stride, pad)
+        around: tuple[int, ...] = (*pad, *ends)
+        if type == "AVERAGE" and counts_all:
+            height, width = pad
+            if any(pad):
+                data = relay.nn.pad(data, ((0, 0), (0, 0), (height, height), (width, width)))
+            further = [max(0, end - each) for end, each in zip(ends, pad, strict=True)]
+            around, counts_all = (0, 0, *further), False
+    else:
+        amounts = borders(None if valid is None else valid.part("paddingAmounts"))
+        around = window_padding(ctx, data, kernel_size, stride, (1, 1), pad_type(same), amounts)
+    if type == "MAX":
+        result = relay.nn.max_pool2d(data, pool_size=kernel_size, strides=stride, padding=around)
+    elif type == "AVERAGE":
+        result = relay.nn.avg_pool2d(
+            data,
+            pool_size=kernel_size,
+            strides=stride,
+            padding=around,
+            count_include_pad=counts_all,
+        )
+    else:
+        result = relay.serde.lp_pool(data, pool_size=kernel_size, strides=stride, padding=around)
+    return restore(result)
+
+
+def _last_ends(
+    ctx: Ctx, x: Expr, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Return the padding at the far ends that makes the last window hold the last pixel."""
+    ends = []
+    lengths = ctx.static_lengths(x, (2, 3))
+    for length, size, step, before in zip(lengths, kernel, stride, pad, strict=True):
+        count = -(-(length + 2 * before - size) // step) + 1
+        if any(pad) and (count - 1) * step >= length + before:
+            count -= 1
+        ends.append(max(0, (count - 1) * step + size - length - before))
+    return tuple(ends)
+
+
+@LAYERS.imports("pooling3d")
+def import_pooling3d(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    type: Pool = "MAX",
+    kernel_depth: int = 3,
+    kernel_height: int = 3,
+    kernel_width: int = 3,
+    stride_depth: int = 1,
+    stride_height: int = 1,
+    stride_width: int = 1,
+    padding_type: Padding3d = "CUSTOM",
+    custom_padding_front: int = 0,
+    custom_padding_back: int = 0,
+    custom_padding_top: int = 0,
+    custom_padding_bottom: int = 0,
+    custom_padding_left: int = 0,
+    custom_padding_right: int = 0,
+    count_exclude_padding: bool = False,
+) -> Expr:
+    """Axes are batch, channel, depth, height and width."""
+    kernel = kernel_depth, kernel_height, kernel_width
+    stride = stride_depth, stride_height, stride_width
+    pad = (0,) * 6
+    if padding_type == "CUSTOM":
+        pad = (
+            custom_padding_front,
+            custom_padding_back,
+            custom_padding_top,
+            custom_padding_bottom,
+            custom_padding_left,
+            custom_padding_right,
+        )
+    kind: Padding = "same" if padding_type == "SAME" else "custom"
+    around = window_padding(ctx, x, kernel, stride, (1, 1, 1), kind, pad)
+    if type == "MAX":
+        return relay.nn.max_pool3d(x, pool_size=kernel, strides=stride, padding=around)
+    return relay.nn.avg_pool3d(
+        x,
+        pool_size=kernel,
+        strides=stride,
+        padding=around,
+        count_include_pad=not count_exclude_padding,
+    )
+
+
+@LAYERS.imports("globalPooling3d")
+def import_global_pooling3d(ctx: Ctx, x: Expr, *, type: Pool = "MAX") -> Expr:
+    return _whole(x, type, (2, 3, 4))
+
+
+POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "MAX"}
+"""Operators of MIL, and the kinds of a layer."""
+
+
+def _export_pool(op: str, kind: Pool) -> None:
+    @LAYERS.exports(op)
+    def export_pool(
+        ctx: Out,
+        x: Value,
+        *,
+        kernel_sizes: tuple[int, ...],
+        strides: tuple[int, ...],
+        pad_type: str,
+        pad: tuple[int, ...],
+        ceil_mode: bool = False,
+        exclude_padding_from_average: bool = False,
+    ) -> Value:
+        """A line is an image of one row; a stride less one at the end rounds lengths up."""
+        excludes = exclude_padding_from_average
+        if ceil_mode:
+            pad = tuple(
+                sides + (strides[place // 2] - 1 if place % 2 else 0)
+                for place, sides in enumerate(pad)
+            )
+        if len(strides) == 3:
+            ctx.since(14, "pooling along three axes")
+            fields = volume_fields(kernel_sizes, strides, pad)
+            return ctx.layer("pooling3d", x, type=kind, count_exclude_padding=excludes, **fields)
+        line = [1] * (2 - len(strides))
+        found = ctx.layer(
+            "pooling",
+            lifted_line(ctx, x) if line else x,
+            of=image_type(ctx),
+            type=kind,
+            kernel_size=[*line, *kernel_sizes],
+            stride=[*line, *strides],
+            valid={"padding_amounts": border_amounts([*[0] * 2 * len(line), *pad])},
+            avg_pool_exclude_padding=excludes,
+        )
+        return lowered_line(ctx, found)
+
+
+for _name, _kind in POOLS.items():
+    _export_pool(_name, _kind)
+
+
+def _is_image(node: Call) -> bool:
+    type_ = node.args[0].type
+    usual = node.attrs["layout"] == "NCHW" and node.attrs["out_layout"] in ("", "NCHW")
+    return usual and isinstance(type_, TensorType) and is_float(type_.dtype)
+
+
+def _export_global(op: str, kind: Pool) -> None:
+    @DIRECT.exports(op, when=_is_image)
+    def export_global(ctx: ExportContext, data: Value, *, layout: str, out_layout: str) -> Value:
+        return ctx.emit("global_pool", x=data, kind=kind)
+
+
+GLOBAL: dict[str, Pool] = {"nn.global_avg_pool2d": "AVERAGE", "nn.global_max_pool2d": "MAX"}
+
+for _name, _kind in GLOBAL.items():
+    _export_global(_name, _kind)
+
+
+@LAYERS.exports("global_pool")
+def export_global_pool(ctx: Out, x: Value, *, kind: Pool) -> Value:
+    return ctx.layer("pooling", x, type=kind, global_pooling=True, valid={"padding_amounts": {}})

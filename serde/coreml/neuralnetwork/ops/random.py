@@ -1,0 +1,169 @@
+"""Random numbers."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.coreml.neuralnetwork.builder import LayerExport as Out
+from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.ops.table import LAYERS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+
+
+def _seed(seed: int) -> float | None:
+    """Return a seed; -1 stands for another one each time."""
+    return None if seed == -1 else float(seed)
+
+
+def _drawn(x: Expr | None, **attrs: AnyValue) -> Expr:
+    return relay.serde.random_normal(x, dtype="float32", **attrs)
+
+
+def _spread(x: Expr | None, **attrs: AnyValue) -> Expr:
+    return relay.serde.random_uniform(x, dtype="float32", **attrs)
+
+
+@LAYERS.imports("randomNormalLike")
+def import_random_normal_like(
+    ctx: Ctx, x: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
+) -> Expr:
+    return _drawn(x, mean=mean, scale=std_dev, seed=_seed(seed))
+
+
+@LAYERS.imports("randomNormalStatic")
+def import_random_normal_static(
+    ctx: Ctx,
+    *,
+    seed: int = 0,
+    mean: float = 0.0,
+    std_dev: float = 0.0,
+    output_shape: tuple[int, ...] = (),
+) -> Expr:
+    return _drawn(None, shape=output_shape, mean=mean, scale=std_dev, seed=_seed(seed))
+
+
+@LAYERS.imports("randomNormalDynamic")
+def import_random_normal_dynamic(
+    ctx: Ctx, shape: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
+) -> Expr:
+    return _drawn(_like(ctx, shape), mean=mean, scale=std_dev, seed=_seed(seed))
+
+
+@LAYERS.imports("randomUniformLike")
+def import_random_uniform_like(
+    ctx: Ctx, x: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
+) -> Expr:
+    return _spread(x, low=min_val, high=max_val, seed=_seed(seed))
+
+
+@LAYERS.imports("randomUniformStatic")
+def import_random_uniform_static(
+    ctx: Ctx,
+    *,
+    seed: int = 0,
+    min_val: float = 0.0,
+    max_val: float = 0.0,
+    output_shape: tuple[int, ...] = (),
+) -> Expr:
+    return _spread(None, shape=output_shape, low=min_val, high=max_val, seed=_seed(seed))
+
+
+@LAYERS.imports("randomUniformDynamic")
+def import_random_uniform_dynamic(
+    ctx: Ctx, shape: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
+) -> Expr:
+    return _spread(_like(ctx, shape), low=min_val, high=max_val, seed=_seed(seed))
+
+
+def _like(ctx: Ctx, shape: Expr) -> Expr:
+    """Return a tensor of a shape that is computed."""
+    return relay.full(relay.const(np.float32(0)), ctx.integers(shape), "float32")
+
+
+@LAYERS.imports("randomBernoulliLike")
+def import_random_bernoulli_like(ctx: Ctx, x: Expr, *, seed: int = 0, prob: float = 0.0) -> Expr:
+    chances = relay.full_like(x, relay.const(np.float32(prob)))
+    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+
+
+@LAYERS.imports("randomBernoulliStatic")
+def import_random_bernoulli_static(
+    ctx: Ctx, *, seed: int = 0, prob: float = 0.0, output_shape: tuple[int, ...] = ()
+) -> Expr:
+    chances = relay.full(relay.const(np.float32(prob)), output_shape, "float32")
+    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+
+
+@LAYERS.imports("randomBernoulliDynamic")
+def import_random_bernoulli_dynamic(
+    ctx: Ctx, shape: Expr, *, seed: int = 0, prob: float = 0.0
+) -> Expr:
+    chances = relay.full(relay.const(np.float32(prob)), ctx.integers(shape), "float32")
+    return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
+
+
+@LAYERS.imports("categoricalDistribution")
+def import_categorical_distribution(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    seed: int = 0,
+    num_samples: int = 1,
+    is_logits: bool = False,
+    eps: float = 1e-10,
+    temperature: float = 1.0,
+) -> Expr:
+    """Chances become logarithms, with a constant added, before the temperature divides them."""
+    if ctx.type(x).rank != 2:
+        raise Unsupported(f"a tensor of {ctx.type(x).rank} axes")
+    logits = x if is_logits else relay.log(relay.add(x, number(eps)))
+    if temperature != 1:
+        logits = relay.divide(logits, number(temperature))
+    found = relay.serde.multinomial(
+        logits, sample_size=num_samples, dtype="int32", seed=_seed(seed)
+    )
+    return relay.cast(found, "float32")
+
+
+def _shaped(ctx: Out, name: str, shape: Value, fields: dict[str, AnyValue], seed: int) -> Value:
+    """Append a layer that draws numbers of a shape, known or computed."""
+    if shape.data is None:
+        return ctx.layer(f"{name}Dynamic", shape, seed=seed, **fields)
+    lengths = [int(each) for each in shape.data] or [1]
+    return ctx.layer(f"{name}Static", seed=seed, output_shape=lengths, **fields)
+
+
+@LAYERS.exports("random_uniform")
+def export_random_uniform(
+    ctx: Out, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
+) -> Value:
+    return _shaped(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
+
+
+@LAYERS.exports("random_normal")
+def export_random_normal(
+    ctx: Out, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
+) -> Value:
+    return _shaped(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
+
+
+@LAYERS.exports("random_categorical")
+def export_random_categorical(
+    ctx: Out, x: Value, *, mode: str = "logits", size: int = 1, seed: int = -1
+) -> Value:
+    logits = mode == "logits"
+    return ctx.layer(
+        "categoricalDistribution",
+        x,
+        num_samples=size,
+        is_logits=logits,
+        eps=1e-10,
+        temperature=1.0,
+        seed=seed,
+    )

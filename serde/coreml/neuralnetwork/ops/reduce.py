@@ -1,0 +1,169 @@
+"""Reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+from typing import Literal
+
+import serde.relay as relay
+from serde.coreml.neuralnetwork.builder import LayerExport as Out
+from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.ops.table import LAYERS
+from serde.coreml.value import Value
+from serde.errors import Unsupported
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
+
+Mode = Literal[
+    "SUM", "AVG", "PROD", "LOGSUM", "SUMSQUARE", "L1", "L2", "MAX", "MIN", "ARGMAX"
+]  # fmt: skip
+Axis = Literal["CHW", "HW", "C", "H", "W"]
+
+AXES = {"CHW": (-3, -2, -1), "HW": (-2, -1), "C": (-3,), "H": (-2,), "W": (-1,)}
+MODES = {
+    "SUM": "sum",
+    "AVG": "mean",
+    "PROD": "prod",
+    "SUMSQUARE": "serde.reduce_sum_square",
+    "L1": "serde.reduce_l1",
+    "L2": "serde.reduce_l2",
+    "MAX": "max",
+    "MIN": "min",
+}
+REDUCTIONS = {
+    "reduceL1": "serde.reduce_l1",
+    "reduceL2": "serde.reduce_l2",
+    "reduceLogSumExp": "serde.logsumexp",
+    "reduceMax": "max",
+    "reduceMean": "mean",
+    "reduceMin": "min",
+    "reduceProd": "prod",
+    "reduceSum": "sum",
+    "reduceSumSquare": "serde.reduce_sum_square",
+}
+"""Layers of any axes: Relay's."""
+
+
+@LAYERS.imports("reduce")
+def import_reduce(
+    ctx: Ctx, x: Expr, *, mode: Mode = "SUM", epsilon: float = 1e-6, axis: Axis = "CHW"
+) -> Expr:
+    """The axes stay; LOGSUM adds the logarithms up, it takes none of a sum."""
+    axes = AXES[axis]
+    rank = len(ctx.at_least(x, -axes[0]))
+    places = tuple(each + rank for each in axes)
+    if mode == "ARGMAX":
+        if len(axes) != 1:
+            raise Unsupported(f"the place of the greatest of {axis}")
+        return relay.cast(relay.argmax(x, axis=places, keepdims=True), "float32")
+    if mode == "LOGSUM":
+        return relay.sum(relay.log(relay.add(x, number(epsilon))), axis=places, keepdims=True)
+    return call(MODES[mode], x, axis=places, keepdims=True)
+
+
+def _reduced(
+    ctx: Ctx,
+    x: Expr,
+    axes: tuple[int, ...],
+    keeps: bool,
+    whole: bool,
+    build: Callable[..., Expr],
+) -> Expr:
+    """What has no axis left is a vector of one element, for no tensor has none."""
+    rank = ctx.type(x).rank
+    places = tuple(sorted({ctx.axis(x, axis) for axis in axes}))
+    if whole or not places:
+        places = tuple(range(rank))
+    result = build(x, axis=places, keepdims=keeps)
+    return relay.reshape(result, (1,)) if len(places) == rank and not keeps else result
+
+
+def _import_reduction(name: str, target: str) -> None:
+    @LAYERS.imports(name)
+    def import_reduction(
+        ctx: Ctx,
+        x: Expr,
+        *,
+        axes: tuple[int, ...] = (),
+        keep_dims: bool = False,
+        reduce_all: bool = False,
+    ) -> Expr:
+        def build(x: Expr, **attrs: AnyValue) -> Expr:
+            return call(target, x, **attrs)
+
+        return _reduced(ctx, x, axes, keep_dims, reduce_all, build)
+
+
+for _name, _target in REDUCTIONS.items():
+    _import_reduction(_name, _target)
+
+
+@LAYERS.imports("reduceLogSum")
+def import_reduce_log_sum(
+    ctx: Ctx,
+    x: Expr,
+    *,
+    axes: tuple[int, ...] = (),
+    keep_dims: bool = False,
+    reduce_all: bool = False,
+) -> Expr:
+    return _reduced(ctx, x, axes, keep_dims, reduce_all, relay.serde.reduce_log_sum)
+
+
+def _place(ctx: Ctx, x: Expr, build: Callable[..., Expr], axis: int, *, drops: bool) -> Expr:
+    keeps = not drops or ctx.type(x).rank == 1
+    return relay.cast(build(x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
+
+
+@LAYERS.imports("argMax")
+def import_arg_max(ctx: Ctx, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
+    return _place(ctx, x, relay.argmax, axis, drops=remove_dim)
+
+
+@LAYERS.imports("argMin")
+def import_arg_min(ctx: Ctx, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
+    return _place(ctx, x, relay.argmin, axis, drops=remove_dim)
+
+
+SUMMARIES = {
+    "reduce_l1_norm": "reduceL1",
+    "reduce_l2_norm": "reduceL2",
+    "reduce_log_sum": "reduceLogSum",
+    "reduce_log_sum_exp": "reduceLogSumExp",
+    "reduce_max": "reduceMax",
+    "reduce_mean": "reduceMean",
+    "reduce_min": "reduceMin",
+    "reduce_prod": "reduceProd",
+    "reduce_sum": "reduceSum",
+    "reduce_sum_square": "reduceSumSquare",
+}
+"""Operators of MIL, and their layers."""
+
+EXTREMES = {"reduce_argmax": "argMax", "reduce_argmin": "argMin"}
+
+
+def _export_summary(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_summary(
+        ctx: Out, x: Value, *, axes: tuple[int, ...], keep_dims: bool = False
+    ) -> Value:
+        if not x.type.rank:
+            return ctx.layer(layer, x, axes=[0], keep_dims=True)
+        whole = len(axes) == x.type.rank and not keep_dims
+        return ctx.layer(layer, x, axes=list(axes), keep_dims=keep_dims, reduce_all=whole)
+
+
+def _export_extreme(op: str, layer: str) -> None:
+    @LAYERS.exports(op)
+    def export_extreme(ctx: Out, x: Value, *, axis: int = -1, keep_dims: bool = False) -> Value:
+        """The only axis stays, for every tensor has one."""
+        drops = not keep_dims and x.type.rank > 1
+        return ctx.layer(layer, x, axis=axis, remove_dim=drops)
+
+
+for _name, _target in SUMMARIES.items():
+    _export_summary(_name, _target)
+for _name, _target in EXTREMES.items():
+    _export_extreme(_name, _target)

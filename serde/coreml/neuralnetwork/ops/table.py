@@ -1,0 +1,53 @@
+"""The table of converters of the layers of NeuralNetworks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+
+from serde.coreml.mlprogram.ops import TABLE
+from serde.relay.ir.expr import Call
+from serde.walk.table import Converter, ConverterTable
+
+__all__ = ["DIRECT", "LAYERS", "DirectTable"]
+
+LAYERS = ConverterTable("coreml-layer")
+"""Converters of layers, in the categories of :mod:`serde.relay.op`.
+
+Importers go by layer. Exporters go by operator of MIL, which most layers are an older form of:
+what is written in MIL's operators can be written in layers, too.
+"""
+
+
+class DirectTable(ConverterTable):
+    """Exporters of Relay's operators that have a layer and no operator of MIL, before MIL's own.
+
+    Args:
+        base: The exporters into MIL's operators.
+    """
+
+    def __init__(self, base: ConverterTable) -> None:
+        super().__init__("coreml-network")
+        self._base = base
+
+    def can_export(self, node: Call, version: int) -> bool:
+        """Whether a call can be written as it is."""
+        return super().can_export(node, version) or self._base.can_export(node, version)
+
+    def bind_export(self, node: Call, version: int) -> tuple[Converter, dict[str, AnyValue]]:
+        """Find the exporter of a call and its keyword arguments.
+
+        Raises:
+            Unsupported: There is none, or it cannot say this call.
+        """
+        if super().can_export(node, version):
+            return super().bind_export(node, version)
+        return self._base.bind_export(node, version)
+
+    def expansion(self, name: str) -> Callable[..., AnyValue] | None:
+        """Return what a Relay operator is made of where there is no layer for a call."""
+        return super().expansion(name) or self._base.expansion(name)
+
+
+DIRECT = DirectTable(TABLE)
+"""Exporters of Relay's operators into those that :data:`LAYERS` makes layers of."""

@@ -1,3 +1,0 @@
-"""Linear algebra: products, transforms, sparse matrices."""
-
-from serde.coreml.ops.linalg import fourier, product, sparse  # noqa: F401

@@ -1,7 +1,0 @@
-"""Recurrent layers."""
-
-from __future__ import annotations
-
-from serde.coreml.ops.recurrent import gru, lstm, rnn
-
-__all__ = ["gru", "lstm", "rnn"]

@@ -1,0 +1,304 @@
+"""Operations and values of an ML Program that is being written."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
+
+from serde.coreml.elements import BY_DTYPE, UNSIGNED, Element
+from serde.errors import Unsupported
+from serde.io.packed import PackedBytes
+from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir.expr import Call
+from serde.relay.ir.types import TensorType
+from serde.weights import Array, ArrayWeight, Weight, dtype_name
+
+__all__ = [
+    "HELD_AS",
+    "IN_BLOBS",
+    "MAX_RANK",
+    "Argument",
+    "Builder",
+    "Held",
+    "Value",
+    "set_type",
+    "stored_dtype",
+]
+
+"""From here on an integer stands for "to the end" in what makes models."""
+
+HELD_AS = {"int64": "int32", "float64": "float32"}
+"""dtypes that programs have not, by those that hold them."""
+
+MAX_RANK = 5
+"""Core ML computes no tensors of more axes."""
+
+_COMPUTED = {15: {"bool", "float16", "float32", "int32", "int8", "uint8"}}
+_COMPUTED[17] = _COMPUTED[15] | {"int16", "uint16"}
+_COMPUTED[18] = _COMPUTED[17] | {"uint32", "int4", "uint4", "uint2"}
+"""dtypes of values, by the version of iOS from which on."""
+
+_CONSTANT = {15: set(), 17: {"uint32"}, 18: set()}
+"""dtypes of constants beyond those, with which operators are told what to do."""
+
+IN_BLOBS = {15: {"float16", "float32", "uint8", "int8"}}
+IN_BLOBS[18] = IN_BLOBS[15] | {"int16", "uint16", "int32", "uint32"}
+"""dtypes of constants in ``weight.bin``, by the version of iOS from which on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value of the program.
+
+    Attributes:
+        name: Its name there; for a constant the one that it gets when something first reads it.
+        type: Its Relay type.
+        data: Its value, where it is a constant.
+        weight: Where its values lie, if it is a weight.
+        compressed: Whether it is a weight that an operation makes when the program is loaded.
+    """
+
+    name: str
+    type: TensorType
+    data: Array | None = field(default=None, compare=False)
+    weight: Weight | None = field(default=None, compare=False)
+    compressed: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether a program takes it where it wants constants."""
+        return self.is_known or self.compressed
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is a constant or a weight, whose values are at hand."""
+        return self.data is not None or self.weight is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an operation that unpacks a weight is given.
+
+    Attributes:
+        value: A constant, a weight, or what another such operation gives.
+        bits: Bits of an element, if it is narrower than its dtype.
+        in_bytes: Whether it is written as the bytes that its elements are packed into.
+    """
+
+    value: Value
+    bits: int | None = None
+    in_bytes: bool = False
+
+    def stored(self) -> tuple[Weight, Element]:
+        """Return what is written, and its element type.
+
+        Raises:
+            Unsupported: The value is computed when the model runs.
+        """
+        weight = self.value.weight
+        if weight is None and self.value.data is not None:
+            weight = ArrayWeight(self.value.data)
+        if weight is None:
+            raise Unsupported("a compressed weight of values that are computed")
+        if self.in_bytes:
+            return PackedBytes(weight, self.bits or 8), BY_DTYPE["uint8"]
+        return weight, BY_DTYPE[weight.dtype] if self.bits is None else UNSIGNED[self.bits]
+
+
+Argument = Value | Sequence[Value] | bool | int | float | str | Sequence[int] | None
+"""What an input of an operation may be given as; numbers and text become constants."""
+
+
+def stored_dtype(dtype: str, version: int, *, constant: bool = False) -> str:
+    """Return the dtype in which a program for a version of iOS holds values of a dtype.
+
+    Integers of 64 bits are held in 32 and float64 in float32, for which the model's owner is
+    asked where it matters; constants that do not fit are refused.
+
+    Raises:
+        Unsupported: ML Programs have no such dtype.
+    """
+    found = HELD_AS.get(dtype, dtype)
+    known = max(since for since in _COMPUTED if since <= version)
+    if found not in _COMPUTED[known] and not (constant and found in _CONSTANT[known]):
+        first = next((each for each in _COMPUTED if found in _COMPUTED[each]), None)
+        hint = None if first is None else f"use minimum_deployment_target=iOS{first}"
+        raise Unsupported(f"ML Programs for iOS{version} hold no {dtype}", hint=hint)
+    return found
+
+
+def set_type(target: AnyValue, type_: TensorType, version: int, *, constant: bool = False) -> None:
+    """Write a tensor type into a message of a value's type.
+
+    Raises:
+        Unsupported: ML Programs have no such dtype.
+    """
+    element = BY_DTYPE[stored_dtype(type_.dtype, version, constant=constant)]
+    tensor = target.tensorType
+    tensor.dataType = element.mil
+    tensor.rank = len(type_.shape)
+    for dim in type_.shape:
+        entry = tensor.dimensions.add()
+        if isinstance(dim, int):
+            entry.constant.size = dim
+        else:
+            entry.unknown.variadic = False
+
+
+class Builder(ABC):
+    """Collects what operations of MIL become in a model, in blocks one within another.
+
+    Args:
+        version: Version of iOS whose operators are written.
+        block: Where operations are added first.
+
+    Attributes:
+        block: Where operations are added.
+        names: For each name that had to be changed the one that it was made of.
+        quantises: Whether weights may stay quantised.
+        narrows: Whether values become integers of 8 and 16 bits.
+    """
+
+    def __init__(self, version: int, block: AnyValue) -> None:
+        self.version = version
+        self.block = block
+        self.quantises = version >= 16
+        self.narrows = version >= 17
+        self.names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self._next: Counter[str] = Counter()
+        self._around = [block]
+        self._sources: dict[str, list[tuple[AnyValue, Value, int]]] = {}
+        self._lengths: dict[str, list[tuple[AnyValue, Value]]] = {}
+
+    def reserve(self, name: str) -> str:
+        """Take and return a name that the model allows, made of `name`."""
+        plain = self.plain(name)
+        unique = plain
+        while unique in self._taken:
+            self._next[plain] += 1
+            unique = f"{plain}_{self._next[plain]}"
+        self._taken.add(unique)
+        if unique != name:
+            self.names[unique] = name
+        return unique
+
+    @abstractmethod
+    def plain(self, name: str) -> str:
+        """Return a name that the model allows, whether or not it is taken."""
+
+    def weight(self, name: str, weight: Weight) -> Value:
+        """Return a weight of the model; its constant is written where it is first read."""
+        return Value(name, TensorType(weight.shape, weight.dtype), None, weight)
+
+    def constant(self, data: Array) -> Value:
+        """Return a constant of the model."""
+        return Value("const", TensorType(data.shape, dtype_name(data.dtype)), data)
+
+    @abstractmethod
+    def add(
+        self,
+        op: str,
+        inputs: Mapping[str, Argument],
+        types: Sequence[TensorType],
+        source: str,
+        blocks: Sequence[AnyValue] = (),
+    ) -> tuple[Value, ...]:
+        """Append an operation and return its outputs.
+
+        Args:
+            op: The operator of MIL.
+            inputs: Its inputs by name; one that is None is left out.
+            types: Types of its outputs.
+            source: What the operation comes from, which names it.
+            blocks: Blocks of the operation.
+        """
+
+    @abstractmethod
+    def compress(
+        self, op: str, given: Mapping[str, Value | str], type_: TensorType, source: str
+    ) -> Value:
+        """Append an operation that makes a weight of constants, which lie in it, and return that.
+
+        Args:
+            op: The operator of MIL.
+            given: Its inputs by name, constants, weights or texts.
+            type_: Type of the weight.
+            source: What it comes from, which names it.
+        """
+
+    def constexpr(
+        self,
+        op: str,
+        given: Mapping[str, Held],
+        types: Sequence[tuple[TensorType, int | None]],
+        source: str,
+    ) -> tuple[Value, ...]:
+        """Append an operation that unpacks a weight, which only ML Programs have."""
+        raise Unsupported(f"{op} is of ML Programs alone")
+
+    @abstractmethod
+    def new_block(self, inputs: Sequence[Value]) -> AnyValue:
+        """Return a block without operations that takes `inputs`; it has a list of ``outputs``."""
+
+    @abstractmethod
+    def name_of(self, value: Value) -> str:
+        """Return the name of a value; a constant is written now if nothing has read it yet."""
+
+    def inner_block(
+        self, write: Callable[[], Sequence[Value]], inputs: Sequence[Value] = ()
+    ) -> AnyValue:
+        """Return a block of the operations that `write` appends; it gives what `write` returns.
+
+        Args:
+            write: Appends the operations.
+            inputs: What the block takes.
+        """
+        outer, self.block = self.block, self.new_block(inputs)
+        self._around.append(self.block)
+        try:
+            self.block.outputs.extend(self.name_of(value) for value in write())
+            return self.block
+        finally:
+            self._around.pop()
+            self.block = outer
+
+    def says(self, node: Call) -> bool:
+        """Whether the model says a call that an operator of MIL does."""
+        return True
+
+    @abstractmethod
+    def made_here(self) -> set[str]:
+        """Return the names of what the operations of the present block give."""
+
+    def own(self, value: Value, source: str) -> Value:
+        """Return a value that the present block makes itself, as MIL wants what a block gives."""
+        if value.name in self.made_here() and not value.is_constant:
+            return value
+        return self.add("identity", {"x": value}, [value.type], source)[0]
+
+    def note(self, value: Value) -> None:
+        """Let symbols be read from the lengths of a value, here and in inner blocks."""
+        for axis, dim in enumerate(value.type.shape):
+            name = dim.name if isinstance(dim, SymDim) else None
+            if name is not None and self.source_of(name) is None:
+                self._sources.setdefault(name, []).append((self.block, value, axis))
+
+    def source_of(self, symbol: str) -> tuple[Value, int] | None:
+        """Return a value that can be read here, and which of its lengths is a symbol."""
+        for block, value, axis in self._sources.get(symbol, ()):
+            if any(block is each for each in self._around):
+                return value, axis
+        return None
+
+    def lengths_of(self, dims: Sequence[Dim], make: Callable[[], Value]) -> Value:
+        """Return a vector that holds lengths; `make` computes it where that has not been done."""
+        known = self._lengths.setdefault(" ".join(map(str, dims)), [])
+        for block, value in known:
+            if any(block is each for each in self._around):
+                return value
+        known.append((self.block, make()))
+        return known[-1][1]

@@ -1,0 +1,1 @@
+"""Relay's data model: types, expressions, modules, and what reads them."""

@@ -1,0 +1,146 @@
+"""Functions that calls carry as attributes: the bodies of loops.
+
+A body has no free variables, so it is a scope of its own: no walk over a graph enters it, and
+what is done to a function is done to the bodies below it by the walks given here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import TypeVar
+
+from serde.relay.ir.expr import Attrs, Call, Expr, Function, Op, Var
+from serde.relay.ir.registry import infer_call
+from serde.relay.ir.visit import bound_vars, post_order, rewrite
+
+__all__ = [
+    "Apply",
+    "Blank",
+    "Kernel",
+    "all_nodes",
+    "carried",
+    "inner_first",
+    "instantiate",
+    "map_bodies",
+    "substitute",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """What a kernel asks for that runs a function: its result for `args`."""
+
+    function: Function
+    args: Sequence[AnyValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """What a kernel asks for where it does not run a function: zeros of its result's types.
+
+    A length that nothing tells is 0.
+    """
+
+    function: Function
+    args: Sequence[AnyValue]
+
+
+NodeT = TypeVar("NodeT", bound=Expr)
+ResultT = TypeVar("ResultT")
+
+Kernel = Generator[Apply | Blank, AnyValue, ResultT]
+"""A kernel that runs functions: it yields what it asks for, and is sent the answer."""
+
+
+def carried(node: Expr) -> tuple[Function, ...]:
+    """Return the functions among the attributes of a call; of any other node, none."""
+    if not isinstance(node, Call) or not isinstance(node.op, Op) or not node.attrs:
+        return ()
+    return tuple(value for value in node.attrs.values() if isinstance(value, Function))
+
+
+def inner_first(*roots: Expr) -> list[Function]:
+    """Return the bodies below `roots`, each once and after those that it carries itself."""
+    order: list[Function] = []
+    seen: set[Function] = set()
+    stack: list[tuple[Function | None, Iterator[Function]]] = [(None, _carried_below(*roots))]
+    while stack:
+        body, pending = stack[-1]
+        inner = next((each for each in pending if each not in seen), None)
+        if inner is not None:
+            seen.add(inner)
+            stack.append((inner, _carried_below(inner)))
+            continue
+        stack.pop()
+        if body is not None:
+            order.append(body)
+    return order
+
+
+def _carried_below(*roots: Expr) -> Iterator[Function]:
+    return (body for node in post_order(*roots) for body in carried(node))
+
+
+def all_nodes(*roots: Expr) -> Iterator[Expr]:
+    """Yield every node below `roots`, those of the bodies included."""
+    yield from post_order(*roots)
+    for body in inner_first(*roots):
+        yield from post_order(body)
+
+
+def map_bodies(function: Function, transform: Callable[[Function], Function]) -> Function:
+    """Return `function` with `transform` applied to every body below it, inner ones first.
+
+    `function` itself is returned, untransformed, where no body changes.
+    """
+    bodies = inner_first(function)
+    if not bodies:
+        return function
+    done: dict[Function, Function] = {}
+    for body in bodies:
+        done[body] = transform(_with_bodies(body, _carriers(body), done))
+    return _with_bodies(function, _carriers(function), done)
+
+
+def _carriers(function: Function) -> list[Call]:
+    return [node for node in post_order(function) if isinstance(node, Call) and carried(node)]
+
+
+def _with_bodies(
+    function: Function, calls: Sequence[Call], bodies: Mapping[Function, Function]
+) -> Function:
+    changed = {call for call in calls if any(bodies[body] is not body for body in carried(call))}
+    if not changed:
+        return function
+
+    def replace(node: Expr, new: Expr) -> Expr:
+        if node not in changed or not isinstance(new, Call):
+            return new
+        attrs = {
+            name: bodies[value] if isinstance(value, Function) else value
+            for name, value in new.attrs.items()
+        }
+        result = Call(new.op, new.args, Attrs(attrs), new.span)
+        if new.type is not None:
+            result.type = infer_call(result)
+        return result
+
+    result = rewrite(function, replace)
+    return result if isinstance(result, Function) else function
+
+
+def substitute(expr: Expr, values: Mapping[NodeT, Expr]) -> Expr:
+    """Return `expr` with `values` for some of its nodes and fresh bound variables."""
+    memo: dict[Expr, Expr] = dict(values.items())
+    for variable in bound_vars(post_order(expr)):
+        fresh = Var(variable.name_hint, variable.type_annotation, variable.span)
+        fresh.type = variable.type
+        memo[variable] = fresh
+    return rewrite(expr, lambda _node, new: new, memo)
+
+
+def instantiate(function: Function, args: Sequence[Expr]) -> Expr:
+    """Return the body of `function` with `args` for its parameters and fresh bound variables."""
+    return substitute(function.body, dict(zip(function.params, args, strict=True)))

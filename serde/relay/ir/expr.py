@@ -1,0 +1,516 @@
+"""The nodes of Relay expressions.
+
+Nodes are compared by identity and never change once built, apart from the
+type that inference notes on them. Sharing a node shares its value. The fields
+are TVM's; a `repr` shows one node, not what hangs below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import NoneType
+from typing import Any as AnyValue
+from typing import Final
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
+from serde.weights import Array
+
+__all__ = [
+    "Attrs",
+    "Call",
+    "Constant",
+    "Expr",
+    "Function",
+    "GlobalVar",
+    "If",
+    "Let",
+    "Op",
+    "Span",
+    "Tuple",
+    "TupleGetItem",
+    "TupleWrapper",
+    "Var",
+    "astuple",
+    "const",
+    "var",
+]
+
+
+class Span:
+    """Where a node comes from: a source (of a converted model, a layer) and a place in it."""
+
+    __slots__ = ("column", "line", "source_name")
+
+    def __init__(self, source_name: str, line: int = 0, column: int = 0) -> None:
+        self.source_name = source_name
+        self.line = line
+        self.column = column
+
+    def __repr__(self) -> str:
+        return f"{self.source_name}:{self.line}:{self.column}"
+
+
+class Expr:
+    """Root of all expressions.
+
+    Attributes:
+        type: The type inference found, or None.
+        span: Where the node comes from, or None.
+    """
+
+    __slots__ = ("__weakref__", "span", "type")
+
+    type: Type | None
+    span: Span | None
+
+    @property
+    def checked_type(self) -> Type:
+        """The inferred type.
+
+        Raises:
+            RelayError: The type is not inferred yet.
+        """
+        if self.type is None:
+            raise RelayError(f"{self!r} has no type yet; run transform.InferType()")
+        return self.type
+
+    def astext(self, *, strict: bool = False) -> str:
+        """Return the text of this expression."""
+        from serde.relay.text import printer
+
+        return printer.print_expr(self, strict=strict)
+
+    def astype(self, dtype: AnyValue) -> Expr:
+        """Return this value cast to `dtype`."""
+        return self._apply("cast", dtype=dtype)
+
+    def _apply(self, name: str, *operands: Expr, **attrs: AnyValue) -> Expr:
+        from serde.relay.ir.registry import call
+
+        if not all(isinstance(operand, Expr) for operand in operands):
+            raise TypeError(f"{name} needs expressions; turn numbers into relay.const(...) first")
+        return call(name, self, *operands, **attrs)
+
+    def __neg__(self) -> Expr:
+        return self._apply("negative")
+
+    def __add__(self, other: Expr) -> Expr:
+        return self._apply("add", other)
+
+    def __sub__(self, other: Expr) -> Expr:
+        return self._apply("subtract", other)
+
+    def __mul__(self, other: Expr) -> Expr:
+        return self._apply("multiply", other)
+
+    def __truediv__(self, other: Expr) -> Expr:
+        return self._apply("divide", other)
+
+    def __lt__(self, other: Expr) -> Expr:
+        return self._apply("less", other)
+
+    def __le__(self, other: Expr) -> Expr:
+        return self._apply("less_equal", other)
+
+    def __gt__(self, other: Expr) -> Expr:
+        return self._apply("greater", other)
+
+    def __ge__(self, other: Expr) -> Expr:
+        return self._apply("greater_equal", other)
+
+
+class Attrs(Mapping[str, AnyValue]):
+    """The attributes of a call, in the order of their declaration, by key or by name."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, AnyValue] | None = None) -> None:
+        object.__setattr__(self, "_values", dict(values or {}))
+
+    def __getitem__(self, name: str) -> AnyValue:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> AnyValue:
+        try:
+            return object.__getattribute__(self, "_values")[name]
+        except KeyError:
+            raise AttributeError(f"no attribute {name!r}") from None
+
+    def __setattr__(self, name: str, value: AnyValue) -> None:
+        raise AttributeError("attributes of a call do not change")
+
+    def __repr__(self) -> str:
+        return f"Attrs({self._values})"
+
+
+class Op(Expr):
+    """An operator; the registry holds one object for each name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.type = None
+        self.span = None
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+class Constant(Expr):
+    """A small value that belongs to the graph.
+
+    Args:
+        data: The value; it is kept, not copied, and must not change.
+    """
+
+    __slots__ = ("data",)
+
+    def __init__(self, data: AnyValue, span: Span | None = None) -> None:
+        self.data: Array = np.asarray(data)
+        self.type = TensorType(self.data.shape, self.data.dtype)
+        self.span = span
+
+    def __repr__(self) -> str:
+        return f"Constant({self.type!r})"
+
+
+class Var(Expr):
+    """A variable; two are the same only if they are one object, whatever their names.
+
+    Args:
+        name_hint: Name for people and for text.
+        type_annotation: Declared type, or None.
+    """
+
+    __slots__ = ("name_hint", "type_annotation")
+
+    def __init__(
+        self, name_hint: str, type_annotation: Type | None = None, span: Span | None = None
+    ) -> None:
+        self.name_hint = name_hint
+        self.type_annotation = type_annotation
+        self.type = type_annotation
+        self.span = span
+
+    def __repr__(self) -> str:
+        return f"Var({self.name_hint})"
+
+    def __call__(self, *args: Expr) -> Call:
+        """Call the function that this variable holds."""
+        return Call(self, args)
+
+
+class GlobalVar(Expr):
+    """The name of a function of the module."""
+
+    __slots__ = ("name_hint",)
+
+    def __init__(self, name_hint: str, type_: Type | None = None) -> None:
+        self.name_hint = name_hint
+        self.type = type_
+        self.span = None
+
+    def __repr__(self) -> str:
+        return f"GlobalVar({self.name_hint})"
+
+    def __call__(self, *args: Expr) -> Call:
+        """Call the function of this name."""
+        return Call(self, args)
+
+
+class Call(Expr):
+    """An operator or a function applied to arguments.
+
+    Args:
+        op: What is called: an :class:`Op`, a function, or an expression that yields one.
+        args: Operands in order.
+        attrs: Attributes of an operator; all of them, defaults included.
+    """
+
+    __slots__ = ("args", "attrs", "op")
+
+    def __init__(
+        self,
+        op: Expr,
+        args: Iterable[Expr],
+        attrs: Attrs | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.op = op
+        self.args: tuple[Expr, ...] = tuple(args)
+        self.attrs = attrs if attrs is not None else Attrs()
+        self.type = None
+        self.span = span
+
+    def __repr__(self) -> str:
+        name = self.op.name if isinstance(self.op, Op) else repr(self.op)
+        return f"Call({name}, {len(self.args)} args)"
+
+
+class Tuple(Expr):
+    """Several values as one."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Iterable[Expr], span: Span | None = None) -> None:
+        self.fields: tuple[Expr, ...] = tuple(fields)
+        types = [field.type for field in self.fields]
+        self.type = None
+        if all(type_ is not None for type_ in types):
+            self.type = TupleType(type_ for type_ in types if type_ is not None)
+        self.span = span
+
+    def __getitem__(self, index: int) -> Expr:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Tuple({len(self.fields)} fields)"
+
+
+class TupleGetItem(Expr):
+    """One field of a tuple."""
+
+    __slots__ = ("index", "tuple_value")
+
+    def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
+        self.tuple_value = tuple_value
+        self.index = index
+        self.type = None
+        if isinstance(tuple_value.type, TupleType):
+            fields = tuple_value.type.fields
+            if not 0 <= index < len(fields):
+                raise RelayError(f"field {index} of a tuple with {len(fields)} fields")
+            self.type = fields[index]
+        self.span = span
+
+    def __repr__(self) -> str:
+        return f"TupleGetItem({self.index})"
+
+
+class Function(Expr):
+    """A function of expressions.
+
+    Args:
+        params: Parameters.
+        body: Result.
+        ret_type: Declared type of the result, or None.
+        attrs: Free facts such as ``Primitive`` or ``Composite``.
+    """
+
+    __slots__ = ("attrs", "body", "params", "ret_type")
+
+    def __init__(
+        self,
+        params: Iterable[Var],
+        body: Expr,
+        ret_type: Type | None = None,
+        attrs: Mapping[str, AnyValue] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.params: tuple[Var, ...] = tuple(params)
+        self.body = body
+        self.ret_type = ret_type
+        self.attrs: dict[str, AnyValue] = dict(attrs or {})
+        self.span = span
+        self.type = None
+        result = ret_type if ret_type is not None else body.type
+        arguments = [param.type for param in self.params]
+        if result is not None and all(type_ is not None for type_ in arguments):
+            self.type = FuncType([type_ for type_ in arguments if type_ is not None], result)
+
+    def with_attr(self, name: str | Mapping[str, AnyValue], value: AnyValue = None) -> Function:
+        """Return a copy with an attribute set, or with all of a mapping set."""
+        added = {name: value} if isinstance(name, str) else dict(name)
+        attrs = {**self.attrs, **added}
+        return Function(self.params, self.body, self.ret_type, attrs, self.span)
+
+    def __call__(self, *args: Expr) -> Call:
+        """Call this function."""
+        return Call(self, args)
+
+    def __repr__(self) -> str:
+        return f"Function({len(self.params)} params)"
+
+
+class Let(Expr):
+    """A value bound to a variable inside a body; the value may be a function that calls itself."""
+
+    __slots__ = ("body", "value", "var")
+
+    def __init__(self, var: Var, value: Expr, body: Expr, span: Span | None = None) -> None:
+        self.var = var
+        self.value = value
+        self.body = body
+        self.type = body.type
+        self.span = span
+
+    def __call__(self, *args: Expr) -> Call:
+        """Call the function that this let yields."""
+        return Call(self, args)
+
+    def __repr__(self) -> str:
+        return f"Let({self.var.name_hint})"
+
+
+class If(Expr):
+    """One of two values, chosen by a scalar boolean; only the chosen one is evaluated."""
+
+    __slots__ = ("cond", "false_branch", "true_branch")
+
+    def __init__(
+        self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None
+    ) -> None:
+        self.cond = cond
+        self.true_branch = true_branch
+        self.false_branch = false_branch
+        self.type = None
+        if true_branch.type == false_branch.type:
+            self.type = true_branch.type
+        self.span = span
+
+    def __repr__(self) -> str:
+        return "If"
+
+
+class TupleWrapper:
+    """A call that yields a tuple, handed out so that it indexes and unpacks.
+
+    Args:
+        tuple_value: The call.
+        size: Number of fields.
+    """
+
+    __slots__ = ("size", "tuple_value")
+
+    def __init__(self, tuple_value: Expr, size: int) -> None:
+        self.tuple_value = tuple_value
+        self.size = size
+
+    def astuple(self) -> Expr:
+        """Return the call itself."""
+        return self.tuple_value
+
+    def astext(self, *, strict: bool = False) -> str:
+        """Return the text of the call."""
+        return self.tuple_value.astext(strict=strict)
+
+    def __getitem__(self, index: int) -> TupleGetItem:
+        if not 0 <= index < self.size:
+            raise IndexError(f"field {index} of a tuple with {self.size} fields")
+        return TupleGetItem(self.tuple_value, index)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[TupleGetItem]:
+        return (self[index] for index in range(self.size))
+
+    def __repr__(self) -> str:
+        return f"TupleWrapper({self.tuple_value!r}, {self.size})"
+
+
+def astuple(value: Expr | TupleWrapper) -> Expr:
+    """Return `value`, or the call inside it where it is a :class:`TupleWrapper`."""
+    return value.tuple_value if isinstance(value, TupleWrapper) else value
+
+
+def var(
+    name_hint: str,
+    type_annotation: Type | str | None = None,
+    shape: Iterable[DimLike] | None = None,
+    dtype: AnyValue = "float32",
+) -> Var:
+    """Return a new variable, typed by `type_annotation` or by `shape` and `dtype`.
+
+    Args:
+        name_hint: Name for people and for text.
+        type_annotation: Its type; the name of a dtype is the type of a scalar.
+        shape: Lengths of a tensor, instead of a type.
+        dtype: Element type beside `shape`.
+
+    Raises:
+        ValueError: Both a type and a shape are given.
+        RelayError: `type_annotation` is no type.
+    """
+    if shape is not None and type_annotation is not None:
+        raise ValueError("a variable takes a type or a shape, not both")
+    if shape is not None:
+        return Var(name_hint, TensorType(shape, dtype))
+    if isinstance(type_annotation, str):
+        return Var(name_hint, TensorType((), type_annotation))
+    if not isinstance(type_annotation, (TensorType, TupleType, FuncType, SequenceType, NoneType)):
+        raise RelayError(f"%{name_hint}: expected a type, found {type_annotation!r}")
+    return Var(name_hint, type_annotation)
+
+
+def const(value: AnyValue, dtype: AnyValue = None) -> Constant:
+    """Return `value` as a constant.
+
+    Without `dtype`, 64 bits become 32, as in TVM: float64 float32, and int64 int32, of Python
+    numbers and of arrays. An array keeps its dtype in ``Constant(array)``.
+
+    Args:
+        value: A number, an array, nested lists of numbers, or an array of a framework that gives
+            its values by ``asnumpy()`` or ``numpy()``.
+        dtype: The element type.
+
+    Raises:
+        RelayError: `value` is no numbers, or one does not fit the 32 bits or the dtype.
+    """
+    from serde.weights import dtype_name, numpy_dtype
+
+    if isinstance(value, (Expr, type(None), str)):
+        raise RelayError(f"a constant needs numbers, found {value!r}")
+    give = getattr(value, "asnumpy", None) or getattr(value, "numpy", None)
+    given = give() if callable(give) else value
+    wanted = None if dtype is None else numpy_dtype(dtype_name(dtype))
+    try:
+        data = np.array(given)
+        # Integers beyond 64 bits are objects until they have a dtype.
+        if wanted is not None and data.dtype.kind == "O":
+            data = np.array(given, wanted)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise RelayError(f"a constant needs numbers: {error}") from None
+    if data.dtype.kind in _NO_NUMBERS:
+        raise RelayError(f"a constant needs numbers, found {data.dtype.name}")
+    if wanted is not None:
+        found = data.astype(wanted, copy=False)
+        if isinstance(value, int) and wanted.kind in "iu" and int(found) != value:
+            raise RelayError(f"{value} does not fit {wanted.name}")
+        return Constant(found)
+    narrow = {"float64": np.float32, "int64": np.int32}.get(data.dtype.name)
+    return Constant(data if narrow is None else _narrowed(data, np.dtype(narrow)))
+
+
+_NO_NUMBERS: Final = "OSUcmM"
+"""Kinds of arrays of NumPy that a tensor cannot be."""
+
+
+def _narrowed(data: Array, dtype: np.dtype[AnyValue]) -> Array:
+    """Return `data` in 32 bits.
+
+    Raises:
+        RelayError: It has a number beyond them.
+    """
+    with np.errstate(over="ignore"):
+        found = data.astype(dtype)
+    fits = np.isfinite(found) | ~np.isfinite(data) if dtype.kind == "f" else found == data
+    if not fits.all():
+        shown = data[~fits].flat[0]
+        hint = f"say const(value, {data.dtype.name!r})"
+        raise RelayError(f"{shown} does not fit {dtype.name}; {hint}")
+    return found

@@ -1,0 +1,92 @@
+"""What passes between bridges: a module, its weights, and what is known about the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any as AnyValue
+
+from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TupleType
+from serde.relay.ir.visit import post_order
+from serde.weights import Weight
+
+__all__ = ["ModelMeta", "RelayModel"]
+
+
+@dataclass(frozen=True)
+class ModelMeta:
+    """Facts about a model that its module does not hold.
+
+    Attributes:
+        inputs: Names of the inputs, in order; the other parameters of ``main`` are weights.
+        outputs: Names of the outputs, in order.
+        source_format: Format the model came from.
+        source_version: Version of that format, or of what wrote it.
+        description: Text for people.
+        labels: Class labels of a classifier, in order of the scores.
+        extra: Further facts by name, for formats that have a place for them.
+    """
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    source_format: str = ""
+    source_version: str = ""
+    description: str = ""
+    labels: tuple[str, ...] = ()
+    extra: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class RelayModel:
+    """A model as Relay.
+
+    Attributes:
+        mod: The module; weights are parameters of ``main``.
+        params: Weights by the name of their parameter.
+        meta: Names and facts.
+        values: Values of the module by the names that the source gives them, where the model
+            is as its format says it; a model with another module has none.
+    """
+
+    mod: IRModule
+    params: Mapping[str, Weight]
+    meta: ModelMeta = field(default_factory=ModelMeta)
+    values: Mapping[str, Expr] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def main(self) -> Function:
+        """The entry function."""
+        return self.mod["main"]
+
+    def inputs(self) -> list[Var]:
+        """Return the parameters of ``main`` that are not weights, in order."""
+        return [param for param in self.main.params if param.name_hint not in self.params]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is as a bridge gives it: typed, with weights, and a name for each output."""
+        names = [param.name_hint for param in self.main.params]
+        result = self.main.body.type
+        count = len(result.fields) if isinstance(result, TupleType) else 1
+        return (
+            self._is_typed()
+            and len(set(names)) == len(names)
+            and self.params.keys() <= set(names)
+            and all(isinstance(weight, Weight) for weight in self.params.values())
+            and len(self.meta.outputs) == count
+        )
+
+    def _is_typed(self) -> bool:
+        if self.mod.checked:
+            return True
+        nodes = post_order(self.main)
+        return len(self.mod.functions) == 1 and all(node.type is not None for node in nodes)
+
+    def evolve(self, **changes: AnyValue) -> RelayModel:
+        """Return a copy with some attributes replaced."""
+        if "mod" in changes:
+            changes.setdefault("values", {})
+        return replace(self, **changes)

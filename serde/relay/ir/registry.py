@@ -1,0 +1,504 @@
+"""The registry of Relay operators: declarations, and the builders made from them.
+
+A declaration is a kernel whose signature is the schema: positional parameters
+are operands, keyword-only parameters are attributes with their defaults, in
+the order of the text format. See :func:`relay_op`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import TypeVar
+
+import numpy as np
+
+from serde.errors import RelayError, TypeInferenceError
+from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir.expr import (
+    Attrs,
+    Call,
+    Constant,
+    Expr,
+    Op,
+    Span,
+    Tuple,
+    TupleWrapper,
+    astuple,
+)
+from serde.relay.ir.schema import REQUIRED, Array, Attribute, Operand, read_schema
+from serde.relay.ir.types import (
+    FuncType,
+    SequenceType,
+    TensorType,
+    TupleType,
+    Type,
+    accepts,
+    substitute_type,
+)
+from serde.weights import numpy_dtype
+
+__all__ = [
+    "REQUIRED",
+    "Array",
+    "Attribute",
+    "Namespace",
+    "OpDef",
+    "Operand",
+    "Sample",
+    "SequenceSpec",
+    "TensorSpec",
+    "all_ops",
+    "builder",
+    "call",
+    "get",
+    "infer_call",
+    "lookup_builder",
+    "relay_op",
+    "sample",
+    "sequence",
+    "tensor",
+]
+
+Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
+BuilderT = TypeVar("BuilderT", bound=Callable[..., AnyValue])
+
+_OPS: dict[str, OpDef] = {}
+_BUILDERS: dict[str, Callable[..., AnyValue]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A random tensor of a sample: uniform values between `low` and `high`."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    low: float = -2.0
+    high: float = 2.0
+
+    def array(self, generator: np.random.Generator) -> Array:
+        """Return values drawn from `generator`."""
+        if self.dtype == "bool":
+            return generator.integers(0, 2, self.shape).astype(bool)
+        if np.issubdtype(numpy_dtype(self.dtype), np.integer):
+            return generator.integers(int(self.low), int(self.high) + 1, self.shape).astype(
+                self.dtype
+            )
+        return generator.uniform(self.low, self.high, self.shape).astype(numpy_dtype(self.dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSpec:
+    """A sequence of random tensors of a sample, alike in dtype and rank."""
+
+    items: tuple[TensorSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Operands and attributes of one call that shows a branch of an operator.
+
+    An operand is a :class:`TensorSpec` (a variable of the graph), a :class:`SequenceSpec`
+    (likewise), an array (a constant of the graph), a list of these (a tuple) or None (absent).
+    """
+
+    operands: tuple[AnyValue, ...]
+    attrs: Mapping[str, AnyValue]
+
+
+def tensor(
+    shape: Iterable[int], dtype: str = "float32", *, low: float = -2.0, high: float = 2.0
+) -> TensorSpec:
+    """Return an operand of a :func:`sample`."""
+    return TensorSpec(tuple(shape), dtype, low, high)
+
+
+def sequence(*items: TensorSpec | tuple[int, ...]) -> SequenceSpec:
+    """Return an operand of a :func:`sample` that is a sequence of at least one tensor."""
+    specs = [item if isinstance(item, TensorSpec) else TensorSpec(item) for item in items]
+    return SequenceSpec(tuple(specs))
+
+
+def sample(*operands: AnyValue, **attrs: AnyValue) -> Sample:
+    """Return a sample; an operand that is a tuple of integers is a float32 tensor of that shape."""
+
+    def spec(operand: AnyValue) -> AnyValue:
+        if isinstance(operand, tuple):
+            return TensorSpec(operand)
+        if isinstance(operand, list):
+            return [spec(item) for item in operand]
+        return operand
+
+    return Sample(tuple(spec(operand) for operand in operands), attrs)
+
+
+class OpDef(Op):
+    """The declaration of an operator.
+
+    Attributes:
+        operands: Operands in order.
+        attributes: Attributes in the order of the text format.
+        infer: Type relation: operand types and attributes to result type.
+        kernel: The meaning, on NumPy arrays.
+        samples: Calls that cover the branches.
+        decompose: For an extension operator, its body in plain Relay.
+        by_value: Names of operands whose value, where constant, `infer` gets instead of the type.
+        complete: Gives types to operands that have none yet, or None.
+        fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
+        meta_class: TVM's attribute class where TVM prints it as metadata, else None.
+    """
+
+    __slots__ = (
+        "attributes",
+        "by_value",
+        "complete",
+        "decompose",
+        "doc",
+        "fields",
+        "infer",
+        "kernel",
+        "meta_class",
+        "operands",
+        "samples",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable[..., AnyValue],
+        infer: Callable[..., AnyValue],
+        samples: Sequence[Sample],
+        *,
+        decompose: Callable[..., Expr] | None = None,
+        by_value: Sequence[str] = (),
+        complete: Callable[..., AnyValue] | None = None,
+        meta_class: str | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.kernel = kernel
+        self.infer = infer
+        self.samples = tuple(samples)
+        self.decompose = decompose
+        self.by_value = frozenset(by_value)
+        self.complete = complete
+        self.meta_class = meta_class
+        self.doc = inspect.getdoc(kernel) or ""
+        self.operands, self.attributes, self.fields = read_schema(name, kernel)
+        unknown = self.by_value - {operand.name for operand in self.operands}
+        if unknown:
+            raise RelayError(f"{name}: by_value names no operand: {sorted(unknown)}")
+
+    def bind(self, attrs: Mapping[str, AnyValue]) -> Attrs:
+        """Return all attributes in order and in canonical form.
+
+        Raises:
+            TypeInferenceError: An attribute is unknown, missing or of the wrong kind.
+        """
+        values = {}
+        for attribute in self.attributes.values():
+            if attribute.name not in attrs:
+                if attribute.required:
+                    raise TypeInferenceError(f"{self.name}: attribute {attribute.name} is missing")
+                values[attribute.name] = attribute.default
+                continue
+            given = attrs[attribute.name]
+            try:
+                values[attribute.name] = attribute.convert(given)
+            except (TypeError, ValueError, RelayError):
+                raise TypeInferenceError(
+                    f"{self.name}: attribute {attribute.name}: expected {attribute.annotation}, "
+                    f"found {given!r}"
+                ) from None
+        if len(attrs) > len(values) or any(name not in values for name in attrs):
+            unknown = ", ".join(sorted(set(attrs) - set(values)))
+            raise TypeInferenceError(f"{self.name}: unknown attribute {unknown}")
+        return Attrs(values)
+
+
+def relay_op(
+    name: str,
+    *,
+    infer: Callable[..., AnyValue],
+    samples: Sequence[Sample],
+    decompose: Callable[..., Expr] | None = None,
+    by_value: Sequence[str] = (),
+    complete: Callable[..., AnyValue] | None = None,
+    meta_class: str | None = None,
+) -> Callable[[Kernel], Kernel]:
+    """Declare an operator; decorates its NumPy kernel, which stays an ordinary function.
+
+    Operands are annotated ``Array``, ``Array | None`` or ``tuple[Array, ...]``, or
+    ``list[Array]`` for a sequence (``tuple[Array | list[Array], ...]`` where fields of a tuple
+    may be sequences); attributes ``int float bool str Literal np.dtype Dim Function``,
+    ``None``, unions and nested tuples of these. A kernel that returns a tuple makes a
+    TupleType, one that returns a list a sequence.
+
+    Args:
+        name: Name of the operator, such as ``"nn.softmax"``.
+        infer: Gets the operands' types (a tuple of types for a tuple, None if absent) and the
+            attributes by keyword; returns a type, or a tuple of types.
+        samples: Calls that cover the branches; every derived test uses them.
+        decompose: Body in plain Relay, for an extension operator.
+        by_value: Operands that `infer` wants as an array where they are constant.
+        complete: Gets operand types, None where unknown, and attributes; returns all types.
+        meta_class: TVM's attribute class for operators that print it as metadata.
+
+    Raises:
+        RelayError: The name is taken, or the signature is not as above.
+    """
+
+    def declare(kernel: Kernel) -> Kernel:
+        if name in _OPS:
+            raise RelayError(f"{name} is declared twice")
+        _OPS[name] = OpDef(
+            name,
+            kernel,
+            infer,
+            samples,
+            decompose=decompose,
+            by_value=by_value,
+            complete=complete,
+            meta_class=meta_class,
+        )
+        return kernel
+
+    return declare
+
+
+def builder(path: str) -> Callable[[BuilderT], BuilderT]:
+    """Register a builder written by hand under its path below ``relay``, such as ``"nn.pad"``."""
+
+    def register(function: BuilderT) -> BuilderT:
+        if path in _BUILDERS:
+            raise RelayError(f"builder {path} is declared twice")
+        _BUILDERS[path] = function
+        return function
+
+    return register
+
+
+def get(name: str) -> OpDef:
+    """Return the operator called `name`.
+
+    Raises:
+        RelayError: There is no such operator.
+    """
+    try:
+        return _OPS[name]
+    except KeyError:
+        raise RelayError(f"no Relay operator is called {name}") from None
+
+
+def all_ops() -> dict[str, OpDef]:
+    """Return all operators, sorted by name."""
+    return dict(sorted(_OPS.items()))
+
+
+def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyValue) -> Call:
+    """Build a call of an operator and infer its type where its operands are typed.
+
+    Args:
+        name: The operator.
+        operands: An expression each; a list or tuple of expressions for a tuple operand,
+            None for an operand that is absent.
+        span: Where the call comes from.
+        attrs: Attributes; those left out take their defaults.
+
+    Raises:
+        TypeInferenceError: The operator does not accept these operands or attributes.
+    """
+    definition = get(name)
+    if len(operands) > len(definition.operands):
+        raise TypeInferenceError(
+            f"{name}: expected {len(definition.operands)} operands, found {len(operands)}"
+        )
+    padded = (*operands, *[None] * (len(definition.operands) - len(operands)))
+    args = [
+        _as_argument(name, operand, value)
+        for operand, value in zip(definition.operands, padded, strict=True)
+    ]
+    node = Call(definition, args, definition.bind(attrs), span)
+    node.type = infer_call(node)
+    return node
+
+
+def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
+    if value is None and operand.optional:
+        return Tuple(())
+    if isinstance(value, TupleWrapper):
+        value = value.tuple_value
+    if isinstance(value, (list, tuple)):
+        value = Tuple([astuple(item) for item in value])
+    if not isinstance(value, Expr):
+        raise TypeInferenceError(
+            f"{name}: operand {operand.name}: expected an expression, found {value!r}"
+        )
+    return value
+
+
+def infer_call(node: Call) -> Type | None:
+    """Return the type of a call, or None while an argument has none.
+
+    Raises:
+        TypeInferenceError: The arguments do not fit what is called.
+    """
+    if not isinstance(node.op, OpDef):
+        return _infer_function_call(node)
+    definition = node.op
+    if len(node.args) != len(definition.operands):
+        raise TypeInferenceError(
+            f"{definition.name}: expected {len(definition.operands)} operands, "
+            f"found {len(node.args)}"
+        )
+    given = []
+    for operand, argument in zip(definition.operands, node.args, strict=True):
+        if argument.type is None:
+            return None
+        given.append(_operand_type(definition, operand, argument))
+    try:
+        result = definition.infer(*given, **node.attrs)
+    except RelayError as error:
+        text = str(error)
+        if text.startswith(f"{definition.name}: ") and isinstance(error, TypeInferenceError):
+            raise
+        raise TypeInferenceError(f"{definition.name}: {text}") from None
+    return TupleType(result) if isinstance(result, (tuple, list)) else result
+
+
+def _operand_type(definition: OpDef, operand: Operand, argument: Expr) -> AnyValue:
+    type_ = argument.type
+    if operand.name in definition.by_value and isinstance(argument, Constant):
+        return argument.data
+    if isinstance(type_, TensorType) and not operand.variadic and not operand.sequence:
+        return type_
+    if isinstance(type_, SequenceType) and operand.sequence and not operand.variadic:
+        return type_
+    if isinstance(type_, TupleType):
+        if operand.variadic:
+            return _fields(operand, type_)
+        if operand.optional and not type_.fields:
+            return None
+    wanted = "a tuple" if operand.variadic else "a sequence" if operand.sequence else "a tensor"
+    raise TypeInferenceError(f"operand {operand.name}: expected {wanted}, found {type_!r}")
+
+
+def _fields(operand: Operand, type_: TupleType) -> tuple[Type, ...]:
+    allowed = (TensorType, SequenceType) if operand.sequence else (TensorType,)
+    for index, field in enumerate(type_.fields):
+        if not isinstance(field, allowed):
+            message = f"field {index}: expected a tensor, found {field!r}"
+            raise TypeInferenceError(f"operand {operand.name}: {message}")
+    return type_.fields
+
+
+def _infer_function_call(node: Call) -> Type | None:
+    callee = node.op.type
+    if callee is None or any(argument.type is None for argument in node.args):
+        return None
+    if not isinstance(callee, FuncType):
+        raise TypeInferenceError(f"{node.op!r} is called but is {callee!r}")
+    if len(callee.arg_types) != len(node.args):
+        raise TypeInferenceError(
+            f"{node.op!r}: expected {len(callee.arg_types)} arguments, found {len(node.args)}"
+        )
+    values: dict[str, Dim] = {}
+    for index, (expected, argument) in enumerate(zip(callee.arg_types, node.args, strict=True)):
+        given = argument.type
+        if given is None:
+            return None
+        if not accepts(expected, given):
+            raise TypeInferenceError(
+                f"{node.op!r}: argument {index}: expected {expected!r}, found {given!r}"
+            )
+        if isinstance(expected, TensorType) and isinstance(given, TensorType):
+            for wanted, found in zip(expected.shape, given.shape, strict=True):
+                if isinstance(wanted, SymDim) and wanted.name is not None:
+                    values[wanted.name] = found
+    return substitute_type(callee.ret_type, values) if values else callee.ret_type
+
+
+class Namespace:
+    """Builders below one prefix, as ``relay.nn`` has them."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+
+    def __getattr__(self, name: str) -> AnyValue:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        found = lookup_builder(f"{self._prefix}.{name}")
+        if found is None:
+            raise AttributeError(f"relay.{self._prefix} has no operator {name}")
+        return found
+
+    def __dir__(self) -> list[str]:
+        start = f"{self._prefix}."
+        paths = (path for path in _paths() if path.startswith(start))
+        return sorted({path[len(start) :].split(".")[0] for path in paths})
+
+    def __repr__(self) -> str:
+        return f"<operators below relay.{self._prefix}>"
+
+
+def lookup_builder(path: str) -> AnyValue:
+    """Return the builder at `path` below ``relay``, a namespace, or None.
+
+    Builders written by hand come first; the others are made from the
+    declaration: operands, then attributes, positional or by keyword.
+    """
+    if path in _BUILDERS:
+        return _BUILDERS[path]
+    name = path.replace("qnn.op.", "qnn.", 1)
+    if name in _OPS:
+        return _BUILDERS.setdefault(path, _derived_builder(_OPS[name]))
+    if any(known.startswith(f"{path}.") for known in _paths()):
+        return Namespace(path)
+    return None
+
+
+def _paths() -> Iterator[str]:
+    yield from _BUILDERS
+    for name in _OPS:
+        yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
+
+
+def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
+    names = [operand.name for operand in definition.operands]
+    keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [
+        inspect.Parameter(o.name, keyword, default=None if o.optional else REQUIRED)
+        for o in definition.operands
+    ]
+    attributes = [
+        inspect.Parameter(a.name, keyword, default=a.default)
+        for a in definition.attributes.values()
+    ]
+    if any(p.default is not REQUIRED for p in parameters):
+        attributes = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in attributes]
+    else:
+        attributes.sort(key=lambda p: p.default is not REQUIRED)
+    signature = inspect.Signature(parameters + attributes)
+
+    def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeInferenceError(f"{definition.name}: {error}") from None
+        operands = [given.pop(name, None) for name in names]
+        return wrap_tuple(call(definition.name, *operands, **given))
+
+    build.__name__ = build.__qualname__ = definition.name.rsplit(".", 1)[-1]
+    build.__doc__ = definition.doc
+    build.__signature__ = signature  # type: ignore[attr-defined]
+    return build
+
+
+def wrap_tuple(node: Call) -> Expr | TupleWrapper:
+    """Return `node`, inside a :class:`TupleWrapper` where it yields several tensors."""
+    if isinstance(node.type, TupleType):
+        return TupleWrapper(node, len(node.type.fields))
+    if isinstance(node.op, OpDef) and node.op.fields:
+        return TupleWrapper(node, node.op.fields)
+    return node

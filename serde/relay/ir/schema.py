@@ -1,0 +1,252 @@
+"""Schemas of operators, read from the signatures of their kernels."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import Union
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.ir.dims import Dim, SymDim, as_dim
+from serde.relay.ir.expr import Function
+from serde.weights import Array, dtype_name, numpy_dtype
+
+__all__ = ["REQUIRED", "Array", "Attribute", "Operand", "attribute_converter", "read_schema"]
+
+REQUIRED = inspect.Parameter.empty
+"""Default of an attribute that has none."""
+
+Convert = Callable[[AnyValue], AnyValue]
+
+_ELEMENT = Array | list[Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand of an operator: a tensor, unless it says otherwise.
+
+    Attributes:
+        name: Its name.
+        optional: Whether it may be absent.
+        variadic: Whether it is a tuple of tensors.
+        sequence: Whether it is a sequence; of a tuple, whether fields of it may be.
+    """
+
+    name: str
+    optional: bool = False
+    variadic: bool = False
+    sequence: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute: its name, how values become canonical, and its default."""
+
+    name: str
+    convert: Convert
+    default: AnyValue
+    annotation: str
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must give a value; its text then always shows it."""
+        return self.default is REQUIRED
+
+
+def read_schema(
+    name: str, kernel: Callable[..., AnyValue]
+) -> tuple[tuple[Operand, ...], dict[str, Attribute], int | None]:
+    """Return operands, attributes and the number of results from a kernel's signature.
+
+    The number is None for one tensor, and 0 where it depends on the attributes.
+
+    Raises:
+        RelayError: An annotation is none of those allowed.
+    """
+    hints = typing.get_type_hints(kernel)
+    operands: list[Operand] = []
+    attributes: dict[str, Attribute] = {}
+    for parameter in inspect.signature(kernel).parameters.values():
+        hint = hints.get(parameter.name)
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            convert = attribute_converter(hint)
+            if convert is None:
+                raise RelayError(f"{name}: attribute {parameter.name} cannot be a {hint}")
+            default = parameter.default
+            if default is not REQUIRED:
+                default = convert(default)
+            text = str(kernel.__annotations__[parameter.name])
+            attributes[parameter.name] = Attribute(parameter.name, convert, default, text)
+        else:
+            operands.append(_operand(name, parameter.name, hint))
+    result = hints.get("return")
+    if typing.get_origin(result) is Generator:
+        result = typing.get_args(result)[2]
+    fields: int | None = None
+    if typing.get_origin(result) is tuple:
+        items = typing.get_args(result)
+        fields = 0 if Ellipsis in items else len(items)
+    return tuple(operands), attributes, fields
+
+
+def _operand(op: str, name: str, hint: AnyValue) -> Operand:
+    if hint == Array:
+        return Operand(name)
+    if _is_union(hint) and set(typing.get_args(hint)) == {Array, type(None)}:
+        return Operand(name, optional=True)
+    if typing.get_origin(hint) is tuple and typing.get_args(hint) == (Array, Ellipsis):
+        return Operand(name, variadic=True)
+    if hint == list[Array]:
+        return Operand(name, sequence=True)
+    if typing.get_origin(hint) is tuple and typing.get_args(hint) == (_ELEMENT, Ellipsis):
+        return Operand(name, variadic=True, sequence=True)
+    raise RelayError(
+        f"{op}: operand {name} must be Array, Array | None, list[Array], tuple[Array, ...] "
+        "or tuple[Array | list[Array], ...]"
+    )
+
+
+def _is_union(hint: AnyValue) -> bool:
+    return typing.get_origin(hint) in (Union, types.UnionType)
+
+
+def attribute_converter(hint: AnyValue) -> Convert | None:
+    """Return the function that makes values of an annotation canonical.
+
+    None where the annotation is not one that an attribute may have.
+    """
+    simple: dict[AnyValue, Convert] = {
+        int: _to_int,
+        float: _to_float,
+        bool: _to_bool,
+        str: _to_str,
+        np.dtype: _to_dtype,
+        type(None): _to_none,
+        SymDim: _to_dim,
+        Function: _to_function,
+    }
+    if hint in simple:
+        return simple[hint]
+    if typing.get_origin(hint) is np.dtype:
+        return _to_dtype
+    if typing.get_origin(hint) is typing.Literal:
+        return _to_member(typing.get_args(hint))
+    if typing.get_origin(hint) is tuple:
+        return _tuple_converter(typing.get_args(hint))
+    if _is_union(hint):
+        return _union_converter(typing.get_args(hint))
+    return None
+
+
+def _tuple_converter(items: tuple[AnyValue, ...]) -> Convert | None:
+    if len(items) == 2 and items[1] is Ellipsis:
+        each = attribute_converter(items[0])
+        return None if each is None else _to_tuple_of(each)
+    parts = [attribute_converter(item) for item in items]
+    if any(part is None for part in parts):
+        return None
+    return _to_fixed_tuple([part for part in parts if part is not None])
+
+
+def _union_converter(items: tuple[AnyValue, ...]) -> Convert | None:
+    if SymDim in items:
+        rest = [item for item in items if item is type(None)]
+        return _to_first([_to_none] * len(rest) + [_to_dim])
+    parts = [attribute_converter(item) for item in items]
+    if any(part is None for part in parts):
+        return None
+    return _to_first([part for part in parts if part is not None])
+
+
+def _to_int(value: AnyValue) -> int:
+    if isinstance(value, (bool, np.bool_)):
+        raise TypeError
+    return int(value.__index__()) if hasattr(value, "__index__") else _refuse()
+
+
+def _refuse() -> AnyValue:
+    raise TypeError
+
+
+def _to_float(value: AnyValue) -> float:
+    if isinstance(value, (bool, np.bool_, str)):
+        raise TypeError
+    return float(value)
+
+
+def _to_bool(value: AnyValue) -> bool:
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
+        return bool(value)
+    raise TypeError
+
+
+def _to_str(value: AnyValue) -> str:
+    return value if isinstance(value, str) else _refuse()
+
+
+def _to_dtype(value: AnyValue) -> np.dtype[AnyValue]:
+    if not value and not isinstance(value, (np.dtype, type)):
+        raise TypeError
+    return numpy_dtype(dtype_name(value))
+
+
+def _to_none(value: AnyValue) -> None:
+    if value is not None and not (isinstance(value, str) and value == ""):
+        raise TypeError
+
+
+def _to_dim(value: AnyValue) -> Dim:
+    """Return a dimension, or a negative number that is a code."""
+    if isinstance(value, np.integer):
+        value = int(value)
+    return value if isinstance(value, int) and value < 0 else as_dim(value)
+
+
+def _to_function(value: AnyValue) -> Function:
+    return value if isinstance(value, Function) else _refuse()
+
+
+def _to_member(members: tuple[AnyValue, ...]) -> Convert:
+    def convert(value: AnyValue) -> AnyValue:
+        return value if value in members else _refuse()
+
+    return convert
+
+
+def _to_tuple_of(each: Convert) -> Convert:
+    def convert(value: AnyValue) -> tuple[AnyValue, ...]:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        if isinstance(value, Iterable):
+            return tuple(each(item) for item in value)
+        return (each(value),)
+
+    return convert
+
+
+def _to_fixed_tuple(parts: Sequence[Convert]) -> Convert:
+    def convert(value: AnyValue) -> tuple[AnyValue, ...]:
+        items = list(value)
+        if len(items) != len(parts):
+            raise ValueError
+        return tuple(part(item) for part, item in zip(parts, items, strict=True))
+
+    return convert
+
+
+def _to_first(parts: Sequence[Convert]) -> Convert:
+    def convert(value: AnyValue) -> AnyValue:
+        for part in parts:
+            try:
+                return part(value)
+            except (TypeError, ValueError, RelayError):
+                continue
+        raise TypeError
+
+    return convert

@@ -1,0 +1,241 @@
+"""Iterative walks over expressions; nothing here recurses over the depth of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from serde.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+
+__all__ = [
+    "Binding",
+    "binding_order",
+    "bound_vars",
+    "children",
+    "free_vars",
+    "post_order",
+    "rebuild",
+    "rewrite",
+    "use_counts",
+]
+
+_LEAVES = (Constant, Var, GlobalVar, Op)
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """Return the expressions directly below `node`, in order of evaluation and of text.
+
+    Operands come before a callee; an operator or global function called is no
+    child. Parameters and let-bound variables are children of their binder.
+    """
+    if isinstance(node, Call):
+        if isinstance(node.op, (Op, GlobalVar)):
+            return node.args
+        return (*node.args, node.op)
+    if isinstance(node, _LEAVES):
+        return ()
+    if isinstance(node, TupleGetItem):
+        return (node.tuple_value,)
+    if isinstance(node, Tuple):
+        return node.fields
+    if isinstance(node, Function):
+        return (*node.params, node.body)
+    if isinstance(node, Let):
+        return (node.var, node.value, node.body)
+    if isinstance(node, If):
+        return (node.cond, node.true_branch, node.false_branch)
+    raise TypeError(f"expected an expression, found {node!r}")
+
+
+def post_order(*roots: Expr) -> list[Expr]:
+    """Return every node below and including `roots` once, children first."""
+    order: list[Expr] = []
+    seen: set[int] = set()
+    for root in roots:
+        stack: list[tuple[Expr, Iterator[Expr]]] = []
+        if id(root) not in seen:
+            seen.add(id(root))
+            stack.append((root, iter(children(root))))
+        while stack:
+            node, pending = stack[-1]
+            for child in pending:
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    stack.append((child, iter(children(child))))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+class Binding:
+    """The moment at which the variable of a let has its value."""
+
+    __slots__ = ("let",)
+
+    def __init__(self, let: Let) -> None:
+        self.let = let
+
+
+def binding_order(
+    root: Expr, below: Callable[[Expr], Iterable[Expr]] = children
+) -> list[Expr | Binding]:
+    """Return every node below and including `root` once, children first, and what lets bind.
+
+    A let's value comes before the moment that binds it, and that before its variable and what
+    its body needs, though the value may be a variable or a node that was met before. Only in
+    functions that name themselves does a variable come first.
+
+    Args:
+        root: The expression.
+        below: Gives the children of a node that is no let.
+    """
+    order: list[Expr | Binding] = []
+    seen: set[Expr] = {root}
+    stack: list[tuple[Expr, Iterator[Expr | Binding]]] = [(root, _steps(root, below))]
+    while stack:
+        node, pending = stack[-1]
+        step = next((s for s in pending if isinstance(s, Binding) or s not in seen), None)
+        if step is None:
+            order.append(node)
+            stack.pop()
+        elif isinstance(step, Binding):
+            order.append(step)
+        else:
+            seen.add(step)
+            stack.append((step, _steps(step, below)))
+    return order
+
+
+def _steps(node: Expr, below: Callable[[Expr], Iterable[Expr]]) -> Iterator[Expr | Binding]:
+    if isinstance(node, Let):
+        return iter((node.value, Binding(node), node.var, node.body))
+    return iter(below(node))
+
+
+def bound_vars(nodes: Iterable[Expr]) -> set[Var]:
+    """Return the variables that functions and lets among `nodes` bind."""
+    bound: set[Var] = set()
+    for node in nodes:
+        if isinstance(node, Function):
+            bound.update(node.params)
+        elif isinstance(node, Let):
+            bound.add(node.var)
+    return bound
+
+
+def free_vars(*roots: Expr) -> list[Var]:
+    """Return the variables below `roots` that nothing there binds, in order of appearance."""
+    nodes = post_order(*roots)
+    bound = bound_vars(nodes)
+    return [node for node in nodes if isinstance(node, Var) and node not in bound]
+
+
+def use_counts(*roots: Expr) -> dict[Expr, int]:
+    """Return how often each node below `roots` stands as a child; a root counts once more."""
+    counts: dict[Expr, int] = {}
+    for node in post_order(*roots):
+        counts.setdefault(node, 0)
+        for child in children(node):
+            counts[child] = counts.get(child, 0) + 1
+    for root in roots:
+        counts[root] += 1
+    return counts
+
+
+def rebuild(node: Expr, parts: Sequence[Expr]) -> Expr:
+    """Return `node` with other children, in the order of :func:`children`.
+
+    The node itself is returned where nothing changes. Types are kept where
+    the children's types are the same and inferred again otherwise, and where
+    the value of a constant operand may tell more.
+    """
+    old = children(node)
+    if all(a is b for a, b in zip(old, parts, strict=True)):
+        return node
+    new = _with_children(node, parts)
+    same = all(a.type == b.type for a, b in zip(old, parts, strict=True))
+    if (same and not _reads_values(new)) or (isinstance(new, If) and new.type is None):
+        new.type = node.type
+    elif isinstance(new, Call):
+        from serde.relay.ir.registry import infer_call
+
+        new.type = infer_call(new)
+    return new
+
+
+def _reads_values(node: Expr) -> bool:
+    """Whether the type of a call depends on the values of its constant operands."""
+    return isinstance(node, Call) and bool(getattr(node.op, "by_value", ()))
+
+
+def _with_children(node: Expr, parts: Sequence[Expr]) -> Expr:
+    if isinstance(node, Call):
+        if isinstance(node.op, (Op, GlobalVar)):
+            return Call(node.op, parts, node.attrs, node.span)
+        return Call(parts[-1], parts[:-1], node.attrs, node.span)
+    if isinstance(node, TupleGetItem):
+        return TupleGetItem(parts[0], node.index, node.span)
+    if isinstance(node, Tuple):
+        return Tuple(parts, node.span)
+    if isinstance(node, Function):
+        return Function(_as_vars(parts[:-1]), parts[-1], node.ret_type, node.attrs, node.span)
+    if isinstance(node, Let):
+        return Let(_as_vars(parts[:1])[0], parts[1], parts[2], node.span)
+    if isinstance(node, If):
+        return If(parts[0], parts[1], parts[2], node.span)
+    raise TypeError(f"{node!r} has no children to replace")
+
+
+def _as_vars(parts: Sequence[Expr]) -> list[Var]:
+    variables = [part for part in parts if isinstance(part, Var)]
+    if len(variables) != len(parts):
+        raise TypeError("a parameter or let-bound variable may only be replaced by a variable")
+    return variables
+
+
+def rewrite(
+    root: Expr,
+    replace: Callable[[Expr, Expr], Expr],
+    memo: dict[Expr, Expr] | None = None,
+) -> Expr:
+    """Rebuild `root` bottom-up, each shared node once.
+
+    Args:
+        root: The expression.
+        replace: Called with each node as it was and as it is with its children
+            replaced; returns what stands for it.
+        memo: What nodes have become; entries given beforehand are kept as they are,
+            and several calls with one memo keep sharing.
+
+    Returns:
+        What stands for `root`; `root` itself if nothing changed.
+    """
+    done: dict[Expr, Expr] = {} if memo is None else memo
+    stack: list[tuple[Expr, Iterator[Expr]]] = [(root, iter(children(root)))]
+    if root in done:
+        return done[root]
+    while stack:
+        node, pending = stack[-1]
+        for child in pending:
+            if child not in done:
+                stack.append((child, iter(children(child))))
+                break
+        else:
+            stack.pop()
+            if node not in done:
+                new = rebuild(node, [done[child] for child in children(node)])
+                done[node] = replace(node, new)
+    return done[root]

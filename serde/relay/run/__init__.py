@@ -1,0 +1,1 @@
+"""Relay evaluated: the interpreter, its executor, and weights that are computed."""

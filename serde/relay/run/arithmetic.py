@@ -1,0 +1,165 @@
+"""The arithmetic of a run: the numbers that kernels are given, and those that they leave.
+
+The interpreter computes as the types declare. A yardstick for its results, or for those of
+another engine, needs the same program in other numbers, without another program: what is in
+float64 here is the arithmetic alone, kernels and graph are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relay.ir.expr import Call
+from serde.relay.ir.registry import OpDef
+from serde.relay.ir.schema import Array
+from serde.relay.ir.types import TensorType, TupleType, Type
+from serde.weights import Weight, dtype_name, numpy_dtype
+
+__all__ = ["Arithmetic", "Exact", "Rounded"]
+
+KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyValue]
+
+_FLOATS = frozenset({"bfloat16", "float16", "float32"})
+"""Floats that hold numbers; those of fewer bits are codes of quantised ones."""
+
+_BITWISE = ("bernoulli", "multinomial", "random.", "random_", "reinterpret")
+"""Parts of the names of operators whose results depend on the bits that hold a number."""
+
+
+class Arithmetic:
+    """Computes in the dtypes that the program declares."""
+
+    def apply(
+        self,
+        node: Call,
+        definition: OpDef,
+        args: Sequence[AnyValue],
+        attrs: Mapping[str, AnyValue],
+        run: KernelRun,
+    ) -> AnyValue:
+        """Return what an operator yields: arrays, or a generator of a kernel that runs functions.
+
+        Args:
+            node: The call.
+            definition: Its operator.
+            args: Values of the operands; weights among them are read here.
+            attrs: All attributes, without symbols.
+            run: Runs the kernel.
+        """
+        return run(definition, [_map(_load, arg) for arg in args], attrs)
+
+    def result(self, value: AnyValue) -> AnyValue:
+        """Return what a loop or a program leaves."""
+        return _map(_load, value)
+
+
+class Exact(Arithmetic):
+    """Computes in float64 what is declared in fewer bits; casts between floats do nothing.
+
+    Random numbers and bits of floats come as declared: elsewhere they would be others.
+    """
+
+    def apply(
+        self,
+        node: Call,
+        definition: OpDef,
+        args: Sequence[AnyValue],
+        attrs: Mapping[str, AnyValue],
+        run: KernelRun,
+    ) -> AnyValue:
+        """Return what the operator yields in float64."""
+        if any(word in definition.name for word in _BITWISE):
+            declared = [
+                _as_declared(_map(_load, value), arg.type)
+                for value, arg in zip(args, node.args, strict=True)
+            ]
+            return self._widened(run(definition, declared, attrs))
+        wide = {name: _wide_dtype(value) for name, value in attrs.items()}
+        return self._widened(run(definition, [_map(_widen, arg) for arg in args], wide))
+
+    def result(self, value: AnyValue) -> AnyValue:
+        """Return floats as float64."""
+        return _map(_widen, value)
+
+    def _widened(self, value: AnyValue) -> AnyValue:
+        return value if isinstance(value, Generator) else _map(_widen, value)
+
+
+@dataclass(frozen=True)
+class Rounded(Arithmetic):
+    """Rounds to float16 what each operator reads and yields, as a target in float16 does.
+
+    Sums are taken in float32 within an operator. Values stay float32 arrays. What leaves the
+    range of float16 keeps its largest number, so that the run tells of rounding alone.
+
+    Args:
+        keep: Names of operators that read and yield float32.
+    """
+
+    keep: frozenset[str] = frozenset()
+
+    def apply(
+        self,
+        node: Call,
+        definition: OpDef,
+        args: Sequence[AnyValue],
+        attrs: Mapping[str, AnyValue],
+        run: KernelRun,
+    ) -> AnyValue:
+        """Return what the operator yields, rounded."""
+        if definition.name in self.keep:
+            return super().apply(node, definition, args, attrs, run)
+        value = run(definition, [_map(_round, arg) for arg in args], attrs)
+        return value if isinstance(value, Generator) else _map(_round, value)
+
+
+def _map(function: Callable[[AnyValue], AnyValue], value: AnyValue) -> AnyValue:
+    """Apply `function` to the arrays of tuples and lists."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(partial(_map, function), value))
+    return function(value)
+
+
+def _load(value: AnyValue) -> AnyValue:
+    return value.array() if isinstance(value, Weight) else value
+
+
+def _widen(value: AnyValue) -> AnyValue:
+    value = _load(value)
+    if isinstance(value, np.ndarray) and dtype_name(value.dtype) in _FLOATS:
+        return value.astype(np.float64)
+    return value
+
+
+def _wide_dtype(value: AnyValue) -> AnyValue:
+    if isinstance(value, np.dtype) and dtype_name(value) in _FLOATS:
+        return np.dtype(np.float64)
+    return value
+
+
+def _round(value: AnyValue) -> AnyValue:
+    value = _load(value)
+    if not isinstance(value, np.ndarray) or value.dtype != np.float32:
+        return value
+    largest = np.finfo(np.float16).max
+    narrow = np.clip(value, -largest, largest).astype(np.float16).astype(np.float32)
+    return np.where(np.isinf(value), value, narrow)
+
+
+def _as_declared(value: AnyValue, type_: Type | None) -> AnyValue:
+    if isinstance(type_, TupleType) and isinstance(value, tuple):
+        pairs = zip(value, type_.fields, strict=True)
+        return tuple(_as_declared(item, field) for item, field in pairs)
+    if isinstance(type_, TensorType) and isinstance(value, np.ndarray):
+        return _narrowed(value, type_)
+    return value
+
+
+def _narrowed(value: Array, type_: TensorType) -> Array:
+    dtype = numpy_dtype(type_.dtype)
+    return value.astype(dtype) if value.dtype != dtype else value

@@ -1,0 +1,150 @@
+"""Evaluation called as TVM's users call it: an executor of a module, and what it hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import RelayError
+from serde.relay.ir.expr import Expr, Function, GlobalVar, Var
+from serde.relay.ir.module import IRModule
+from serde.relay.run.interpreter import evaluate, run
+
+__all__ = ["Executor", "NDArray", "create_executor"]
+
+
+class NDArray(np.ndarray[AnyValue, np.dtype[AnyValue]]):
+    """A result: a NumPy array that also has TVM's way of asking for one."""
+
+    def numpy(self) -> np.ndarray[AnyValue, np.dtype[AnyValue]]:
+        """Return the values as a plain array."""
+        return np.array(self, subok=False)
+
+    asnumpy = numpy
+
+
+class Executor:
+    """Evaluates expressions in a module; made by :func:`create_executor`."""
+
+    def __init__(self, mod: IRModule, params: Mapping[str, AnyValue]) -> None:
+        self.mod = mod
+        self._params = dict(params)
+
+    def evaluate(
+        self, expr: Expr | None = None, binds: Mapping[Var, AnyValue] | None = None
+    ) -> AnyValue:
+        """Return a callable for a function, or the value of any other expression.
+
+        Args:
+            expr: What to evaluate; None for ``main``.
+            binds: Values of free variables, or of parameters.
+
+        Returns:
+            For None, a function or a global variable: a callable that takes arrays by position
+            or by name and returns an :class:`NDArray` or a nested tuple of them. Otherwise the
+            value.
+        """
+        if expr is None:
+            expr = self.mod["main"]
+        if isinstance(expr, GlobalVar):
+            expr = self.mod[expr.name_hint]
+        if not isinstance(expr, Function):
+            return _hand_out(evaluate(expr, binds, mod=self.mod))
+        return self._callable(expr, binds or {})
+
+    def _callable(
+        self, function: Function, binds: Mapping[Var, AnyValue]
+    ) -> Callable[..., AnyValue]:
+        preset = _places(function, self._params, strict=False)
+        own = {param: place for place, param in enumerate(function.params)}
+        preset |= {own[variable]: value for variable, value in binds.items() if variable in own}
+        env = {variable: value for variable, value in binds.items() if variable not in own}
+
+        def call(*args: AnyValue, **named: AnyValue) -> AnyValue:
+            arguments = _bind_arguments(function, args, named, preset)
+            return _hand_out(run(function, arguments, env=env, mod=self.mod))
+
+        return call
+
+
+def _places(
+    function: Function, values: Mapping[str, AnyValue], *, strict: bool = True
+) -> dict[int, AnyValue]:
+    """Return values given by name by the places of their parameters.
+
+    Two parameters may have one name; then it tells neither of them.
+
+    Raises:
+        RelayError: Several parameters have a name, or, if `strict`, none has it.
+    """
+    places: dict[str, list[int]] = {}
+    for place, param in enumerate(function.params):
+        places.setdefault(param.name_hint, []).append(place)
+    unknown = sorted(set(values) - set(places))
+    if unknown and strict:
+        raise RelayError(f"no parameter is called {', '.join(unknown)}")
+    found: dict[int, AnyValue] = {}
+    for name, value in values.items():
+        count = len(places.get(name, ()))
+        if count > 1:
+            raise RelayError(f"{count} parameters are called {name}; give them by place")
+        found.update(dict.fromkeys(places.get(name, ()), value))
+    return found
+
+
+def _bind_arguments(
+    function: Function,
+    args: Sequence[AnyValue],
+    named: Mapping[str, AnyValue],
+    preset: Mapping[int, AnyValue],
+) -> list[AnyValue]:
+    """Put arguments in the order of the parameters: named, then by position, then preset."""
+    count = len(function.params)
+    given = _places(function, named)
+    free = [place for place in range(count) if place not in given and place not in preset]
+    if len(args) > len(free):
+        free = [place for place in range(count) if place not in given]
+    values = {**preset, **dict(zip(free, args, strict=False)), **given}
+    missing = [p.name_hint for place, p in enumerate(function.params) if place not in values]
+    if missing or len(args) > len(free):
+        names = ", ".join(param.name_hint for param in function.params)
+        raise RelayError(
+            f"expected arguments {names}; "
+            + (f"missing {', '.join(missing)}" if missing else f"found {len(args)} by position")
+        )
+    return [values[place] for place in range(count)]
+
+
+def _hand_out(value: AnyValue) -> AnyValue:
+    if isinstance(value, tuple):
+        return tuple(_hand_out(item) for item in value)
+    if isinstance(value, list):
+        return [_hand_out(item) for item in value]
+    return np.array(value).view(NDArray)
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: IRModule | None = None,
+    device: AnyValue = None,
+    target: AnyValue = "llvm",
+    params: Mapping[str, AnyValue] | None = None,
+) -> Executor:
+    """Return what evaluates a module, as TVM's function of this name.
+
+    Args:
+        kind: ``"debug"``, ``"graph"``, ``"vm"`` or ``"aot"``; all run the same interpreter.
+        mod: The module; an empty one by default.
+        device: Taken for compatibility; the processor runs everything.
+        target: Taken for compatibility.
+        params: Values of parameters of ``main`` by name.
+
+    Raises:
+        RelayError: There is no such kind.
+    """
+    del device, target
+    if kind not in ("debug", "graph", "vm", "aot"):
+        raise RelayError(f"expected an executor of kind debug, graph, vm or aot, found {kind!r}")
+    return Executor(mod if mod is not None else IRModule(), params or {})

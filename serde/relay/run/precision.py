@@ -1,0 +1,38 @@
+"""The precision in which kernels compute."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.relay.ir.schema import Array
+from serde.relay.ir.shapes import is_float
+from serde.weights import dtype_name
+
+__all__ = ["limits", "lowest", "widen"]
+
+
+def widen(data: Array) -> Array:
+    """Return floating-point `data` of less than 32 bits as float32, other data as it is.
+
+    Sums and exponentials of narrow numbers are taken in float32 and rounded once.
+    """
+    if is_float(data.dtype.name) and data.dtype.itemsize < 4:
+        return data.astype(np.float32)
+    return data
+
+
+def limits(dtype: AnyValue) -> AnyValue:
+    """Return the ``min`` and ``max`` of a dtype of numbers, those that NumPy lacks included."""
+    import ml_dtypes
+
+    name = dtype_name(dtype)
+    info: AnyValue = ml_dtypes.finfo if is_float(name) else ml_dtypes.iinfo
+    return info(name)
+
+
+def lowest(dtype: AnyValue) -> AnyValue:
+    """Return the least finite number of a dtype, as a scalar of it."""
+    kind = np.dtype(dtype)
+    return kind.type(False) if kind.kind == "b" else kind.type(limits(kind).min)

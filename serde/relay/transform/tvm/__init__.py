@@ -1,0 +1,1 @@
+"""Passes of TVM's library that no conversion runs."""

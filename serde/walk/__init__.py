@@ -1,0 +1,1 @@
+"""What every bridge shares: tables of converters, contexts, and both walks."""

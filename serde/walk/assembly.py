@@ -1,0 +1,122 @@
+"""The Relay function that a walk over a model builds: weights, names and small values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.ir.model import ModelMeta, RelayModel
+from serde.relay.ir.module import IRModule
+from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import free_vars, post_order, rewrite
+from serde.relay.transform.fold_shape import MAX_VALUES
+from serde.relay.transform.growing import Folder
+from serde.relay.transform.infer_type import infer_function
+from serde.relay.transform.purity import compressed
+from serde.weights import Array, Weight
+
+__all__ = ["Assembly", "closed_over"]
+
+
+class Assembly:
+    """What has been made of a model so far.
+
+    Args:
+        taken: Names that weights must not get.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._folder = Folder()
+        self._weights: dict[Var, Weight] = {}
+        self._names = set(taken)
+
+    def take(self, name: str) -> None:
+        """Keep a name from weights."""
+        self._names.add(name)
+
+    def variable(self, weight: Weight, name: str) -> Var:
+        """Return a variable that stands for a weight, called `name` or by it and a number."""
+        unique, count = name, 0
+        while unique in self._names:
+            count += 1
+            unique = f"{name}_{count}"
+        self._names.add(unique)
+        variable = Var(unique, TensorType(weight.shape, weight.dtype), Span(unique))
+        self._weights[variable] = weight
+        if len(weight.shape) == 1 and weight.size <= MAX_VALUES and "int" in weight.dtype:
+            self._folder.note(variable, weight.array())
+        return variable
+
+    def tensor(self, weight: Weight, name: str, *, inline: int = 1) -> Expr:
+        """Return a constant of at most `inline` elements, else a variable for the weight."""
+        if weight.size <= inline:
+            return Constant(weight.array(), Span(name))
+        return self.variable(weight, name)
+
+    def known(self, x: Expr) -> Array | None:
+        """Return the value of a tensor that does not depend on inputs, if it is small."""
+        return self._folder.value(x)
+
+    def dims(self, x: Expr) -> tuple[Dim, ...] | None:
+        """Return the elements of an integer tensor over symbols."""
+        return self._folder.dims(x)
+
+    def weight(self, x: Expr) -> Weight | None:
+        """Return the weight that a variable stands for."""
+        return self._weights.get(x) if isinstance(x, Var) else None
+
+    def fold(self, x: Expr) -> Expr:
+        """Return what stands for a new expression: a constant if it is one."""
+        return self._folder.fold(x)
+
+    def model(
+        self,
+        inputs: Sequence[Var],
+        outputs: Sequence[Expr],
+        meta: ModelMeta,
+        values: Mapping[str, Expr],
+    ) -> RelayModel:
+        """Return the model whose ``main`` gives `outputs`, with the weights that bear on them.
+
+        Args:
+            inputs: Its inputs.
+            outputs: Its outputs; of several it gives a tuple.
+            meta: What the model says about itself.
+            values: Expressions by the names that the model has for them.
+        """
+        body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
+        used = {node for node in post_order(body) if isinstance(node, Var)}
+        weights = {var: weight for var, weight in self._weights.items() if var in used}
+        main = Function([*inputs, *weights], body)
+        if main.type is None:
+            main = infer_function(main)
+        params = {var.name_hint: weight for var, weight in weights.items()}
+        return RelayModel(IRModule({"main": main}), params, meta, values)
+
+
+def closed_over(
+    params: Sequence[Var], captures: Mapping[Expr, Var], results: Sequence[Expr]
+) -> tuple[Function, list[Expr]]:
+    """Return the body of a loop as a function without free variables, and what it is handed.
+
+    Compressed weights are unpacked around it, once: the body takes what they are made of as
+    parameters, which a target could not know to be constant.
+
+    Args:
+        params: Its first parameters.
+        captures: What it takes from around it, with the parameters that stand for it; weights
+            that it uses are added to them.
+        results: What it gives.
+    """
+    body: Expr = Tuple(results)
+    taken = dict(captures)
+    bound = {*params, *taken.values()}
+    unpacked = compressed(body, lambda variable: variable not in bound)
+    taken |= {each: Var(f"unpacked{i}", each.type) for i, each in enumerate(unpacked)}
+    body = rewrite(body, lambda _node, new: new, {each: taken[each] for each in unpacked})
+    bound.update(taken.values())
+    for weight in [each for each in free_vars(body) if each not in bound]:
+        taken[weight] = Var(weight.name_hint, weight.type)
+    body = rewrite(body, lambda _node, new: new, dict[Expr, Expr](taken))
+    return Function([*params, *taken.values()], body), list(taken)

@@ -1,0 +1,284 @@
+"""Images read at places that are computed: grids, boxes, and the window of a morphology."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from itertools import product
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import split_padding
+from serde.relay.ir.types import TensorType
+from serde.relay.op.conv.windows import taps
+from serde.relay.op.image.interpolation import cubic_weights
+from serde.relay.run.precision import lowest
+from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
+from serde.weights import dtype_name
+
+__all__ = [
+    "Pixels",
+    "between",
+    "expand_crop_and_resize",
+    "expand_dilation2d",
+    "expand_grid_sample",
+    "inside_of",
+    "linear_weights",
+]
+
+CUBIC_ALPHA = -0.75
+
+
+class Pixels:
+    """Images as rows of channels, to be looked up by number.
+
+    Args:
+        images: ``(N, C, *space)`` of fixed lengths.
+        batch: Number of the image for each of the places, ``(M, 1)``.
+    """
+
+    def __init__(self, images: Expr, batch: Expr) -> None:
+        shape = fixed_shape(images)
+        rank = len(shape)
+        self.space = shape[2:]
+        self.dtype = tensor_type(images).dtype
+        rows = relay.transpose(images, (0, *range(2, rank), 1))
+        self._rows = relay.reshape(rows, (-1, shape[1]))
+        self._batch = batch
+
+    def at(self, places: Sequence[Expr]) -> Expr:
+        """Return ``(M, P, C)`` of the pixels at whole places ``(M, P)``; edges are repeated."""
+        index = self._batch
+        for place, length in zip(places, self.space, strict=True):
+            held = relay.cast(relay.clip(place, 0, length - 1), "int32")
+            index = relay.add(relay.multiply(index, relay.const(length, "int32")), held)
+        return relay.take(self._rows, index, 0, mode="clip")
+
+
+def _number(value: float, like: Expr) -> Expr:
+    return relay.const(value, tensor_type(like).dtype)
+
+
+def inside_of(places: Sequence[Expr], space: Sequence[int]) -> Expr:
+    """Return 1 where places lie in the image and 0 elsewhere, with an axis for the channels."""
+    dtype = tensor_type(places[0]).dtype
+    parts = []
+    for place, length in zip(places, space, strict=True):
+        parts.append(relay.cast(relay.greater_equal(place, _number(0, place)), dtype))
+        parts.append(relay.cast(relay.less_equal(place, _number(length - 1, place)), dtype))
+    return relay.expand_dims(reduce(relay.multiply, parts), 2)
+
+
+Weights = Callable[[Expr], list[tuple[int, Expr]]]
+Fold = Callable[[Expr, int], Expr]
+
+
+def between(
+    pixels: Pixels, places: Sequence[Expr], weights_of: Weights, fold: Fold, *, zeros: bool
+) -> Expr:
+    """Return ``(M, P, C)`` of weighted neighbours; with `zeros`, those outside count as zero."""
+    floors = [relay.floor(place) for place in places]
+    weights = [weights_of(relay.subtract(p, f)) for p, f in zip(places, floors, strict=True)]
+    parts = []
+    for choice in product(*weights):
+        pairs = zip(floors, choice, pixels.space, strict=True)
+        corner = [fold(relay.add(at, _number(by, at)), length) for at, (by, _), length in pairs]
+        factor = relay.expand_dims(reduce(relay.multiply, [each for _, each in choice]), 2)
+        if zeros:
+            factor = relay.multiply(factor, inside_of(corner, pixels.space))
+        parts.append(relay.multiply(pixels.at(corner), converted(factor, pixels.dtype)))
+    return reduce(relay.add, parts)
+
+
+def linear_weights(part: Expr) -> list[tuple[int, Expr]]:
+    return [(0, relay.subtract(_number(1, part), part)), (1, part)]
+
+
+def cubic_weights_of(part: Expr) -> list[tuple[int, Expr]]:
+    """Keys' weights of four neighbours, as polynomials of the way to the next."""
+    samples = np.linspace(0.0, 1.0, 4)
+    curves = np.stack(cubic_weights(samples, CUBIC_ALPHA))
+    coefficients = np.linalg.solve(np.vander(samples), curves.T).T
+    result = []
+    for offset, curve in zip((-1, 0, 1, 2), coefficients, strict=True):
+        terms = [_number(float(each), part) for each in curve]
+        value = terms[0]
+        for term in terms[1:]:
+            value = relay.add(relay.multiply(value, part), term)
+        result.append((offset, value))
+    return result
+
+
+def _keep(place: Expr, _length: int) -> Expr:
+    return place
+
+
+def _fold(padding_mode: str, align_corners: bool) -> Fold:
+    """Return what brings places back into the image."""
+
+    def clip(place: Expr, length: int) -> Expr:
+        return relay.clip(place, 0, length - 1)
+
+    def reflect(place: Expr, length: int) -> Expr:
+        start, span = (0.0, length - 1.0) if align_corners else (-0.5, float(length))
+        if span == 0:
+            return relay.zeros_like(place)
+        distance = relay.abs(relay.subtract(place, _number(start, place)))
+        double = _number(2 * span, place)
+        turns = relay.floor(relay.divide(distance, double))
+        rest = relay.subtract(distance, relay.multiply(turns, double))
+        back = relay.minimum(rest, relay.subtract(double, rest))
+        return clip(relay.add(back, _number(start, place)), length)
+
+    return {"reflection": reflect, "border": clip}.get(padding_mode, _keep)
+
+
+def _nearest(place: Expr) -> Expr:
+    """Return the nearest whole number, halves away from zero."""
+    size = relay.floor(relay.add(relay.abs(place), _number(0.5, place)))
+    return relay.multiply(relay.sign(place), size)
+
+
+def expand_grid_sample(
+    data: Expr,
+    grid: Expr,
+    *,
+    method: str,
+    layout: str,
+    padding_mode: str,
+    align_corners: bool,
+    precision: str = "float64",
+) -> Expr:
+    """Every neighbour is looked up by its number; places are computed in `precision`."""
+    rank = tensor_type(data).rank
+    wanted = "NCHW" if rank == 4 else "NCDHW"
+    wide = "float64" if tensor_type(data).dtype == "float64" else "float32"
+    images = converted(arranged(data, layout, wanted), wide)
+    shape, lengths = fixed_shape(images), fixed_shape(grid)
+    number = lengths[0]
+    batch = relay.const(np.arange(number, dtype=np.int32)[:, None])
+    pixels = Pixels(images, batch)
+    points = relay.reshape(converted(grid, precision), (number, rank - 2, -1))
+    fold = _fold(padding_mode, align_corners)
+    places = []
+    for axis, length in enumerate(shape[2:]):
+        row = rank - 3 - axis
+        point = relay.strided_slice(points, [row], [row + 1], [1], axes=[1])
+        places.append(_unnormalized(relay.squeeze(point, [1]), length, align_corners))
+    zeros = padding_mode == "zeros"
+    if method == "bicubic":
+        found = between(pixels, places, cubic_weights_of, fold, zeros=zeros)
+    else:
+        places = [fold(place, length) for place, length in zip(places, shape[2:], strict=True)]
+        if method == "bilinear":
+            found = between(pixels, places, linear_weights, _keep, zeros=True)
+        else:
+            whole = [_nearest(place) for place in places]
+            inside = converted(inside_of(whole, pixels.space), wide)
+            found = relay.multiply(pixels.at(whole), inside)
+    result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, shape[1], *lengths[2:]))
+    return converted(arranged(result, wanted, layout), tensor_type(data).dtype)
+
+
+def _unnormalized(point: Expr, length: int, align_corners: bool) -> Expr:
+    """Return coordinates of -1 to 1 as pixels."""
+    half = (length - 1) / 2 if align_corners else length / 2
+    shift = half if align_corners else half - 0.5
+    return relay.add(relay.multiply(point, _number(half, point)), _number(shift, point))
+
+
+def expand_crop_and_resize(
+    data: Expr,
+    boxes: Expr,
+    box_indices: Expr,
+    *,
+    crop_size: tuple[Dim, ...] | None,
+    layout: str,
+    method: str,
+    extrapolation_value: float,
+    out_dtype: AnyValue,
+    precision: str = "float64",
+) -> Expr:
+    """The places of all pixels of all boxes are computed, and each is looked up."""
+    size = TensorType(crop_size or (), "int32").concrete_shape
+    if size is None:
+        raise Unsupported(f"boxes of open lengths {crop_size}")
+    dtype = tensor_type(data).dtype if out_dtype is None else dtype_name(out_dtype)
+    images = converted(
+        arranged(data, layout, "NCHW"),
+        "float64" if tensor_type(data).dtype == "float64" else "float32",
+    )
+    (number,) = fixed_shape(boxes, [0])
+    _, channels, *space = fixed_shape(images)
+    pixels = Pixels(images, relay.expand_dims(converted(box_indices, "int32"), 1))
+    edges = relay.split(converted(boxes, precision), 4, axis=1)
+    rows = _along(edges[0], edges[2], space[0], size[0])
+    columns = _along(edges[1], edges[3], space[1], size[1])
+    count = size[0] * size[1]
+    places = [
+        relay.reshape(relay.repeat(rows, size[1], 1), (number, count)),
+        relay.reshape(relay.tile(columns, (1, size[0])), (number, count)),
+    ]
+    held = [relay.clip(place, 0, length - 1) for place, length in zip(places, space, strict=True)]
+    if method == "bilinear":
+        found = between(pixels, held, linear_weights, _keep, zeros=False)
+    else:
+        found = pixels.at([_nearest(place) for place in held])
+    inside = converted(inside_of(places, space), tensor_type(found).dtype)
+    outside = relay.subtract(_number(1, inside), inside)
+    found = relay.add(
+        relay.multiply(found, inside),
+        relay.multiply(outside, _number(extrapolation_value, outside)),
+    )
+    result = relay.reshape(relay.transpose(found, (0, 2, 1)), (number, channels, *size))
+    return converted(arranged(result, "NCHW", layout), dtype)
+
+
+def _along(start: Expr, end: Expr, length: int, size: int) -> Expr:
+    """Return where the pixels of boxes lie along an axis: ``(n, size)``."""
+    if size == 1:
+        return relay.multiply(relay.add(start, end), _number(0.5 * (length - 1), start))
+    steps = relay.const(np.arange(size)[None] * (length - 1) / (size - 1), tensor_type(start).dtype)
+    first = relay.multiply(start, _number(length - 1, start))
+    return relay.add(first, relay.multiply(relay.subtract(end, start), steps))
+
+
+def expand_dilation2d(
+    data: Expr,
+    weight: Expr,
+    *,
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    dilations: tuple[int, ...],
+    data_layout: str,
+    kernel_layout: str,
+    out_dtype: AnyValue,
+) -> Expr:
+    """Every element of the window is added to a slice of the images; the greatest stays."""
+    given = tensor_type(data).dtype
+    dtype = given if out_dtype is None else dtype_name(out_dtype)
+    images = arranged(data, data_layout, "NCHW")
+    before, after = split_padding(padding, 2)
+    sides = [(0, 0), (0, 0), *zip(before, after, strict=True)]
+    if any(map(any, sides)):
+        images = relay.nn.pad(images, sides, relay.const(lowest(given), given))
+    images = converted(images, dtype)
+    window = converted(arranged(weight, kernel_layout, "IHW"), dtype)
+    lengths, size = fixed_shape(images, [2, 3]), fixed_shape(window, [1, 2])
+    counts = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, s, d in zip(lengths, size, strides, dilations, strict=True)
+    ]
+    sums = []
+    for place, where in taps(size, strides, dilations, counts):
+        begin, end = [each.start for each in where], [each.stop for each in where]
+        part = relay.strided_slice(images, begin, end, list(strides), axes=[2, 3])
+        stop = [each + 1 for each in place]
+        term = relay.strided_slice(window, list(place), stop, [1, 1], axes=[1, 2])
+        sums.append(relay.add(part, relay.expand_dims(term, 0)))
+    return arranged(reduce(relay.maximum, sums), "NCHW", data_layout)
