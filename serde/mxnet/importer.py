@@ -10,7 +10,7 @@ from serde.bridge import ImportOptions
 from serde.errors import FormatError, OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
-from serde.mxnet.bodies import Completions, NodeContext, needed_outputs, used_inputs
+from serde.mxnet.import_context import Completions, ImportContext, needed_outputs, used_inputs
 from serde.mxnet.labels import label_shape, missing_text
 from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, Graph, MxnetModel, Node
 from serde.mxnet.ops import TABLE
@@ -232,10 +232,10 @@ class _Walk:
             self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
         return results
 
-    def _context(self, node: Node, outputs: int, report: Report) -> NodeContext:
+    def _context(self, node: Node, outputs: int, report: Report) -> ImportContext:
         np_shape = "is_np_shape" in self.model.graph.attrs
         known = self.completions
-        return NodeContext(TABLE, node, outputs, report, np_shape=np_shape, completions=known)
+        return ImportContext(TABLE, node, outputs, report, np_shape=np_shape, completions=known)
 
     def _inside(self, node: Node, variables: Sequence[Expr]) -> Sequence[Expr]:
         return self._context(node, 0, Report()).completed(variables)

@@ -22,7 +22,7 @@ from serde.weights import Array, ArrayWeight, Weight
 if TYPE_CHECKING:
     from serde.walk.table import ConverterTable
 
-__all__ = ["Layer", "LayerBuilder", "LayerExport", "Network", "Parameter", "held_shape"]
+__all__ = ["ExportContext", "Layer", "LayerBuilder", "Network", "Parameter", "held_shape"]
 
 MIL_VERSION = 15
 """Version of iOS whose operators of MIL become layers: all of its core have layers but two."""
@@ -192,7 +192,7 @@ class LayerBuilder(Builder):
                 raise Unsupported(f"a tensor of {type_.rank} axes; Core ML has {MAX_RANK} at most")
             if 0 in type_.shape:
                 raise Unsupported("a tensor without elements")
-        ctx = LayerExport(self, types, source, blocks)
+        ctx = ExportContext(self, types, source, blocks)
         operands, attrs = _bound(converter, inputs, op, self)
         result = converter.function(ctx, *operands, **attrs)
         found = [result] if isinstance(result, Value) else list(result)
@@ -318,7 +318,7 @@ def _is_value(given: AnyValue) -> bool:
     return isinstance(given, Value)
 
 
-class LayerExport(EmittingContext[Value]):
+class ExportContext(EmittingContext[Value]):
     """What a converter of an operator of MIL into layers may reach.
 
     Attributes:

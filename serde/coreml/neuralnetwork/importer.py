@@ -16,7 +16,7 @@ from serde.coreml.interface.interface import (
     read_shapes,
 )
 from serde.coreml.model import CoremlModel
-from serde.coreml.neuralnetwork.networks import LayerContext, is_lifted, lifted, lowered
+from serde.coreml.neuralnetwork.import_context import ImportContext, is_lifted, lifted, lowered
 from serde.coreml.neuralnetwork.ops import LAYERS
 from serde.coreml.neuralnetwork.parameters import read_parameter, stored
 from serde.coreml.neuralnetwork.parts import Part, ends_iteration, fields_of, layers_of, written
@@ -161,7 +161,7 @@ class _Walk:
             return
         inputs = [self._value(name, label, scope) for name in message.input]
         around = _Around(self, layer, scope, label, following)
-        ctx = LayerContext(label, len(message.output), around)
+        ctx = ImportContext(label, len(message.output), around)
         lift = kind in LIFTED and all(map(is_lifted, inputs)) and bool(inputs)
         given = [lowered(x) for x in inputs] if lift else inputs
         before = len(self._report.issues)

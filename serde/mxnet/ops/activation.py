@@ -10,14 +10,14 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -25,7 +25,7 @@ SELU_GAMMA = 1.0507009873554804934193349852946
 
 
 @OPS.imports("relu", "_npx_relu")
-def import_relu(ctx: Ctx, data: Expr) -> Expr:
+def import_relu(ctx: ImportContext, data: Expr) -> Expr:
     """Of integers a maximum, which ONNX Runtime has for every width."""
     if not is_float(ctx.type(data).dtype):
         return relay.maximum(data, scalar_like(ctx, data, 0))
@@ -33,18 +33,20 @@ def import_relu(ctx: Ctx, data: Expr) -> Expr:
 
 
 @OPS.imports("softsign")
-def import_softsign(ctx: Ctx, data: Expr) -> Expr:
+def import_softsign(ctx: ImportContext, data: Expr) -> Expr:
     return relay.serde.softsign(data)
 
 
 @OPS.imports("hard_sigmoid")
-def import_hard_sigmoid(ctx: Ctx, data: Expr, *, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+def import_hard_sigmoid(
+    ctx: ImportContext, data: Expr, *, alpha: float = 0.2, beta: float = 0.5
+) -> Expr:
     return relay.serde.hard_sigmoid(data, alpha=alpha, beta=beta)
 
 
 @OPS.imports("Activation")
 def import_activation(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"],
@@ -61,7 +63,7 @@ def import_activation(
 
 @OPS.imports("LeakyReLU")
 def import_leaky_relu(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     gamma: Expr | None = None,
     *,
@@ -84,7 +86,7 @@ def import_leaky_relu(
     return relay.nn.leaky_relu(data, slope)
 
 
-def _prelu(ctx: Ctx, data: Expr, gamma: Expr | None) -> Expr:
+def _prelu(ctx: ImportContext, data: Expr, gamma: Expr | None) -> Expr:
     """One slope for all, or one a channel (axis 1; of a vector, one an element)."""
     if gamma is None:
         raise Unsupported("act_type='prelu' needs the slopes as a second input")
@@ -101,7 +103,7 @@ def _prelu(ctx: Ctx, data: Expr, gamma: Expr | None) -> Expr:
 
 @OPS.imports("softmax")
 def import_softmax(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     length: Expr | None = None,
     *,
@@ -132,7 +134,7 @@ def import_softmax(
 
 @OPS.imports("log_softmax", ignored=("use_length",))
 def import_log_softmax(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     axis: int = -1,
@@ -144,7 +146,7 @@ def import_log_softmax(
 
 @OPS.imports("softmin", ignored=("use_length",))
 def import_softmin(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     axis: int = -1,
@@ -155,7 +157,7 @@ def import_softmin(
 
 
 def _softmax(
-    ctx: Ctx,
+    ctx: ImportContext,
     build: AnyValue,
     data: Expr,
     axis: int,
@@ -172,7 +174,7 @@ def _softmax(
     return result if dtype is None else relay.cast(result, dtype)
 
 
-def _over_all_but_batch(ctx: Ctx, data: Expr) -> Expr:
+def _over_all_but_batch(ctx: ImportContext, data: Expr) -> Expr:
     """Softmax with everything behind the batch axis as one row."""
     if ctx.type(data).rank <= 2:
         return relay.nn.softmax(data, axis=-1)
@@ -192,7 +194,7 @@ def _over_all_but_batch(ctx: Ctx, data: Expr) -> Expr:
     ),
 )
 def import_softmax_output(
-    ctx: Ctx, data: Expr, *, multi_output: bool = False, preserve_shape: bool = False
+    ctx: ImportContext, data: Expr, *, multi_output: bool = False, preserve_shape: bool = False
 ) -> Expr:
     if multi_output:
         return relay.nn.softmax(data, axis=1)
@@ -203,14 +205,14 @@ def import_softmax_output(
 
 @OPS.imports("SoftmaxActivation")
 def import_softmax_activation(
-    ctx: Ctx, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
+    ctx: ImportContext, data: Expr, *, mode: Literal["instance", "channel"] = "instance"
 ) -> Expr:
     """``instance`` takes the last axis, not all but the batch as MXNet's documentation says."""
     return relay.nn.softmax(data, axis=1 if mode == "channel" else -1)
 
 
 @OPS.imports("LogisticRegressionOutput", uses=1, ignored=("grad_scale",))
-def import_logistic_regression_output(ctx: Ctx, data: Expr) -> Expr:
+def import_logistic_regression_output(ctx: ImportContext, data: Expr) -> Expr:
     return relay.sigmoid(data)
 
 
@@ -233,7 +235,7 @@ def import_logistic_regression_output(ctx: Ctx, data: Expr) -> Expr:
         "momentum",
     ),
 )
-def import_training_head(ctx: Ctx, data: Expr) -> Expr:
+def import_training_head(ctx: ImportContext, data: Expr) -> Expr:
     """What these add matters to gradients only."""
     return data
 
@@ -244,7 +246,7 @@ def _on_floats(call: Call) -> bool:
 
 def _declare_activation_export(name: str, act_type: str) -> None:
     @OPS.exports(name, when=_on_floats)
-    def export_activation(ctx: Out, data: Value) -> Value:
+    def export_activation(ctx: ExportContext, data: Value) -> Value:
         return ctx.emit("Activation", data, act_type=act_type)
 
 
@@ -271,7 +273,7 @@ def expand_leaky_relu(data: Expr, *, alpha: float) -> Expr:
 
 
 @OPS.exports("nn.leaky_relu", when=_slope_fits)
-def export_leaky_relu(ctx: Out, data: Value, *, alpha: float) -> Value:
+def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="leaky", slope=alpha)
 
 
@@ -287,7 +289,7 @@ def _slopes_fit(call: Call) -> bool:
 
 
 @OPS.exports("nn.prelu", when=_slopes_fit)
-def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
     return ctx.emit("LeakyReLU", data, alpha, act_type="prelu")
 
 
@@ -303,7 +305,7 @@ def expand_prelu(data: Expr, alpha: Expr, *, axis: int) -> Expr:
 
 
 @OPS.exports("serde.gelu", when=lambda call: call.attrs["approximate"] == "none")
-def export_gelu(ctx: Out, data: Value, *, approximate: str) -> Value:
+def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="gelu")
 
 
@@ -311,25 +313,25 @@ def export_gelu(ctx: Out, data: Value, *, approximate: str) -> Value:
     "serde.selu",
     when=lambda call: (call.attrs["alpha"], call.attrs["gamma"]) == (SELU_ALPHA, SELU_GAMMA),
 )
-def export_selu(ctx: Out, data: Value, *, alpha: float, gamma: float) -> Value:
+def export_selu(ctx: ExportContext, data: Value, *, alpha: float, gamma: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="selu")
 
 
 @OPS.exports("serde.elu", when=_slope_fits)
-def export_elu(ctx: Out, data: Value, *, alpha: float) -> Value:
+def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("LeakyReLU", data, act_type="elu", slope=alpha)
 
 
 @OPS.exports("serde.hard_sigmoid")
-def export_hard_sigmoid(ctx: Out, data: Value, *, alpha: float, beta: float) -> Value:
+def export_hard_sigmoid(ctx: ExportContext, data: Value, *, alpha: float, beta: float) -> Value:
     return ctx.emit("hard_sigmoid", data, alpha=alpha, beta=beta)
 
 
 @OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
+def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.emit("softmax", data, axis=axis)
 
 
 @OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
+def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.emit("log_softmax", data, axis=axis)

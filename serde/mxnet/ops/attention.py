@@ -11,11 +11,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 __all__ = ["scores", "weighted"]
 
@@ -23,7 +23,7 @@ _ROWS, _COLUMNS = (1, 0, 2), (1, 2, 0)
 """(time, batch and head, width) as matrices with a row, or a column, a time."""
 
 
-def _dealt(ctx: Ctx, x: Expr, heads: int, parts: int) -> tuple[list[Expr], int]:
+def _dealt(ctx: ImportContext, x: Expr, heads: int, parts: int) -> tuple[list[Expr], int]:
     """Return the parts that a head holds side by side, and how wide each is.
 
     Args:
@@ -43,7 +43,7 @@ def _dealt(ctx: Ctx, x: Expr, heads: int, parts: int) -> tuple[list[Expr], int]:
     return [rows] if parts == 1 else list(relay.split(rows, parts, axis=2)), width
 
 
-def scores(ctx: Ctx, query: Expr, key: Expr, width: int) -> Expr:
+def scores(ctx: ImportContext, query: Expr, key: Expr, width: int) -> Expr:
     """Return the products of queries and keys, each of (time, batch times heads, width)."""
     queries = relay.transpose(query, _ROWS)
     scaled = relay.multiply(queries, scalar_like(ctx, queries, 1 / math.sqrt(width)))
@@ -58,34 +58,36 @@ def weighted(attention: Expr, value: Expr, heads: int, width: int) -> Expr:
 
 
 @OPS.imports("_contrib_interleaved_matmul_selfatt_qk")
-def import_selfatt_qk(ctx: Ctx, queries_keys_values: Expr, *, heads: int) -> Expr:
+def import_selfatt_qk(ctx: ImportContext, queries_keys_values: Expr, *, heads: int) -> Expr:
     (query, key, _), width = _dealt(ctx, queries_keys_values, heads, 3)
     return scores(ctx, query, key, width)
 
 
 @OPS.imports("_contrib_interleaved_matmul_selfatt_valatt")
 def import_selfatt_valatt(
-    ctx: Ctx, queries_keys_values: Expr, attention: Expr, *, heads: int
+    ctx: ImportContext, queries_keys_values: Expr, attention: Expr, *, heads: int
 ) -> Expr:
     (_, _, value), width = _dealt(ctx, queries_keys_values, heads, 3)
     return weighted(attention, value, heads, width)
 
 
 @OPS.imports("_contrib_interleaved_matmul_encdec_qk")
-def import_encdec_qk(ctx: Ctx, queries: Expr, keys_values: Expr, *, heads: int) -> Expr:
+def import_encdec_qk(ctx: ImportContext, queries: Expr, keys_values: Expr, *, heads: int) -> Expr:
     (query,), width = _dealt(ctx, queries, heads, 1)
     (key, _), _ = _dealt(ctx, keys_values, heads, 2)
     return scores(ctx, query, key, width)
 
 
 @OPS.imports("_contrib_interleaved_matmul_encdec_valatt")
-def import_encdec_valatt(ctx: Ctx, keys_values: Expr, attention: Expr, *, heads: int) -> Expr:
+def import_encdec_valatt(
+    ctx: ImportContext, keys_values: Expr, attention: Expr, *, heads: int
+) -> Expr:
     (_, value), width = _dealt(ctx, keys_values, heads, 2)
     return weighted(attention, value, heads, width)
 
 
 @OPS.imports("_contrib_div_sqrt_dim")
-def import_div_sqrt_dim(ctx: Ctx, data: Expr) -> Expr:
+def import_div_sqrt_dim(ctx: ImportContext, data: Expr) -> Expr:
     """The root is rounded to the dtype of the data before it divides."""
     (last,) = ctx.static_lengths(data, [-1])
     root = scalar_like(ctx, data, math.sqrt(last))
@@ -104,7 +106,9 @@ class _Window:
         symmetric: Whether those behind are seen.
     """
 
-    def __init__(self, ctx: Ctx, x: Expr, dilation: Expr, w: int, symmetric: bool) -> None:
+    def __init__(
+        self, ctx: ImportContext, x: Expr, dilation: Expr, w: int, symmetric: bool
+    ) -> None:
         (self.heads,) = ctx.static_lengths(x, [2])
         self._ctx = ctx
         self._x = x
@@ -140,7 +144,7 @@ class _Window:
 
 @OPS.imports("_contrib_sldwin_atten_score")
 def import_sldwin_atten_score(
-    ctx: Ctx, query: Expr, key: Expr, dilation: Expr, *, w: int, symmetric: bool
+    ctx: ImportContext, query: Expr, key: Expr, dilation: Expr, *, w: int, symmetric: bool
 ) -> Expr:
     """Of MXNet after 1.9.1; a key out of range has a product of 0."""
     window = _Window(ctx, query, dilation, w, symmetric)
@@ -150,7 +154,7 @@ def import_sldwin_atten_score(
 
 @OPS.imports("_contrib_sldwin_atten_context")
 def import_sldwin_atten_context(
-    ctx: Ctx, score: Expr, value: Expr, dilation: Expr, *, w: int, symmetric: bool
+    ctx: ImportContext, score: Expr, value: Expr, dilation: Expr, *, w: int, symmetric: bool
 ) -> Expr:
     """Of MXNet after 1.9.1; a value out of range does not count."""
     window = _Window(ctx, value, dilation, w, symmetric)
@@ -160,7 +164,7 @@ def import_sldwin_atten_context(
 
 @OPS.imports("_contrib_sldwin_atten_mask_like")
 def import_sldwin_atten_mask_like(
-    ctx: Ctx, score: Expr, dilation: Expr, valid_length: Expr, *, w: int, symmetric: bool
+    ctx: ImportContext, score: Expr, dilation: Expr, valid_length: Expr, *, w: int, symmetric: bool
 ) -> Expr:
     """Of MXNet after 1.9.1: 1 where both query and key are before the end of their sample."""
     window = _Window(ctx, score, dilation, w, symmetric)

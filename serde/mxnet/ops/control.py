@@ -14,17 +14,15 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
-from serde.mxnet.export_context import Subgraph
+from serde.mxnet.export_context import ExportContext, Subgraph
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, If, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.op.control.body import goes_on
-from serde.walk.table import ImportContext as Ctx
 
 SCALAR = TensorType((), "int64")
 
@@ -57,7 +55,7 @@ class _Variables:
         return [*self.slices, *self.states]
 
 
-def _used(ctx: Out, result: Value, unused: Value) -> Value:
+def _used(ctx: ExportContext, result: Value, unused: Value) -> Value:
     """Return `result`, made to need a variable of the same type that the body does not use."""
     return replace(ctx.emit("_identity_with_attr_like_rhs", result, unused), type=result.type)
 
@@ -94,7 +92,7 @@ def _inputs(
 
 
 def _foreach(
-    ctx: Out,
+    ctx: ExportContext,
     data: Sequence[Value],
     states: Sequence[Value],
     captures: Sequence[Value],
@@ -120,7 +118,7 @@ def _foreach(
     slices = [TensorType(ctx.type(each).shape[1:], ctx.type(each).dtype) for each in data]
     variables = _Variables(slices, kinds)
 
-    def write(inner: Out, own: Sequence[Value], echo: bool = False) -> Sequence[Value]:
+    def write(inner: ExportContext, own: Sequence[Value], echo: bool = False) -> Sequence[Value]:
         first, later = list(own[: len(data)]), list(own[len(data) :])
         taken = [inner.captured(each) for each in captures]
         if numbered:
@@ -167,7 +165,7 @@ def _foreach(
     return (*results[count:], *results[: len(stacks)])
 
 
-def _laned(ctx: Out, data: Value) -> Value:
+def _laned(ctx: ExportContext, data: Value) -> Value:
     """Return a vector as rows of one element, where a slice must have an axis."""
     type_ = ctx.type(data)
     if type_.rank > 1 or ctx.np_shape:
@@ -175,7 +173,7 @@ def _laned(ctx: Out, data: Value) -> Value:
     return ctx.reshape(data, (*type_.shape, 1))
 
 
-def _stack(ctx: Out, stack: Value, type_: TensorType) -> Value:
+def _stack(ctx: ExportContext, stack: Value, type_: TensorType) -> Value:
     """Return stacked scalars as a vector."""
     if type_.rank > 1 or ctx.np_shape:
         return replace(stack, type=type_)
@@ -184,7 +182,7 @@ def _stack(ctx: Out, stack: Value, type_: TensorType) -> Value:
 
 @OPS.exports("serde.scan")
 def export_scan(
-    ctx: Out,
+    ctx: ExportContext,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -263,7 +261,7 @@ def _from_front(axis: int, backwards: bool) -> Callable[[Expr], Expr]:
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: Out,
+    ctx: ExportContext,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -302,7 +300,7 @@ def export_loop(
 
 
 def _while_loop(
-    ctx: Out,
+    ctx: ExportContext,
     most: int,
     going: Value,
     states: Sequence[Value],
@@ -322,10 +320,10 @@ def _while_loop(
     variables = _Variables([], [SCALAR, real, *kinds])
     names, count = variables.names, len(variables.names)
 
-    def condition(_: Out, own: Sequence[Value]) -> Sequence[Value]:
+    def condition(_: ExportContext, own: Sequence[Value]) -> Sequence[Value]:
         return own
 
-    def step(inner: Out, own: Sequence[Value]) -> Sequence[Value]:
+    def step(inner: ExportContext, own: Sequence[Value]) -> Sequence[Value]:
         number, _, *later = own
         taken = [inner.captured(each) for each in captures]
         again, *found = inner.write_body(body, [number, *later, *taken])
@@ -382,13 +380,13 @@ def _arranged(count: int, groups: Sequence[tuple[Sequence[Expr], Sequence[int]]]
     return [values[place] for place in range(count)]
 
 
-def _truth(ctx: Ctx, x: Expr) -> Expr:
+def _truth(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.reshape(x, ()), "bool")
 
 
 @OPS.imports("_foreach", ignored=("num_args", "num_outputs"))
 def import_foreach(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     num_out_data: int,
     in_data_locs: Places,
@@ -416,7 +414,7 @@ def import_foreach(
 
 @OPS.imports("_cond", ignored=("num_args",))
 def import_cond(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     num_outputs: int,
     cond_input_locs: Places,
@@ -435,7 +433,7 @@ def import_cond(
 
 @OPS.imports("_while_loop", ignored=("num_args", "num_outputs"))
 def import_while_loop(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     num_out_data: int,
     max_iterations: int,

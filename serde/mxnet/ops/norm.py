@@ -11,7 +11,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
@@ -19,7 +20,6 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axis
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports(
@@ -37,7 +37,7 @@ from serde.walk.table import ImportContext as Ctx
     ),
 )
 def import_batch_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -76,7 +76,7 @@ def import_batch_norm(
     ignored=("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "max_calib_range"),
 )
 def import_batch_norm_with_relu(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -99,14 +99,14 @@ def import_batch_norm_with_relu(
 
 @OPS.imports("InstanceNorm")
 def import_instance_norm(
-    ctx: Ctx, data: Expr, gamma: Expr, beta: Expr, *, eps: float = 1e-3
+    ctx: ImportContext, data: Expr, gamma: Expr, beta: Expr, *, eps: float = 1e-3
 ) -> Expr:
     return relay.nn.instance_norm(data, gamma, beta, axis=1, epsilon=eps)
 
 
 @OPS.imports("LayerNorm")
 def import_layer_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -126,7 +126,7 @@ def import_layer_norm(
 
 @OPS.imports("GroupNorm")
 def import_group_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     gamma: Expr,
     beta: Expr,
@@ -149,7 +149,7 @@ def import_group_norm(
 
 @OPS.imports("LRN")
 def import_lrn(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     nsize: int,
@@ -162,7 +162,7 @@ def import_lrn(
 
 @OPS.imports("L2Normalization")
 def import_l2_normalization(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     eps: float = 1e-10,
@@ -181,7 +181,11 @@ def import_l2_normalization(
 
 @OPS.imports("Dropout", ignored=("cudnn_off", "axes"))
 def import_dropout(
-    ctx: Ctx, data: Expr, *, p: float = 0.5, mode: Literal["training", "always"] = "training"
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    p: float = 0.5,
+    mode: Literal["training", "always"] = "training",
 ) -> Expr:
     if mode == "always" and p > 0:
         raise Unsupported("mode='always' drops at random when the model is used")
@@ -190,7 +194,7 @@ def import_dropout(
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -228,7 +232,7 @@ def export_batch_norm(
 
 
 def _spelled_out(
-    ctx: Out, data: Value, mean: Value, variance: Value, axis: int, epsilon: float
+    ctx: ExportContext, data: Value, mean: Value, variance: Value, axis: int, epsilon: float
 ) -> Value:
     centered = ctx.emit("broadcast_sub", data, _along(ctx, mean, data, axis))
     factor = ctx.emit("rsqrt", ctx.emit("_plus_scalar", variance, scalar=epsilon))
@@ -236,7 +240,7 @@ def _spelled_out(
     return ctx.emit("broadcast_mul", centered, _along(ctx, factor, data, axis))
 
 
-def _along(ctx: Out, vector: Value, data: Value, axis: int) -> Value:
+def _along(ctx: ExportContext, vector: Value, data: Value, axis: int) -> Value:
     """Return a vector with axes of length 1 around it, so that it lies along `axis`."""
     shape: list[Dim] = [1] * ctx.type(data).rank
     shape[axis] = ctx.type(vector).shape[0]
@@ -244,7 +248,7 @@ def _along(ctx: Out, vector: Value, data: Value, axis: int) -> Value:
 
 
 def _affine(
-    ctx: Out, data: Value, gamma: Value, beta: Value, *, center: bool, scale: bool
+    ctx: ExportContext, data: Value, gamma: Value, beta: Value, *, center: bool, scale: bool
 ) -> tuple[Value, Value]:
     """Return gamma and beta, ones and zeros for those that do not count."""
     dtype, length = ctx.type(data).dtype, ctx.static_shape(gamma)
@@ -260,7 +264,7 @@ def _channels_second(call: Call) -> bool:
 
 @OPS.exports("nn.instance_norm", when=_channels_second)
 def export_instance_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -276,7 +280,7 @@ def export_instance_norm(
 
 @OPS.exports("nn.group_norm", when=_channels_second)
 def export_group_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -301,7 +305,7 @@ def export_group_norm(
 
 @OPS.exports("nn.lrn", when=_channels_second)
 def export_lrn(
-    ctx: Out, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     return ctx.emit("LRN", data, nsize=size, knorm=bias, alpha=alpha, beta=beta)
 
@@ -337,7 +341,7 @@ def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Exp
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -352,7 +356,7 @@ def export_layer_norm(
 
 
 @OPS.exports("nn.dropout")
-def export_dropout(ctx: Out, data: Value, *, rate: float) -> list[Value]:
+def export_dropout(ctx: ExportContext, data: Value, *, rate: float) -> list[Value]:
     """The mask is that of inference, where nothing is dropped."""
     mask = ctx.emit("ones_like", data)
     return [ctx.emit("Dropout", data, p=rate), mask]

@@ -14,7 +14,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
 from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
@@ -24,7 +25,6 @@ from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import lowest
 from serde.walk.expansion.pool import adaptive_pool, global_pool
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 PoolType = Literal["max", "avg", "sum", "lp"]
@@ -32,7 +32,7 @@ PoolType = Literal["max", "avg", "sum", "lp"]
 
 @OPS.imports("Pooling", "Pooling_v1", ignored=("cudnn_off",))
 def import_pooling(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     kernel: tuple[int, ...] = (),
@@ -77,7 +77,7 @@ class _Window:
 
     def __init__(
         self,
-        ctx: Ctx,
+        ctx: ImportContext,
         data: Expr,
         kernel: Sequence[int],
         strides: Sequence[int],
@@ -192,7 +192,9 @@ class _Window:
         return relay.nn.pad(data, pad_width, scalar_like(self.ctx, data, value))
 
 
-def _global(ctx: Ctx, data: Expr, pool_type: PoolType, p_value: int | None, layout: str) -> Expr:
+def _global(
+    ctx: ImportContext, data: Expr, pool_type: PoolType, p_value: int | None, layout: str
+) -> Expr:
     axes = tuple(axis for axis, letter in enumerate(layout) if letter not in "NC")
     ndim = len(axes)
     if pool_type in ("max", "avg") and ndim == 2:
@@ -208,7 +210,7 @@ def _global(ctx: Ctx, data: Expr, pool_type: PoolType, p_value: int | None, layo
     return total(data) if pool_type == "sum" else _lp(ctx, data, p_value, total)
 
 
-def _lp(ctx: Ctx, data: Expr, p_value: int | None, total: Callable[[Expr], Expr]) -> Expr:
+def _lp(ctx: ImportContext, data: Expr, p_value: int | None, total: Callable[[Expr], Expr]) -> Expr:
     """MXNet raises the values themselves, not their magnitudes, to the power."""
     if p_value == 1:
         return total(data)
@@ -218,7 +220,9 @@ def _lp(ctx: Ctx, data: Expr, p_value: int | None, total: Callable[[Expr], Expr]
 
 
 @OPS.imports("_contrib_AdaptiveAvgPooling2D")
-def import_adaptive_avg_pooling(ctx: Ctx, data: Expr, *, output_size: tuple[int, ...] = ()) -> Expr:
+def import_adaptive_avg_pooling(
+    ctx: ImportContext, data: Expr, *, output_size: tuple[int, ...] = ()
+) -> Expr:
     if len(output_size) > 2:
         raise Unsupported(f"output_size: expected at most 2 values, found {len(output_size)}")
     height, width = (output_size * 2)[:2] if output_size else (1, 1)
@@ -247,7 +251,7 @@ def _fits(call: Call) -> bool:
 
 def _pool_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
     def export_pool(
-        ctx: Out,
+        ctx: ExportContext,
         data: Value,
         *,
         pool_size: tuple[int, ...],
@@ -392,7 +396,9 @@ _LEAST = 2.0**-60
 
 
 def _global_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
-    def export_global_pool(ctx: Out, data: Value, *, layout: str, out_layout: str) -> Value:
+    def export_global_pool(
+        ctx: ExportContext, data: Value, *, layout: str, out_layout: str
+    ) -> Value:
         return ctx.emit("Pooling", data, kernel=(1, 1), pool_type=pool_type, global_pool=True)
 
     return export_global_pool
@@ -417,7 +423,7 @@ for _kind, _reduction in (("max", "max"), ("avg", "mean")):
     when=lambda call: _image(call) and len(call.attrs["output_size"]) > 0,
 )
 def export_adaptive_avg_pool(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     output_size: tuple[int, ...],

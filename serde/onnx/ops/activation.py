@@ -9,9 +9,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
@@ -22,7 +21,7 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("nn.relu")
-def export_relu(ctx: Ctx, x: Value) -> Value:
+def export_relu(ctx: ExportContext, x: Value) -> Value:
     """Before 14 Relu takes floats only, from then on signed integers, too."""
     if ctx.type(x).dtype.startswith("uint"):
         return x
@@ -43,7 +42,7 @@ def _has_exact_attributes(node: Call) -> bool:
 
 
 @OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+def export_leaky_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     dtype = ctx.type(x).dtype
     if ctx.takes("LeakyRelu", dtype) and exact(dtype, alpha):
         return ctx.emit("LeakyRelu", x, alpha=alpha)
@@ -52,7 +51,7 @@ def export_leaky_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
 
 
 @OPS.exports("nn.prelu")
-def export_prelu(ctx: Ctx, x: Value, slope: Value, *, axis: int) -> Value:
+def export_prelu(ctx: ExportContext, x: Value, slope: Value, *, axis: int) -> Value:
     """ONNX aligns the slopes with the last axes, so they get an axis of 1 for each that follows."""
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
@@ -60,22 +59,22 @@ def export_prelu(ctx: Ctx, x: Value, slope: Value, *, axis: int) -> Value:
 
 
 @OPS.exports("serde.elu", when=_has_exact_attributes)
-def export_elu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+def export_elu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     return ctx.emit("Elu", x, alpha=alpha)
 
 
 @OPS.exports("serde.selu", when=_has_exact_attributes)
-def export_selu(ctx: Ctx, x: Value, *, alpha: float, gamma: float) -> Value:
+def export_selu(ctx: ExportContext, x: Value, *, alpha: float, gamma: float) -> Value:
     return ctx.emit("Selu", x, alpha=alpha, gamma=gamma)
 
 
 @OPS.exports("serde.hard_sigmoid", when=_has_exact_attributes)
-def export_hard_sigmoid(ctx: Ctx, x: Value, *, alpha: float, beta: float) -> Value:
+def export_hard_sigmoid(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
     return ctx.emit("HardSigmoid", x, alpha=alpha, beta=beta)
 
 
 @OPS.exports("serde.gelu", since=20)
-def export_gelu(ctx: Ctx, x: Value, *, approximate: Literal["none", "tanh"]) -> Value:
+def export_gelu(ctx: ExportContext, x: Value, *, approximate: Literal["none", "tanh"]) -> Value:
     return ctx.emit("Gelu", x, approximate=approximate)
 
 
@@ -86,7 +85,7 @@ def _has_axes(node: Call) -> bool:
 
 
 @OPS.exports("serde.swish", since=24, when=_has_axes)
-def export_swish(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+def export_swish(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     return ctx.emit("Swish", x, alpha=alpha)
 
 
@@ -96,7 +95,7 @@ def of_float32(node: Call) -> bool:
     return isinstance(data, TensorType) and data.dtype == "float32"
 
 
-def export_celu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     """Up to 27, Celu takes float32 only."""
     return ctx.emit("Celu", x, alpha=alpha)
 
@@ -108,17 +107,17 @@ OPS.exports("serde.celu", since=12, when=of_float32)(export_celu)
 
 
 @OPS.exports("serde.thresholded_relu")
-def export_thresholded_relu(ctx: Ctx, x: Value, *, alpha: float) -> Value:
+def export_thresholded_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     return ctx.emit("ThresholdedRelu", x, alpha=alpha)
 
 
 @OPS.exports("serde.shrink")
-def export_shrink(ctx: Ctx, x: Value, *, lambd: float, bias: float) -> Value:
+def export_shrink(ctx: ExportContext, x: Value, *, lambd: float, bias: float) -> Value:
     return ctx.emit("Shrink", x, lambd=lambd, bias=bias)
 
 
 def _plain(target: str) -> Callable[..., Value]:
-    def export_plain(ctx: Ctx, x: Value) -> Value:
+    def export_plain(ctx: ExportContext, x: Value) -> Value:
         return ctx.emit(target, x)
 
     return export_plain
@@ -143,36 +142,36 @@ OPS.exports("serde.mish", since=18)(_plain("Mish"))
 
 
 @OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
-def export_softmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
+def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
     return ctx.emit("Softmax", x, axis=axis)
 
 
 @OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
+def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
     return _softmax_of_rows(ctx, "Softmax", x, axis)
 
 
 @OPS.exports("nn.log_softmax", since=13)
-def export_log_softmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
+def export_log_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
     return ctx.emit("LogSoftmax", x, axis=axis)
 
 
 @OPS.exports("nn.log_softmax")
-def export_log_softmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
+def export_log_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
     return _softmax_of_rows(ctx, "LogSoftmax", x, axis)
 
 
 @OPS.exports("serde.hardmax", since=13)
-def export_hardmax(ctx: Ctx, x: Value, *, axis: int) -> Value:
+def export_hardmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
     return ctx.emit("Hardmax", x, axis=axis)
 
 
 @OPS.exports("serde.hardmax")
-def export_hardmax_v1(ctx: Ctx, x: Value, *, axis: int) -> Value:
+def export_hardmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
     return _softmax_of_rows(ctx, "Hardmax", x, axis)
 
 
-def _softmax_of_rows(ctx: Ctx, op: str, x: Value, axis: int) -> Value:
+def _softmax_of_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
     """Before 13, all dimensions from `axis` on form one row: the axis must be the last."""
     rank = ctx.type(x).rank
     if rank == 0:
@@ -187,17 +186,17 @@ def _softmax_of_rows(ctx: Ctx, op: str, x: Value, axis: int) -> Value:
 
 
 @OPS.imports("Relu", since=(1, 6, 13, 14), ignored=("consumed_inputs",))
-def import_relu(ctx: ImportCtx, x: Expr) -> Expr:
+def import_relu(ctx: ImportContext, x: Expr) -> Expr:
     return relay.nn.relu(x)
 
 
 @OPS.imports("LeakyRelu", since=(1, 6, 16), ignored=("consumed_inputs",))
-def import_leaky_relu(ctx: ImportCtx, x: Expr, *, alpha: float = 0.01) -> Expr:
+def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float = 0.01) -> Expr:
     return relay.nn.leaky_relu(x, alpha=alpha)
 
 
 @OPS.imports("PRelu", since=(7, 9, 16))
-def import_prelu(ctx: ImportCtx, x: Expr, slope: Expr) -> Expr:
+def import_prelu(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
     """One slope a channel has axes of 1 behind it; other slopes broadcast to the tensor."""
     type_, slopes = ctx.type(x), ctx.type(slope)
     channels, ones = slopes.shape[:1], (1,) * (type_.rank - 2)
@@ -208,7 +207,7 @@ def import_prelu(ctx: ImportCtx, x: Expr, slope: Expr) -> Expr:
 
 
 @OPS.imports("PRelu", since=(1, 6), ignored=("consumed_inputs",))
-def import_prelu_v1(ctx: ImportCtx, x: Expr, slope: Expr) -> Expr:
+def import_prelu_v1(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
     """Before 7, a vector of slopes is one a channel."""
     type_ = ctx.type(slope)
     if type_.rank == 1 and ctx.type(x).rank > 1 and type_.shape[0] != 1:
@@ -217,12 +216,12 @@ def import_prelu_v1(ctx: ImportCtx, x: Expr, slope: Expr) -> Expr:
 
 
 @OPS.imports("Elu", since=(1, 6, 22), ignored=("consumed_inputs",))
-def import_elu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+def import_elu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.elu", x, alpha=alpha)
 
 
 @OPS.imports("Celu", since=(12, 28))
-def import_celu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+def import_celu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.celu", x, alpha=alpha)
 
 
@@ -231,29 +230,35 @@ SELU = (1.67326319217681884765625, 1.05070102214813232421875)
 
 
 @OPS.imports("Selu", since=(6, 22))
-def import_selu(ctx: ImportCtx, x: Expr, *, alpha: float = SELU[0], gamma: float = SELU[1]) -> Expr:
+def import_selu(
+    ctx: ImportContext, x: Expr, *, alpha: float = SELU[0], gamma: float = SELU[1]
+) -> Expr:
     return call("serde.selu", x, alpha=alpha, gamma=gamma)
 
 
 @OPS.imports("Selu", since=1, ignored=("consumed_inputs",))
 def import_selu_v1(
-    ctx: ImportCtx, x: Expr, *, alpha: float = 1.6732, gamma: float = 1.0507
+    ctx: ImportContext, x: Expr, *, alpha: float = 1.6732, gamma: float = 1.0507
 ) -> Expr:
     return call("serde.selu", x, alpha=alpha, gamma=gamma)
 
 
 @OPS.imports("HardSigmoid", since=(1, 6, 22), ignored=("consumed_inputs",))
-def import_hard_sigmoid(ctx: ImportCtx, x: Expr, *, alpha: float = 0.2, beta: float = 0.5) -> Expr:
+def import_hard_sigmoid(
+    ctx: ImportContext, x: Expr, *, alpha: float = 0.2, beta: float = 0.5
+) -> Expr:
     return call("serde.hard_sigmoid", x, alpha=alpha, beta=beta)
 
 
 @OPS.imports("Gelu", since=20)
-def import_gelu(ctx: ImportCtx, x: Expr, *, approximate: Literal["none", "tanh"] = "none") -> Expr:
+def import_gelu(
+    ctx: ImportContext, x: Expr, *, approximate: Literal["none", "tanh"] = "none"
+) -> Expr:
     return call("serde.gelu", x, approximate=approximate)
 
 
 def _simple(target: str) -> Callable[..., Expr]:
-    def import_simple(ctx: ImportCtx, x: Expr) -> Expr:
+    def import_simple(ctx: ImportContext, x: Expr) -> Expr:
         return call(target, x)
 
     return import_simple
@@ -272,39 +277,39 @@ OPS.imports("Mish", since=(18, 22))(_simple("serde.mish"))
 
 
 @OPS.imports("Swish", since=24)
-def import_swish(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     if alpha == 1.0:
         return call("serde.silu", x)
     return call("serde.swish", x, alpha=alpha)
 
 
 @OPS.imports("SwiGLU", since=28)
-def import_swiglu(ctx: ImportCtx, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
+def import_swiglu(ctx: ImportContext, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.swiglu", gate, value, alpha=alpha)
 
 
 @OPS.imports("ThresholdedRelu", since=(10, 22))
-def import_thresholded_relu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.0) -> Expr:
+def import_thresholded_relu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.thresholded_relu", x, alpha=alpha)
 
 
 @OPS.imports("Shrink", since=9)
-def import_shrink(ctx: ImportCtx, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
+def import_shrink(ctx: ImportContext, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
     return call("serde.shrink", x, lambd=lambd, bias=bias)
 
 
 @OPS.imports("Softmax", since=13)
-def import_softmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
+def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     return relay.nn.softmax(x, axis=axis)
 
 
 @OPS.imports("LogSoftmax", since=13)
-def import_log_softmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
+def import_log_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     return relay.nn.log_softmax(x, axis=axis)
 
 
 @OPS.imports("Hardmax", since=13)
-def import_hardmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
+def import_hardmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     """The first of equal maxima is 1."""
     type_ = ctx.type(x)
     length = type_.shape[axis]
@@ -316,21 +321,21 @@ def import_hardmax(ctx: ImportCtx, x: Expr, *, axis: int = -1) -> Expr:
 
 
 @OPS.imports("Softmax", since=(1, 11))
-def import_softmax_v1(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     return of_rows(ctx, x, axis, relay.nn.softmax)
 
 
 @OPS.imports("LogSoftmax", since=(1, 11))
-def import_log_softmax_v1(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+def import_log_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     return of_rows(ctx, x, axis, relay.nn.log_softmax)
 
 
 @OPS.imports("Hardmax", since=(1, 11))
-def import_hardmax_v1(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+def import_hardmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     return of_rows(ctx, x, axis, lambda rows, axis: import_hardmax(ctx, rows, axis=axis))
 
 
-def of_rows(ctx: ImportCtx, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
+def of_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
     """Return a function of rows; before 13, all dimensions from `axis` on form one row."""
     shape = ctx.type(x).shape
     first = axis % max(len(shape), 1)

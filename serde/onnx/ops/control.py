@@ -10,9 +10,8 @@ import onnx
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.builder import SEQUENCE_SUBGRAPHS, ValueType, require_sequences
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
 from serde.onnx.ops.table import OPS
@@ -27,7 +26,7 @@ from serde.relay.transform.infer_type import infer_if
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: Ctx,
+    ctx: ExportContext,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -68,7 +67,7 @@ def _has_slices(call: Call) -> bool:
 
 @OPS.exports("serde.scan", when=_has_slices)
 def export_scan(
-    ctx: Ctx,
+    ctx: ExportContext,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -120,7 +119,7 @@ def _without(type_: TensorType, axis: int) -> TensorType:
 
 @OPS.imports("If", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def import_if(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     cond: Expr,
     *,
     then_branch: onnx.GraphProto,
@@ -147,13 +146,13 @@ def import_if(
     return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
 
 
-def _scalar(ctx: ImportCtx, x: Expr) -> Expr:
+def _scalar(ctx: ImportContext, x: Expr) -> Expr:
     return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
 @OPS.imports("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
 def import_loop(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     m: Expr | None = None,
     cond: Expr | None = None,
     *v_initial: Expr,
@@ -186,12 +185,12 @@ def import_loop(
     return [TupleGetItem(found, index) for index in range(len(body.output) - 1)]
 
 
-def _state_type(ctx: ImportCtx, x: Expr) -> ValueType:
+def _state_type(ctx: ImportContext, x: Expr) -> ValueType:
     return x.type if isinstance(x.type, SequenceType) else ctx.type(x)
 
 
 def _with_elements(
-    ctx: ImportCtx, given: tuple[Expr, ...], body: onnx.GraphProto
+    ctx: ImportContext, given: tuple[Expr, ...], body: onnx.GraphProto
 ) -> tuple[Expr, ...]:
     """Return states, of which sequences that begin empty have the elements that the body adds."""
     if not any(map(is_empty, given)):
@@ -220,7 +219,7 @@ def _as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
     return relay.reshape(x, newshape=(1,)) if shape is not None and len(shape) == 1 else x
 
 
-def _with_scalar_first(ctx: ImportCtx, function: Function) -> Function:
+def _with_scalar_first(ctx: ImportContext, function: Function) -> Function:
     fields = function.body.fields if isinstance(function.body, Tuple) else ()
     going = ctx.fold(_scalar(ctx, fields[0]))
     return Function(function.params, Tuple([going, *fields[1:]]))
@@ -228,7 +227,7 @@ def _with_scalar_first(ctx: ImportCtx, function: Function) -> Function:
 
 @OPS.imports("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
 def import_scan(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     *inputs: Expr,
     body: onnx.GraphProto,
     num_scan_inputs: int,
@@ -276,7 +275,7 @@ def _row(type_: TensorType, axis: int) -> TensorType:
 
 @OPS.imports("Scan", since=8)
 def import_scan_v8(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     sequence_lens: Expr | None = None,
     *inputs: Expr,
     body: onnx.GraphProto,

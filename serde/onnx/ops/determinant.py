@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
@@ -18,10 +17,10 @@ def _has_kernel(node: Call) -> bool:
 
 
 @OPS.exports("serde.det", when=_has_kernel)
-def export_det(ctx: Ctx, data: Value) -> Value:
+def export_det(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("Det", data)
 
 
 @OPS.imports("Det", since=(11, 22))
-def import_det(ctx: ImportCtx, x: Expr) -> Expr:
+def import_det(ctx: ImportContext, x: Expr) -> Expr:
     return call("serde.det", x)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.table import OPS
 
 
 @OPS.exports("serde.swiglu", since=28)
-def export_swiglu(ctx: Ctx, gate: Value, value: Value, *, alpha: float) -> Value:
+def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float) -> Value:
     return ctx.emit("SwiGLU", gate, value, alpha=alpha)

@@ -8,9 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
@@ -26,7 +25,7 @@ from serde.weights import numpy_dtype
 
 @OPS.exports("nn.dense")
 def export_dense(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     bias: Value | None = None,
@@ -44,7 +43,7 @@ def export_dense(
     return ctx.emit("Gemm", x, weight, bias, transB=1)
 
 
-def _require_plain(ctx: Ctx, x: Value) -> None:
+def _require_plain(ctx: ExportContext, x: Value) -> None:
     dtype = ctx.type(x).dtype
     if ctx.result_type().dtype != dtype:
         raise Unsupported(f"a product of {dtype} summed in {ctx.result_type().dtype}")
@@ -55,7 +54,7 @@ BYTES = ("int8", "uint8")
 
 
 def integer_product(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     y: Value,
     zero_points: tuple[Value, Value] | None = None,
@@ -106,7 +105,7 @@ def _fits(zero_point: Value, dtype: str) -> bool:
 
 @OPS.exports("nn.matmul")
 def export_matmul(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     y: Value,
     *,
@@ -123,7 +122,7 @@ def export_matmul(
 
 @OPS.exports("nn.batch_matmul")
 def export_batch_matmul(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     y: Value,
     *,
@@ -137,7 +136,7 @@ def export_batch_matmul(
     return ctx.emit("MatMul", _turned(ctx, x, transpose_a), _turned(ctx, y, transpose_b))
 
 
-def _turned(ctx: Ctx, x: Value, transpose: bool) -> Value:
+def _turned(ctx: ExportContext, x: Value, transpose: bool) -> Value:
     """Return `x` with its last two axes exchanged, if asked."""
     if not transpose:
         return x
@@ -146,14 +145,14 @@ def _turned(ctx: Ctx, x: Value, transpose: bool) -> Value:
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: Ctx, x: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: ExportContext, x: Value, bias: Value, *, axis: int) -> Value:
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
     return ctx.emit("Add", x, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * following)))
 
 
 @OPS.exports("einsum", since=12)
-def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
     """Before 28 there is none of bfloat16; a product in float32, rounded once, is the same."""
     dtype = ctx.type(data[0]).dtype
     data, equation = _of_one_length(ctx, data, equation)
@@ -164,7 +163,7 @@ def export_einsum(ctx: Ctx, data: tuple[Value, ...], *, equation: str) -> Value:
 
 
 def _of_one_length(
-    ctx: Ctx, data: tuple[Value, ...], equation: str
+    ctx: ExportContext, data: tuple[Value, ...], equation: str
 ) -> tuple[tuple[Value, ...], str]:
     """Return tensors and an equation in which an index has one length.
 
@@ -206,7 +205,7 @@ def _of_one_length(
 
 
 @OPS.exports("dft", since=17)
-def export_dft(ctx: Ctx, re: Value, im: Value, *, inverse: bool) -> tuple[Value, Value]:
+def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tuple[Value, Value]:
     """ONNX has both parts on a last axis, and never transforms the first one."""
     rank = ctx.type(re).rank
     leading = [0] if rank == 1 else []
@@ -224,7 +223,7 @@ def export_dft(ctx: Ctx, re: Value, im: Value, *, inverse: bool) -> tuple[Value,
 
 @OPS.exports("stft")
 def export_stft(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     window: Value,
     *,
@@ -262,7 +261,7 @@ def export_stft(
     return ctx.emit("Transpose", parts, perm=[0, 2, 3, 1] if batched else [1, 2, 0])
 
 
-def _places(ctx: Ctx, indices: Value, indptr: Value) -> np.ndarray[AnyValue, AnyValue]:
+def _places(ctx: ExportContext, indices: Value, indptr: Value) -> np.ndarray[AnyValue, AnyValue]:
     """Return row and column of each element of a sparse matrix whose places are constants.
 
     Raises:
@@ -276,7 +275,7 @@ def _places(ctx: Ctx, indices: Value, indptr: Value) -> np.ndarray[AnyValue, Any
     return places
 
 
-def _matrix(ctx: Ctx, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
+def _matrix(ctx: ExportContext, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
     """Return a sparse matrix as a dense one."""
     places = _places(ctx, indices, indptr)
     block = ctx.static_shape(data)[1:]
@@ -296,7 +295,7 @@ def _matrix(ctx: Ctx, data: Value, indices: Value, indptr: Value, columns: int) 
 
 @OPS.exports("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def export_sparse_dense(
-    ctx: Ctx, x: Value, data: Value, indices: Value, indptr: Value, *, sparse_lhs: bool
+    ctx: ExportContext, x: Value, data: Value, indices: Value, indptr: Value, *, sparse_lhs: bool
 ) -> Value:
     (columns,) = ctx.static_lengths(x, [1])
     matrix = _matrix(ctx, data, indices, indptr, columns)
@@ -305,14 +304,16 @@ def export_sparse_dense(
 
 
 @OPS.exports("nn.sparse_add")
-def export_sparse_add(ctx: Ctx, x: Value, data: Value, indices: Value, indptr: Value) -> Value:
+def export_sparse_add(
+    ctx: ExportContext, x: Value, data: Value, indices: Value, indptr: Value
+) -> Value:
     (columns,) = ctx.static_lengths(x, [1])
     return ctx.emit("Add", x, _matrix(ctx, data, indices, indptr, columns))
 
 
 @OPS.exports("nn.sparse_transpose")
 def export_sparse_transpose(
-    ctx: Ctx, data: Value, indices: Value, indptr: Value
+    ctx: ExportContext, data: Value, indices: Value, indptr: Value
 ) -> tuple[Value, ...]:
     """The places are constants, so that only the elements move when the model runs."""
     rows, columns = _places(ctx, indices, indptr).T
@@ -328,7 +329,7 @@ def export_sparse_transpose(
 
 @OPS.exports("nn.sparse_conv2d")
 def export_sparse_conv2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     data: Value,
     indices: Value,
@@ -354,7 +355,7 @@ def export_sparse_conv2d(
 
 @OPS.exports("sparse_reshape")
 def export_sparse_reshape(
-    ctx: Ctx, indices: Value, before: Value, after: Value
+    ctx: ExportContext, indices: Value, before: Value, after: Value
 ) -> tuple[Value, Value]:
     """Each element's number in row-major order, divided by what each new axis steps over."""
     old = tuple(int(length) for length in ctx.constant(before))
@@ -376,17 +377,17 @@ def _steps(shape: tuple[int, ...]) -> list[int]:
 
 
 @OPS.imports("Einsum", since=(12, 28))
-def import_einsum(ctx: ImportCtx, *inputs: Expr, equation: str) -> Expr:
+def import_einsum(ctx: ImportContext, *inputs: Expr, equation: str) -> Expr:
     """Spaces in the equation mean nothing."""
     return relay.einsum(list(inputs), equation.replace(" ", ""))
 
 
 @OPS.imports("MatMul", since=(1, 9, 13))
-def import_matmul(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
+def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
     return product_of(ctx, a, b)
 
 
-def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
+def product_of(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
     """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
@@ -397,7 +398,7 @@ def product_of(ctx: ImportCtx, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.exports("serde.matmul")
-def export_matmul_of_stacks(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_matmul_of_stacks(ctx: ExportContext, x: Value, y: Value) -> Value:
     dtypes = (ctx.type(x).dtype, ctx.type(y).dtype)
     wide = ("int32", "int64", "uint32", "uint64")
     if is_float(dtypes[0]) or (dtypes[0] == dtypes[1] and dtypes[0] in wide):
@@ -407,7 +408,7 @@ def export_matmul_of_stacks(ctx: Ctx, x: Value, y: Value) -> Value:
 
 @OPS.imports("Gemm", since=(7, 9, 11, 13))
 def import_gemm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     c: Expr | None = None,
@@ -437,7 +438,7 @@ def import_gemm(
 
 @OPS.imports("Gemm", since=(1, 6))
 def import_gemm_v1(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     c: Expr,
@@ -453,7 +454,7 @@ def import_gemm_v1(
 
 @OPS.exports("sparse_fill_empty_rows")
 def export_sparse_fill_empty_rows(
-    ctx: Ctx, indices: Value, values: Value, shape: Value, default: Value
+    ctx: ExportContext, indices: Value, values: Value, shape: Value, default: Value
 ) -> tuple[Value, Value, Value]:
     """Rows without a mark are empty; a stable order brings what is added to its place."""
     (rank,) = ctx.static_lengths(indices, [1])

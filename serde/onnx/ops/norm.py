@@ -10,9 +10,8 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import exact, of_float32
 from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.elementwise.convert import scalar_like
@@ -25,7 +24,7 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.weights import dtype_name
 
 
-def _channel_second(ctx: Ctx, x: Value, axis: int) -> tuple[Value, list[int] | None]:
+def _channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
     """Return `x` with `axis` as axis 1, and the exchange that undoes it."""
     rank = ctx.type(x).rank
     if axis % rank == 1 or rank == 1:
@@ -35,12 +34,12 @@ def _channel_second(ctx: Ctx, x: Value, axis: int) -> tuple[Value, list[int] | N
     return ctx.emit("Transpose", x, perm=order), order
 
 
-def _restored(ctx: Ctx, x: Value, order: list[int] | None) -> Value:
+def _restored(ctx: ExportContext, x: Value, order: list[int] | None) -> Value:
     return x if order is None else ctx.emit("Transpose", x, perm=order)
 
 
 def _scale_and_shift(
-    ctx: Ctx, gamma: Value, beta: Value, scale: bool, center: bool
+    ctx: ExportContext, gamma: Value, beta: Value, scale: bool, center: bool
 ) -> tuple[Value, Value]:
     """Without scale or centre, gamma is ones and beta zeros, as many as there are channels."""
     return (
@@ -49,7 +48,7 @@ def _scale_and_shift(
     )
 
 
-def _repeated(ctx: Ctx, value: float, like: Value) -> Value:
+def _repeated(ctx: ExportContext, value: float, like: Value) -> Value:
     """Return a vector of one value, as long as `like`."""
     type_ = ctx.type(like)
     length = type_.shape[0]
@@ -59,7 +58,7 @@ def _repeated(ctx: Ctx, value: float, like: Value) -> Value:
 
 
 def _scaled(
-    ctx: Ctx, x: Value, gamma: Value | None, beta: Value | None, trailing: tuple[int, ...]
+    ctx: ExportContext, x: Value, gamma: Value | None, beta: Value | None, trailing: tuple[int, ...]
 ) -> Value:
     """Return `x` times gamma plus beta, where given; `trailing` axes follow theirs."""
     if gamma is not None:
@@ -71,7 +70,7 @@ def _scaled(
 
 @OPS.exports("nn.batch_norm")
 def export_batch_norm(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value,
@@ -91,7 +90,7 @@ def export_batch_norm(
 
 @OPS.exports("nn.instance_norm")
 def export_instance_norm(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value,
@@ -109,7 +108,7 @@ def export_instance_norm(
 
 @OPS.exports("nn.layer_norm", since=17)
 def export_layer_norm(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value,
@@ -131,7 +130,7 @@ def export_layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm_v1(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value,
@@ -153,7 +152,7 @@ def export_layer_norm_v1(
 
 @OPS.exports("nn.group_norm", since=21)
 def export_group_norm(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value,
@@ -175,7 +174,7 @@ def export_group_norm(
 
 @OPS.exports("nn.group_norm")
 def export_group_norm_v1(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value,
@@ -202,7 +201,7 @@ def export_group_norm_v1(
 
 @OPS.exports("nn.lrn")
 def export_lrn(
-    ctx: Ctx, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: ExportContext, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     moved, order = _channel_second(ctx, x, axis)
     result = ctx.emit("LRN", moved, size=size, bias=bias, alpha=alpha, beta=beta)
@@ -210,7 +209,9 @@ def export_lrn(
 
 
 @OPS.exports("nn.l2_normalize")
-def export_l2_normalize(ctx: Ctx, x: Value, *, eps: float, axis: tuple[int, ...] | None) -> Value:
+def export_l2_normalize(
+    ctx: ExportContext, x: Value, *, eps: float, axis: tuple[int, ...] | None
+) -> Value:
     rank = ctx.type(x).rank
     axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
     total = reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
@@ -218,7 +219,7 @@ def export_l2_normalize(ctx: Ctx, x: Value, *, eps: float, axis: tuple[int, ...]
 
 
 def normalized(
-    ctx: ImportCtx, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
+    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
 ) -> Expr:
     """Return `x` normalised by statistics of each channel."""
     return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
@@ -226,7 +227,7 @@ def normalized(
 
 @OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
 def import_batch_norm_v1(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     b: Expr,
@@ -249,7 +250,7 @@ def import_batch_norm_v1(
 
 @OPS.imports("BatchNormalization", since=9, ignored=("momentum",))
 def import_batch_norm_v9(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     b: Expr,
@@ -265,7 +266,7 @@ def import_batch_norm_v9(
 
 @OPS.imports("BatchNormalization", since=(14, 15))
 def import_batch_norm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     b: Expr,
@@ -301,7 +302,7 @@ def _stashes(node: Call) -> bool:
 
 @OPS.exports("serde.layer_norm", since=17, when=_stashes)
 def export_layer_norm_of_axes(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     gamma: Value,
     beta: Value | None,
@@ -323,35 +324,39 @@ def export_layer_norm_of_axes(
 
 
 @OPS.exports("serde.rms_norm", since=23)
-def export_rms_norm(ctx: Ctx, x: Value, gamma: Value, *, axis: int, epsilon: float) -> Value:
+def export_rms_norm(
+    ctx: ExportContext, x: Value, gamma: Value, *, axis: int, epsilon: float
+) -> Value:
     return ctx.emit("RMSNormalization", x, gamma, axis=axis, epsilon=epsilon)
 
 
 @OPS.exports("serde.mean_variance_normalization", when=of_float32)
-def export_mean_variance_normalization(ctx: Ctx, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_mean_variance_normalization(
+    ctx: ExportContext, x: Value, *, axes: tuple[int, ...]
+) -> Value:
     """The function that defines it has constants of float32."""
     return ctx.emit("MeanVarianceNormalization", x, axes=axes)
 
 
 @OPS.exports("serde.lp_normalization")
-def export_lp_normalization(ctx: Ctx, x: Value, *, axis: int, p: int) -> Value:
+def export_lp_normalization(ctx: ExportContext, x: Value, *, axis: int, p: int) -> Value:
     return ctx.emit("LpNormalization", x, axis=axis, p=p)
 
 
 @OPS.exports("nn.dropout")
-def export_dropout(ctx: Ctx, x: Value, *, rate: float) -> tuple[Value, Value]:
+def export_dropout(ctx: ExportContext, x: Value, *, rate: float) -> tuple[Value, Value]:
     """At inference nothing is dropped, and the mask is of ones."""
     return x, filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
 
 
 @OPS.imports("InstanceNormalization", since=(1, 6, 22), ignored=("consumed_inputs",))
 def import_instance_norm(
-    ctx: ImportCtx, x: Expr, scale: Expr, b: Expr, *, epsilon: float = 1e-5
+    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, *, epsilon: float = 1e-5
 ) -> Expr:
     return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
 
 
-def _over_axes(ctx: ImportCtx, x: Expr, scale: Expr, axis: int) -> Expr:
+def _over_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> Expr:
     """Return a factor of the axes from `axis` on, to whose lengths ONNX broadcasts it."""
     lengths = ctx.type(x).shape[normalize_axis(axis, ctx.type(x).rank) :]
     if ctx.type(scale).shape == lengths:
@@ -361,7 +366,7 @@ def _over_axes(ctx: ImportCtx, x: Expr, scale: Expr, axis: int) -> Expr:
 
 @OPS.imports("LayerNormalization", since=17)
 def import_layer_norm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     b: Expr | None = None,
@@ -384,7 +389,7 @@ def import_layer_norm(
 
 @OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
 def import_rms_norm(
-    ctx: ImportCtx, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
 ) -> Expr:
     factor = _over_axes(ctx, x, scale, axis)
     return call("serde.rms_norm", x, factor, axis=axis, epsilon=epsilon)
@@ -392,14 +397,14 @@ def import_rms_norm(
 
 @OPS.imports("GroupNormalization", since=21, ignored=("stash_type",))
 def import_group_norm(
-    ctx: ImportCtx, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
+    ctx: ImportContext, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
 ) -> Expr:
     return relay.nn.group_norm(x, scale, bias, num_groups=num_groups, axis=1, epsilon=epsilon)
 
 
 @OPS.imports("GroupNormalization", since=18)
 def import_group_norm_v18(
-    ctx: ImportCtx, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
+    ctx: ImportContext, x: Expr, scale: Expr, bias: Expr, *, num_groups: int, epsilon: float = 1e-5
 ) -> Expr:
     """Before 21, there is one scale a group."""
     channels = ctx.type(x).shape[1]
@@ -414,20 +419,20 @@ def import_group_norm_v18(
 
 
 @OPS.imports("LpNormalization", since=(1, 22))
-def import_lp_normalization(ctx: ImportCtx, x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
+def import_lp_normalization(ctx: ImportContext, x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
     return call("serde.lp_normalization", x, axis=axis, p=p)
 
 
 @OPS.imports("MeanVarianceNormalization", since=(9, 13))
 def import_mean_variance_normalization(
-    ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] = (0, 2, 3)
+    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (0, 2, 3)
 ) -> Expr:
     return call("serde.mean_variance_normalization", x, axes=axes)
 
 
 @OPS.imports("LRN", since=(1, 13))
 def import_lrn(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     size: int,

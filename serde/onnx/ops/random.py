@@ -13,8 +13,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.elementwise.bitwise import combined
 from serde.onnx.ops.reduce import reduce
@@ -26,12 +25,12 @@ WORDS = 10
 """A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""
 
 
-def _int64(ctx: Ctx, values: AnyValue) -> Value:
+def _int64(ctx: ExportContext, values: AnyValue) -> Value:
     """Return words as int64 of the same bits."""
     return ctx.const(np.array(values, np.uint64).view(np.int64))
 
 
-def _rotated(ctx: Ctx, x: Value, bits: tuple[int, int]) -> Value:
+def _rotated(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
     """Return the two rows of `x`, each rotated to the left; the parts have no bits in common."""
     by = np.array(bits).reshape(2, 1)
     wide = cast(ctx, x, np.uint64)
@@ -40,11 +39,11 @@ def _rotated(ctx: Ctx, x: Value, bits: tuple[int, int]) -> Value:
     return ctx.emit("Add", cast(ctx, upper, np.int64), cast(ctx, lower, np.int64))
 
 
-def _rows(ctx: Ctx, x: Value, *rows: int) -> Value:
+def _rows(ctx: ExportContext, x: Value, *rows: int) -> Value:
     return ctx.emit("Gather", x, ctx.ints(rows), axis=0)
 
 
-def _rounds(ctx: Ctx, key: Value, counters: Value) -> Value:
+def _rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
     """Return the 20 rounds over ``(4, blocks)``, without the addition of a key behind them.
 
     Two words are mixed with two others at once.
@@ -70,7 +69,7 @@ def _rounds(ctx: Ctx, key: Value, counters: Value) -> Value:
     return _rows(ctx, ctx.emit("Concat", left, right, axis=0), 0, 2, 1, 3)
 
 
-def _moved(ctx: Ctx, bit: Value) -> Value:
+def _moved(ctx: ExportContext, bit: Value) -> Value:
     """Return a single bit of 128, in two words, one place further to the right."""
     one = ctx.const([1], np.uint64)
     shifted = ctx.emit("BitShift", cast(ctx, bit, np.uint64), one, direction="RIGHT")
@@ -82,18 +81,18 @@ def _moved(ctx: Ctx, bit: Value) -> Value:
     return ctx.emit("Concat", _rows(ctx, halves, 0), low, axis=0)
 
 
-def _is_full(ctx: Ctx, bit: Value) -> Value:
+def _is_full(ctx: ExportContext, bit: Value) -> Value:
     """Return whether a path has no place left: neither of two words has a bit."""
     none = [ctx.emit("Equal", _rows(ctx, bit, each), ctx.ints([0])) for each in (0, 1)]
     return ctx.emit("And", *none)
 
 
-def _longer(ctx: Ctx, key: Value) -> Value:
+def _longer(ctx: ExportContext, key: Value) -> Value:
     """Return the two words of a key's path with its next bit."""
     return combined(ctx, "Or", _rows(ctx, key, 4, 5), _rows(ctx, key, 8, 9))
 
 
-def _with_room(ctx: Ctx, key: Value, count: int) -> Value:
+def _with_room(ctx: ExportContext, key: Value, count: int) -> Value:
     """Return a key whose counter can grow by `count`: itself, or one further along the path."""
     counter, bit = _rows(ctx, key, 7), _rows(ctx, key, 8, 9)
     # Without a sign, the last `count` + 1 numbers have no room; with one, they are before zero.
@@ -114,7 +113,7 @@ def _with_room(ctx: Ctx, key: Value, count: int) -> Value:
     return ctx.emit("Where", room, key, other)
 
 
-def _generate(ctx: Ctx, key: Value, count: int) -> tuple[Value, Value]:
+def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
     """Return the next key as uint64, and `count` words of random bits as int64.
 
     All four words grow from block to block, the path as well as the counter; a last block
@@ -146,13 +145,13 @@ def _generate(ctx: Ctx, key: Value, count: int) -> tuple[Value, Value]:
 
 @OPS.exports("random.threefry_generate")
 def export_threefry_generate(
-    ctx: Ctx, key: Value, *, out_shape: tuple[int, ...]
+    ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     after, bits = _generate(ctx, key, math.prod(out_shape))
     return after, _shaped(ctx, cast(ctx, bits, np.uint64), out_shape)
 
 
-def _shaped(ctx: Ctx, x: Value, shape: Sequence[int]) -> Value:
+def _shaped(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
     """Return a vector in another shape; one without elements has a length of 0 kept as it is."""
     if 0 not in shape:
         return ctx.emit("Reshape", x, ctx.ints(shape))
@@ -162,7 +161,7 @@ def _shaped(ctx: Ctx, x: Value, shape: Sequence[int]) -> Value:
 
 
 @OPS.exports("random.threefry_split")
-def export_threefry_split(ctx: Ctx, key: Value) -> tuple[Value, Value]:
+def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, Value]:
     words = cast(ctx, key, np.int64)
     bit = _rows(ctx, words, 8, 9)
     counters = unsqueeze(ctx, _rows(ctx, words, 4, 5, 6, 7), [1])
@@ -178,7 +177,7 @@ def export_threefry_split(ctx: Ctx, key: Value) -> tuple[Value, Value]:
     return keys[0], keys[1]
 
 
-def _unit(ctx: Ctx, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
+def _unit(ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
     """Return the next key and numbers from 0 up to but not including 1.
 
     They are the upper 52 bits of each word as a fraction, or for float32 the upper 23 bits of
@@ -197,7 +196,7 @@ def _unit(ctx: Ctx, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value
 
 @OPS.exports("random.uniform")
 def export_uniform(
-    ctx: Ctx,
+    ctx: ExportContext,
     key: Value,
     low: Value,
     high: Value,
@@ -212,7 +211,7 @@ def export_uniform(
 
 @OPS.exports("random.normal")
 def export_normal(
-    ctx: Ctx,
+    ctx: ExportContext,
     key: Value,
     mean: Value,
     scale: Value,
@@ -233,7 +232,7 @@ def export_normal(
 
 @OPS.exports("random.multinomial")
 def export_multinomial(
-    ctx: Ctx, key: Value, probs: Value, *, num_samples: int
+    ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
 ) -> tuple[Value, Value]:
     """The first place whose sum of weights is above the number drawn, least of those above."""
     *lead, _ = ctx.static_shape(probs)

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
@@ -61,19 +60,19 @@ def _functions(
     }
 
 
-def _time_first(ctx: Ctx, x: Value | None, layout: str) -> Value | None:
+def _time_first(ctx: ExportContext, x: Value | None, layout: str) -> Value | None:
     if x is None or layout == "TNC":
         return x
     return ctx.emit("Transpose", x, perm=[1, 0, 2])
 
 
-def _lengths(ctx: Ctx, x: Value | None) -> Value | None:
+def _lengths(ctx: ExportContext, x: Value | None) -> Value | None:
     if x is None or ctx.type(x).dtype == "int32":
         return x
     return cast(ctx, x, "int32")
 
 
-def _in_layout(ctx: Ctx, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
+def _in_layout(ctx: ExportContext, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
     if layout == "TNC":
         return tuple(results)
     outputs = ctx.emit("Transpose", results[0], perm=[2, 0, 1, 3])
@@ -88,7 +87,7 @@ def _is_plain_lstm(node: Call) -> bool:
 
 @OPS.exports("serde.lstm", when=_is_plain_lstm)
 def export_lstm(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     w: Value,
     r: Value,
@@ -131,7 +130,7 @@ def export_lstm(
 
 @OPS.exports("serde.gru")
 def export_gru(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     w: Value,
     r: Value,
@@ -169,7 +168,7 @@ def export_gru(
 
 @OPS.exports("serde.rnn")
 def export_rnn(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     w: Value,
     r: Value,
@@ -244,7 +243,7 @@ def _read_functions(
     return found
 
 
-def _hidden_size(ctx: ImportCtx, r: Expr, declared: int | None) -> int:
+def _hidden_size(ctx: ImportContext, r: Expr, declared: int | None) -> int:
     """Return the length of the state, which the weights know too."""
     return ctx.static_lengths(r, [2])[0] if declared is None else declared
 
@@ -259,7 +258,7 @@ def _results(layer: Expr, count: int) -> list[Expr]:
 
 @OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
 def import_rnn(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     r: Expr,
@@ -298,7 +297,7 @@ def import_rnn(
 
 @OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
 def import_gru(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     r: Expr,
@@ -338,7 +337,7 @@ def import_gru(
 
 @OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
 def import_lstm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     r: Expr,

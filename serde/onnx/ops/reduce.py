@@ -9,9 +9,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, widened, working
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape import squeeze, unsqueeze
@@ -34,7 +33,7 @@ def reduced(rank: int, axis: Axes, exclude: bool) -> list[int]:
     return [each for each in range(rank) if (each in named) != exclude]
 
 
-def reduce(ctx: Ctx, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
+def reduce(ctx: ExportContext, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
     """Return `x` reduced over `axes`; over none, `x` itself."""
     if not axes:
         return x
@@ -47,7 +46,9 @@ def reduce(ctx: Ctx, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> 
 
 
 def _reduction(op: str) -> Callable[..., Value]:
-    def export_reduction(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+    def export_reduction(
+        ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool
+    ) -> Value:
         return reduce(ctx, op, x, reduced(ctx.type(x).rank, axis, exclude), keepdims)
 
     return export_reduction
@@ -84,13 +85,13 @@ for _name, _op in {
 
 
 @OPS.exports("all")
-def export_all(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+def export_all(ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
     axes = reduced(ctx.type(x).rank, axis, exclude)
     return cast(ctx, reduce(ctx, "ReduceMin", cast(ctx, x, np.int32), axes, keepdims), np.bool_)
 
 
 @OPS.exports("any")
-def export_any(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+def export_any(ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
     """Of no elements ONNX gives the least integer."""
     axes = reduced(ctx.type(x).rank, axis, exclude)
     greatest = reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, keepdims)
@@ -99,7 +100,7 @@ def export_any(ctx: Ctx, x: Value, *, axis: Axes, keepdims: bool, exclude: bool)
 
 @OPS.exports("variance")
 def export_variance(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     mean: Value,
     *,
@@ -125,7 +126,7 @@ COMPARED = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int
 
 def _arg(op: str) -> Callable[..., Value]:
     def export_arg(
-        ctx: Ctx,
+        ctx: ExportContext,
         x: Value,
         *,
         axis: Axes,
@@ -153,7 +154,7 @@ def _arg(op: str) -> Callable[..., Value]:
     return export_arg
 
 
-def _last(ctx: Ctx, op: str, x: Value, axis: int, keepdims: int) -> Value:
+def _last(ctx: ExportContext, op: str, x: Value, axis: int, keepdims: int) -> Value:
     """Before 12, the last of equal elements is the first from behind."""
     lowest = ctx.ints([np.iinfo(np.int64).min])
     turned = ctx.emit("Slice", x, ctx.ints([-1]), lowest, ctx.ints([axis]), ctx.ints([-1]))
@@ -162,7 +163,7 @@ def _last(ctx: Ctx, op: str, x: Value, axis: int, keepdims: int) -> Value:
     return ctx.emit("Sub", ctx.emit("Sub", length, ctx.const(1, np.int64)), found)
 
 
-def _joined(ctx: Ctx, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
+def _joined(ctx: ExportContext, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
     """Return `x` with `axes` behind the others and joined into one."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     moved = ctx.emit("Transpose", x, perm=[*kept, *axes]) if kept else x
@@ -178,7 +179,13 @@ OPS.exports("argmin")(_arg("ArgMin"))
 
 @OPS.exports("nn.nll_loss", since=12)
 def export_nll_loss(
-    ctx: Ctx, x: Value, targets: Value, weights: Value, *, reduction: str, ignore_index: int
+    ctx: ExportContext,
+    x: Value,
+    targets: Value,
+    weights: Value,
+    *,
+    reduction: str,
+    ignore_index: int,
 ) -> Value:
     """ONNX has a batch axis; a vector is a batch of one, and its loss has one axis."""
     single = ctx.type(x).rank == 1
@@ -195,7 +202,7 @@ def export_nll_loss(
     return squeeze(ctx, found, [0]) if single and reduction == "none" else found
 
 
-def _log_sum_exp(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
+def _log_sum_exp(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     """The greatest is taken out first, and counts as 0 where it is infinite."""
     top = relay.max(x, axis=tuple(axes), keepdims=True)
     top = relay.where(relay.isfinite(top), top, relay.zeros_like(top))
@@ -203,7 +210,7 @@ def _log_sum_exp(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
     return relay.add(relay.log(total), top)
 
 
-def _with_identity(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+def _with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with one element on each empty axis that is reduced, which changes nothing."""
     type_ = ctx.type(x)
     if is_float(type_.dtype):
@@ -217,7 +224,7 @@ def _with_identity(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Exp
     return relay.nn.pad(x, widths, relay.Constant(np.array(value, type_.dtype)))
 
 
-def _fold(ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+def _fold(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return one of the reductions that can be done axis by axis; the axes stay, of length 1."""
     shape = ctx.type(x).shape
     if op in ("max", "min", "logsumexp") and any(shape[axis] == 0 for axis in axes):
@@ -260,7 +267,7 @@ BY_INPUT = {
 
 
 def reduction(
-    ctx: ImportCtx, op: str, x: Expr, axes: Sequence[int], keepdims: bool, *, noop: bool = False
+    ctx: ImportContext, op: str, x: Expr, axes: Sequence[int], keepdims: bool, *, noop: bool = False
 ) -> Expr:
     """Return an ONNX reduction over `axes`; over none, over all unless it is to do nothing."""
     before, fold, after = STEPS[op]
@@ -275,7 +282,7 @@ def reduction(
 
 def _reduction_v1(op: str) -> Callable[..., Expr]:
     def import_reduction_v1(
-        ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] = (), keepdims: bool = True
+        ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (), keepdims: bool = True
     ) -> Expr:
         return reduction(ctx, op, x, axes, keepdims)
 
@@ -284,7 +291,7 @@ def _reduction_v1(op: str) -> Callable[..., Expr]:
 
 def _reduction_v18(op: str) -> Callable[..., Expr]:
     def import_reduction(
-        ctx: ImportCtx,
+        ctx: ImportContext,
         x: Expr,
         axes: Expr | None = None,
         *,
@@ -300,7 +307,7 @@ def _reduction_v18(op: str) -> Callable[..., Expr]:
     return import_reduction
 
 
-def _dynamic(ctx: ImportCtx, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
+def _dynamic(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
     """Axes that are computed are asked for one after the other."""
     before, fold, after = STEPS[op]
     (count,) = ctx.static_shape(axes)
@@ -327,7 +334,7 @@ for _name in STEPS:
 
 def _arg_import(target: str) -> Callable[..., Expr]:
     def import_arg(
-        ctx: ImportCtx,
+        ctx: ImportContext,
         x: Expr,
         *,
         axis: int = 0,
@@ -351,7 +358,7 @@ OPS.imports("ArgMin", since=(1, 11, 12, 13))(_arg_import("argmin"))
 
 @OPS.exports("serde.softmax_cross_entropy_loss", since=12)
 def export_softmax_cross_entropy_loss(
-    ctx: Ctx,
+    ctx: ExportContext,
     scores: Value,
     labels: Value,
     weights: Value | None,
@@ -372,7 +379,7 @@ def export_softmax_cross_entropy_loss(
 
 @OPS.imports("SoftmaxCrossEntropyLoss", since=(12, 13))
 def import_softmax_cross_entropy_loss(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     scores: Expr,
     labels: Expr,
     weights: Expr | None = None,
@@ -393,7 +400,7 @@ def import_softmax_cross_entropy_loss(
 
 @OPS.imports("NegativeLogLikelihoodLoss", since=(12, 13, 22))
 def import_nll_loss(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     target: Expr,
     weight: Expr | None = None,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
 
 
 @OPS.exports("serde.rotary_embedding", since=23)
 def export_rotary_embedding(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     cos: Value,
     sin: Value,

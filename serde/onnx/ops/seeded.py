@@ -9,9 +9,8 @@ import onnx
 from onnx import helper
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import squeeze
 from serde.onnx.ops.table import OPS
@@ -22,7 +21,7 @@ DType = np.dtype[AnyValue]
 
 
 def _drawn(
-    ctx: Ctx,
+    ctx: ExportContext,
     op: str,
     like: Value | None,
     shape: tuple[int, ...] | None,
@@ -40,7 +39,7 @@ def _drawn(
 
 @OPS.exports("serde.random_uniform")
 def export_random_uniform(
-    ctx: Ctx,
+    ctx: ExportContext,
     like: Value | None,
     *,
     shape: tuple[int, ...] | None,
@@ -54,7 +53,7 @@ def export_random_uniform(
 
 @OPS.exports("serde.random_normal")
 def export_random_normal(
-    ctx: Ctx,
+    ctx: ExportContext,
     like: Value | None,
     *,
     shape: tuple[int, ...] | None,
@@ -67,13 +66,17 @@ def export_random_normal(
 
 
 @OPS.exports("serde.bernoulli", since=15)
-def export_bernoulli(ctx: Ctx, x: Value, *, dtype: DType | None, seed: float | None) -> Value:
+def export_bernoulli(
+    ctx: ExportContext, x: Value, *, dtype: DType | None, seed: float | None
+) -> Value:
     kind = None if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
     return ctx.emit("Bernoulli", x, dtype=kind, seed=seed)
 
 
 @OPS.exports("serde.bernoulli")
-def export_bernoulli_v1(ctx: Ctx, x: Value, *, dtype: DType | None, seed: float | None) -> Value:
+def export_bernoulli_v1(
+    ctx: ExportContext, x: Value, *, dtype: DType | None, seed: float | None
+) -> Value:
     """What defines the operator from 15 on."""
     unit = ctx.emit("RandomUniformLike", x, seed=seed)
     return cast(ctx, ctx.emit("Less", unit, x), ctx.result_type().dtype)
@@ -81,7 +84,7 @@ def export_bernoulli_v1(ctx: Ctx, x: Value, *, dtype: DType | None, seed: float 
 
 @OPS.exports("serde.multinomial")
 def export_multinomial_of_logits(
-    ctx: Ctx, x: Value, *, sample_size: int, dtype: DType, seed: float | None
+    ctx: ExportContext, x: Value, *, sample_size: int, dtype: DType, seed: float | None
 ) -> Value:
     kind = helper.np_dtype_to_tensor_dtype(dtype)
     return ctx.emit("Multinomial", x, sample_size=sample_size, dtype=kind, seed=seed)
@@ -89,7 +92,7 @@ def export_multinomial_of_logits(
 
 @OPS.imports("RandomUniform", since=(1, 22))
 def import_random_uniform(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     *,
     shape: tuple[int, ...],
     dtype: int = onnx.TensorProto.FLOAT,
@@ -103,7 +106,7 @@ def import_random_uniform(
 
 @OPS.imports("RandomUniformLike", since=(1, 22))
 def import_random_uniform_like(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     dtype: int | None = None,
@@ -117,7 +120,7 @@ def import_random_uniform_like(
 
 @OPS.imports("RandomNormal", since=(1, 22))
 def import_random_normal(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     *,
     shape: tuple[int, ...],
     dtype: int = onnx.TensorProto.FLOAT,
@@ -131,7 +134,7 @@ def import_random_normal(
 
 @OPS.imports("RandomNormalLike", since=(1, 22))
 def import_random_normal_like(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     dtype: int | None = None,
@@ -145,7 +148,7 @@ def import_random_normal_like(
 
 @OPS.imports("Bernoulli", since=(15, 22))
 def import_bernoulli(
-    ctx: ImportCtx, x: Expr, *, dtype: int | None = None, seed: float | None = None
+    ctx: ImportContext, x: Expr, *, dtype: int | None = None, seed: float | None = None
 ) -> Expr:
     kind = None if dtype is None else ctx.dtype(dtype)
     return call("serde.bernoulli", x, dtype=kind, seed=seed)
@@ -153,7 +156,7 @@ def import_bernoulli(
 
 @OPS.imports("Multinomial", since=(7, 22))
 def import_multinomial(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     dtype: int = onnx.TensorProto.INT32,
@@ -165,7 +168,7 @@ def import_multinomial(
 
 
 def _dropped(
-    ctx: ImportCtx, x: Expr, ratio: Expr, trains: Expr | None, seed: float | None
+    ctx: ImportContext, x: Expr, ratio: Expr, trains: Expr | None, seed: float | None
 ) -> list[Expr]:
     """Return what is left of `x`, scaled up by what is dropped, and which elements that are.
 
@@ -188,14 +191,14 @@ def _dropped(
     return [relay.where(mask, scaled, relay.zeros_like(x)), mask]
 
 
-def _kept(ctx: ImportCtx, x: Expr, dtype: str) -> list[Expr]:
+def _kept(ctx: ImportContext, x: Expr, dtype: str) -> list[Expr]:
     """Return `x` and a mask that keeps all of it."""
     return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]
 
 
 @OPS.imports("Dropout", since=(1, 6), ignored=("consumed_inputs",))
 def import_dropout_v1(
-    ctx: ImportCtx, x: Expr, *, is_test: bool = False, ratio: float = 0.5
+    ctx: ImportContext, x: Expr, *, is_test: bool = False, ratio: float = 0.5
 ) -> list[Expr]:
     dtype = ctx.type(x).dtype
     if is_test or ratio == 0:
@@ -205,13 +208,13 @@ def import_dropout_v1(
 
 
 @OPS.imports("Dropout", since=(7, 10), ignored=("ratio",))
-def import_dropout_v7(ctx: ImportCtx, x: Expr) -> list[Expr]:
+def import_dropout_v7(ctx: ImportContext, x: Expr) -> list[Expr]:
     return _kept(ctx, x, ctx.type(x).dtype if ctx.version < 10 else "bool")
 
 
 @OPS.imports("Dropout", since=(12, 13, 22))
 def import_dropout(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     ratio: Expr | None = None,
     training_mode: Expr | None = None,

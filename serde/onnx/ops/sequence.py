@@ -16,9 +16,8 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -33,45 +32,47 @@ MOST_COPIED = 1024
 
 @OPS.exports("serde.sequence_empty")
 def export_sequence_empty(
-    ctx: Ctx, *, shape: tuple[Dim, ...], dtype: np.dtype[np.generic]
+    ctx: ExportContext, *, shape: tuple[Dim, ...], dtype: np.dtype[np.generic]
 ) -> Value:
     """What shape the elements will have is nothing that ONNX says here."""
     return ctx.emit("SequenceEmpty", dtype=helper.np_dtype_to_tensor_dtype(dtype))
 
 
 @OPS.exports("serde.sequence_construct")
-def export_sequence_construct(ctx: Ctx, data: tuple[Value, ...]) -> Value:
+def export_sequence_construct(ctx: ExportContext, data: tuple[Value, ...]) -> Value:
     return ctx.emit("SequenceConstruct", *data)
 
 
 @OPS.exports("serde.sequence_insert")
-def export_sequence_insert(ctx: Ctx, data: Value, value: Value, position: Value | None) -> Value:
+def export_sequence_insert(
+    ctx: ExportContext, data: Value, value: Value, position: Value | None
+) -> Value:
     return ctx.emit("SequenceInsert", data, value, position)
 
 
 @OPS.exports("serde.sequence_erase")
-def export_sequence_erase(ctx: Ctx, data: Value, position: Value | None) -> Value:
+def export_sequence_erase(ctx: ExportContext, data: Value, position: Value | None) -> Value:
     return ctx.emit("SequenceErase", data, position)
 
 
 @OPS.exports("serde.sequence_at")
-def export_sequence_at(ctx: Ctx, data: Value, position: Value) -> Value:
+def export_sequence_at(ctx: ExportContext, data: Value, position: Value) -> Value:
     return ctx.emit("SequenceAt", data, position)
 
 
 @OPS.exports("serde.sequence_length")
-def export_sequence_length(ctx: Ctx, data: Value) -> Value:
+def export_sequence_length(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("SequenceLength", data)
 
 
 @OPS.exports("serde.sequence_concat")
-def export_sequence_concat(ctx: Ctx, data: Value, *, axis: int, new_axis: bool) -> Value:
+def export_sequence_concat(ctx: ExportContext, data: Value, *, axis: int, new_axis: bool) -> Value:
     return ctx.emit("ConcatFromSequence", data, axis=axis, new_axis=int(new_axis))
 
 
 @OPS.exports("serde.sequence_split")
 def export_sequence_split(
-    ctx: Ctx, data: Value, split: Value | None, *, axis: int, keepdims: bool
+    ctx: ExportContext, data: Value, split: Value | None, *, axis: int, keepdims: bool
 ) -> Value:
     """Where `split` is given ONNX ignores `keepdims`, which ONNX Runtime does not."""
     kept = int(keepdims) if split is None else None
@@ -110,7 +111,7 @@ def _sequence(items: Sequence[Expr], element: TensorType) -> Expr:
     return call("serde.sequence_empty", shape=element.shape, dtype=element.dtype)
 
 
-def _place(ctx: ImportCtx, position: Expr | None, default: int, count: int) -> int | None:
+def _place(ctx: ImportContext, position: Expr | None, default: int, count: int) -> int | None:
     """Return a position from the start, `default` if it is absent, None if it is not known.
 
     Raises:
@@ -128,25 +129,25 @@ def _place(ctx: ImportCtx, position: Expr | None, default: int, count: int) -> i
     return index
 
 
-def _scalar(ctx: ImportCtx, position: Expr | None) -> Expr | None:
+def _scalar(ctx: ImportContext, position: Expr | None) -> Expr | None:
     if position is None or not ctx.type(position).rank:
         return position
     return relay.reshape(position, newshape=())
 
 
 @OPS.imports("SequenceEmpty", since=11)
-def import_sequence_empty(ctx: ImportCtx, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
+def import_sequence_empty(ctx: ImportContext, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
     return call("serde.sequence_empty", shape=(), dtype=ctx.dtype(dtype))
 
 
 @OPS.imports("SequenceConstruct", since=11)
-def import_sequence_construct(ctx: ImportCtx, *inputs: Expr) -> Expr:
+def import_sequence_construct(ctx: ImportContext, *inputs: Expr) -> Expr:
     return call("serde.sequence_construct", list(inputs))
 
 
 @OPS.imports("SequenceInsert", since=11)
 def import_sequence_insert(
-    ctx: ImportCtx, input_sequence: Expr, tensor: Expr, position: Expr | None = None
+    ctx: ImportContext, input_sequence: Expr, tensor: Expr, position: Expr | None = None
 ) -> Expr:
     items = _items(input_sequence)
     if items is not None:
@@ -158,7 +159,7 @@ def import_sequence_insert(
 
 @OPS.imports("SequenceErase", since=11)
 def import_sequence_erase(
-    ctx: ImportCtx, input_sequence: Expr, position: Expr | None = None
+    ctx: ImportContext, input_sequence: Expr, position: Expr | None = None
 ) -> Expr:
     items = _items(input_sequence)
     place = None if items is None else _place(ctx, position, -1, len(items))
@@ -168,7 +169,7 @@ def import_sequence_erase(
 
 
 @OPS.imports("SequenceAt", since=11)
-def import_sequence_at(ctx: ImportCtx, input_sequence: Expr, position: Expr) -> Expr:
+def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr) -> Expr:
     items = _items(input_sequence)
     place = None if items is None else _place(ctx, position, -1, len(items))
     if items is not None and place is not None:
@@ -177,7 +178,7 @@ def import_sequence_at(ctx: ImportCtx, input_sequence: Expr, position: Expr) -> 
 
 
 @OPS.imports("SequenceLength", since=11)
-def import_sequence_length(ctx: ImportCtx, input_sequence: Expr) -> Expr:
+def import_sequence_length(ctx: ImportContext, input_sequence: Expr) -> Expr:
     items = _items(input_sequence)
     if items is not None:
         return relay.const(len(items), "int64")
@@ -186,7 +187,7 @@ def import_sequence_length(ctx: ImportCtx, input_sequence: Expr) -> Expr:
 
 @OPS.imports("ConcatFromSequence", since=11)
 def import_concat_from_sequence(
-    ctx: ImportCtx, input_sequence: Expr, *, axis: int, new_axis: bool = False
+    ctx: ImportContext, input_sequence: Expr, *, axis: int, new_axis: bool = False
 ) -> Expr:
     items = _items(input_sequence)
     if items:
@@ -196,7 +197,7 @@ def import_concat_from_sequence(
 
 @OPS.imports("SplitToSequence", since=(11, 24))
 def import_split_to_sequence(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     split: Expr | None = None,
     *,
@@ -218,7 +219,7 @@ def import_split_to_sequence(
     return call("serde.sequence_construct", found)
 
 
-def _parts(ctx: ImportCtx, x: Expr, split: Expr | None, axis: int) -> list[int]:
+def _parts(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -> list[int]:
     """Return the lengths of the parts, none if they are not known."""
     length = ctx.type(x).shape[axis]
     if not isinstance(length, int) or (split is not None and not ctx.is_constant(split)):
@@ -240,7 +241,7 @@ def _parts(ctx: ImportCtx, x: Expr, split: Expr | None, axis: int) -> list[int]:
 
 @OPS.imports("SequenceMap", since=17)
 def import_sequence_map(
-    ctx: ImportCtx, input_sequence: Expr, *additional_inputs: Expr, body: onnx.GraphProto
+    ctx: ImportContext, input_sequence: Expr, *additional_inputs: Expr, body: onnx.GraphProto
 ) -> list[Expr]:
     """Sequences of known tensors are mapped one by one, others in a loop."""
     given = [input_sequence, *additional_inputs]
@@ -257,7 +258,9 @@ def import_sequence_map(
     return [call("serde.sequence_construct", list(each)) for each in zip(*found, strict=True)]
 
 
-def _mapped_in_a_loop(ctx: ImportCtx, given: Sequence[Expr], body: onnx.GraphProto) -> list[Expr]:
+def _mapped_in_a_loop(
+    ctx: ImportContext, given: Sequence[Expr], body: onnx.GraphProto
+) -> list[Expr]:
     """Grow a sequence an output while counting through the first sequence."""
     types = [x.type.element if isinstance(x.type, SequenceType) else ctx.type(x) for x in given]
     once, _ = ctx.closure(body, [Var(f"x{i}", each) for i, each in enumerate(types)], label="body")
@@ -294,7 +297,7 @@ def _unnamed(type_: TensorType) -> tuple[Dim, ...]:
 
 @OPS.imports("Optional", since=(15, 28))
 def import_optional(
-    ctx: ImportCtx, x: Expr | None = None, *, type: onnx.TypeProto | None = None
+    ctx: ImportContext, x: Expr | None = None, *, type: onnx.TypeProto | None = None
 ) -> Expr:
     if x is not None:
         if isinstance(x.type, SequenceType):
@@ -308,7 +311,7 @@ def import_optional(
 
 
 @OPS.imports("OptionalHasElement", since=(15, 18, 28))
-def import_optional_has_element(ctx: ImportCtx, x: Expr | None = None) -> Expr:
+def import_optional_has_element(ctx: ImportContext, x: Expr | None = None) -> Expr:
     if x is None or (ctx.is_optional(x) and is_empty(x)):
         return relay.const(False, "bool")
     if not ctx.is_optional(x) or _items(x):
@@ -317,7 +320,7 @@ def import_optional_has_element(ctx: ImportCtx, x: Expr | None = None) -> Expr:
 
 
 @OPS.imports("OptionalGetElement", since=(15, 18, 28))
-def import_optional_get_element(ctx: ImportCtx, x: Expr) -> Expr:
+def import_optional_get_element(ctx: ImportContext, x: Expr) -> Expr:
     """What is no optional is its own element."""
     if not ctx.is_optional(x):
         return x

@@ -10,9 +10,8 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
@@ -28,11 +27,13 @@ def _index_types(*allowed: str) -> Callable[[Call], bool]:
 
 
 @OPS.exports("serde.take", when=_index_types("int32", "int64"))
-def export_signed_take(ctx: Ctx, x: Value, indices: Value, *, axis: int) -> Value:
+def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
     return ctx.emit("Gather", x, indices, axis=axis)
 
 
-def export_signed_gather_nd(ctx: Ctx, x: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_signed_gather_nd(
+    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
+) -> Value:
     return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
 
 
@@ -58,18 +59,20 @@ def _is_one_hot(node: Call) -> bool:
 
 @OPS.exports("serde.one_hot", when=_is_one_hot)
 def export_signed_one_hot(
-    ctx: Ctx, indices: Value, values: Value, *, depth: int, axis: int
+    ctx: ExportContext, indices: Value, values: Value, *, depth: int, axis: int
 ) -> Value:
     return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)
 
 
 @OPS.exports("serde.nonzero")
-def export_nonzero(ctx: Ctx, x: Value) -> Value:
+def export_nonzero(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("NonZero", x)
 
 
 @OPS.exports("serde.eye_like")
-def export_eye_like(ctx: Ctx, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None) -> Value:
+def export_eye_like(
+    ctx: ExportContext, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None
+) -> Value:
     kind = None if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
     return ctx.emit("EyeLike", x, k=k, dtype=kind)
 
@@ -83,7 +86,7 @@ def _is_wide(node: Call) -> bool:
 
 def _either_way(op: str) -> Callable[..., Value]:
     def export_either_way(
-        ctx: Ctx, x: Value, *, axis: int, exclusive: bool, reverse: bool
+        ctx: ExportContext, x: Value, *, axis: int, exclusive: bool, reverse: bool
     ) -> Value:
         place = ctx.const(axis, np.int64)
         return ctx.emit(
@@ -100,7 +103,7 @@ OPS.exports("serde.cumprod", since=26, when=_is_wide)(_either_way("CumProd"))
 
 
 @OPS.imports("Gather", since=(1, 11, 13))
-def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     """Where indices are known, those from the end are counted from the start."""
     length = ctx.type(x).shape[axis]
     known = ctx.known(indices)
@@ -112,13 +115,13 @@ def import_gather(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> E
 
 
 @OPS.imports("GatherND", since=(11, 12, 13))
-def import_gather_nd(ctx: ImportCtx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
 
 
 @OPS.imports("OneHot", since=(9, 11, 28))
 def import_one_hot(
-    ctx: ImportCtx, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1
+    ctx: ImportContext, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1
 ) -> Expr:
     if "int" not in ctx.type(indices).dtype:
         indices = relay.cast(indices, "int64")
@@ -134,18 +137,18 @@ def import_one_hot(
 
 
 @OPS.imports("NonZero", since=(9, 13))
-def import_nonzero(ctx: ImportCtx, x: Expr) -> Expr:
+def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
     return call("serde.nonzero", x)
 
 
 @OPS.imports("EyeLike", since=(9, 22))
-def import_eye_like(ctx: ImportCtx, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
+def import_eye_like(ctx: ImportContext, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
     return call("serde.eye_like", x, k=k, dtype=None if dtype is None else ctx.dtype(dtype))
 
 
 def _accumulated(name: str) -> Callable[..., Expr]:
     def import_accumulated(
-        ctx: ImportCtx, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
+        ctx: ImportContext, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
     ) -> Expr:
         """Where the axis is computed, all of them are taken and one is chosen."""
         rank = ctx.type(x).rank

@@ -6,9 +6,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.registry import call
@@ -24,7 +23,13 @@ def _is_behind_first(node: Call) -> bool:
 
 @OPS.exports("serde.dft", since=17, when=_is_behind_first)
 def export_spectrum(
-    ctx: Ctx, x: Value, *, axis: int, dft_length: int | None, inverse: bool, onesided: bool
+    ctx: ExportContext,
+    x: Value,
+    *,
+    axis: int,
+    dft_length: int | None,
+    inverse: bool,
+    onesided: bool,
 ) -> Value:
     """From 20 on the axis is an operand."""
     length = None if dft_length is None else ctx.const(dft_length, np.int64)
@@ -36,7 +41,7 @@ def export_spectrum(
 
 
 def _spectrum(
-    ctx: ImportCtx, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
+    ctx: ImportContext, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
 ) -> Expr:
     """Return a transform; that of one side back to real numbers has the other side added first."""
     wanted = None if length is None or not ctx.is_constant(length) else ctx.ints(length)[0]
@@ -48,7 +53,7 @@ def _spectrum(
 
 
 def _real_signal(
-    ctx: ImportCtx, x: Expr, axis: int, length: Expr | None, wanted: int | None
+    ctx: ImportContext, x: Expr, axis: int, length: Expr | None, wanted: int | None
 ) -> Expr:
     """Return the real signal of the frequencies that are not told by others."""
     rank = ctx.type(x).rank
@@ -95,17 +100,17 @@ def _scalar(x: Expr) -> Expr:
     return relay.reshape(relay.cast(x, "int64"), newshape=())
 
 
-def _length(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+def _length(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int64: a constant where it is known."""
     place = _int(axis % ctx.type(x).rank)
     return ctx.fold(relay.take(relay.shape_of(x, "int64"), place, axis=0, mode="fast"))
 
 
-def _even_length(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+def _even_length(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     return relay.multiply(relay.subtract(_length(ctx, x, axis), _int(1)), _int(2))
 
 
-def _cut_or_padded(ctx: ImportCtx, x: Expr, axis: int, length: Expr) -> Expr:
+def _cut_or_padded(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
     """Return `x` with the first elements of an axis, as many as asked for, zeros after the last."""
     rank = ctx.type(x).rank
     place = call("arange", _int(0), length, _int(1), dtype="int64")
@@ -117,7 +122,7 @@ def _cut_or_padded(ctx: ImportCtx, x: Expr, axis: int, length: Expr) -> Expr:
 
 @OPS.imports("DFT", since=20)
 def import_dft(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     dft_length: Expr | None = None,
     axis: Expr | None = None,
@@ -141,7 +146,7 @@ def import_dft(
 
 @OPS.imports("DFT", since=17)
 def import_dft_v17(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     dft_length: Expr | None = None,
     *,
@@ -154,7 +159,7 @@ def import_dft_v17(
 
 @OPS.imports("STFT", since=17)
 def import_stft(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     signal: Expr,
     frame_step: Expr,
     window: Expr | None = None,
@@ -176,7 +181,7 @@ def import_stft(
     return call("serde.dft", frames, axis=2, onesided=onesided)
 
 
-def _frames(ctx: ImportCtx, length: Expr, size: Expr, step: Expr) -> Expr:
+def _frames(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> Expr:
     """Return the place of each element of each frame, one row a frame."""
     known = [ctx.known(each) for each in (length, size, step)]
     if not any(each is None for each in known):

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 import serde.relay as relay
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -19,13 +19,13 @@ def _wide(value: float) -> Expr:
     return relay.Constant(np.float64(value))
 
 
-def _scalar(ctx: ImportCtx, x: Expr, dtype: str) -> Expr:
+def _scalar(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
     """Return a number as a scalar of `dtype`."""
     shaped = relay.reshape(x, newshape=()) if ctx.type(x).rank else x
     return relay.cast(shaped, dtype)
 
 
-def _counting(ctx: ImportCtx, count: Expr) -> Expr:
+def _counting(ctx: ImportContext, count: Expr) -> Expr:
     """Return 0, 1, ... below a number of int64, as float64."""
     steps = (relay.Constant(np.int64(0)), ctx.fold(count), relay.Constant(np.int64(1)))
     return relay.cast(call("arange", *steps, dtype="int64"), "float64")
@@ -35,7 +35,7 @@ def _window(terms: Sequence[float]) -> Callable[..., Expr]:
     """Return the importer of a sum of cosines of 0, 1, ... turns, each with its factor."""
 
     def import_window(
-        ctx: ImportCtx,
+        ctx: ImportContext,
         size: Expr,
         *,
         output_datatype: int = onnx.TensorProto.FLOAT,
@@ -76,7 +76,7 @@ def _mels(hertz: Expr) -> Expr:
 
 @OPS.imports("MelWeightMatrix", since=17)
 def import_mel_weight_matrix(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     num_mel_bins: Expr,
     dft_length: Expr,
     sample_rate: Expr,

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -21,18 +21,18 @@ from serde.weights import numpy_dtype
 Gelu = Literal["EXACT", "TANH_APPROXIMATION", "SIGMOID_APPROXIMATION"]
 
 
-def _require_float(ctx: Out, data: Value) -> None:
+def _require_float(ctx: ExportContext, data: Value) -> None:
     if not is_float(ctx.type(data).dtype):
         raise Unsupported(f"an activation of {ctx.type(data).dtype}")
 
 
 @OPS.imports("relu")
-def import_relu(ctx: Ctx, x: Expr) -> Expr:
+def import_relu(ctx: ImportContext, x: Expr) -> Expr:
     return relay.nn.relu(x)
 
 
 @OPS.exports("nn.relu")
-def export_relu(ctx: Out, data: Value) -> Value:
+def export_relu(ctx: ExportContext, data: Value) -> Value:
     if not is_float(ctx.type(data).dtype):
         zero = np.zeros((), numpy_dtype(ctx.type(data).dtype))
         return ctx.spell(lambda x: relay.maximum(x, relay.Constant(zero)), data)
@@ -40,40 +40,40 @@ def export_relu(ctx: Out, data: Value) -> Value:
 
 
 @OPS.imports("relu6")
-def import_relu6(ctx: Ctx, x: Expr) -> Expr:
+def import_relu6(ctx: ImportContext, x: Expr) -> Expr:
     return relay.clip(x, 0.0, 6.0)
 
 
 @OPS.imports("clamped_relu", since=(1, 17))
-def import_clamped_relu(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_clamped_relu(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), like(ctx, x, beta))
 
 
 @OPS.imports("leaky_relu", since=(1, 17))
-def import_leaky_relu(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
+def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
     return relay.nn.leaky_relu(x, alpha=alpha)
 
 
 @OPS.exports("nn.leaky_relu")
-def export_leaky_relu(ctx: Out, data: Value, *, alpha: float) -> Value:
+def export_leaky_relu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     _require_float(ctx, data)
     return ctx.emit("leaky_relu", x=data, alpha=alpha)
 
 
 @OPS.imports("thresholded_relu", since=(1, 17))
-def import_thresholded_relu(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
+def import_thresholded_relu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
     """The threshold itself passes; in Relay, as in ONNX, it does not."""
     bound = like(ctx, x, alpha)
     return relay.where(relay.greater_equal(x, bound), x, like(ctx, x, 0))
 
 
 @OPS.imports("prelu", since=(1, 17))
-def import_prelu(ctx: Ctx, x: Expr, alpha: Expr) -> Expr:
+def import_prelu(ctx: ImportContext, x: Expr, alpha: Expr) -> Expr:
     return relay.nn.prelu(x, converted(alpha, ctx.type(x).dtype), axis=1)
 
 
 @OPS.exports("nn.prelu")
-def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
+def export_prelu(ctx: ExportContext, data: Value, alpha: Value, *, axis: int) -> Value:
     """MIL has slopes that are constants, one a channel, for tensors of four axes."""
     type_ = ctx.type(data)
     channels = type_.shape[axis]
@@ -92,68 +92,68 @@ def export_prelu(ctx: Out, data: Value, alpha: Value, *, axis: int) -> Value:
 
 
 @OPS.imports("linear_activation", since=(1, 17))
-def import_linear_activation(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_linear_activation(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.add(relay.multiply(x, like(ctx, x, alpha)), like(ctx, x, beta))
 
 
 @OPS.imports("scaled_tanh", since=(1, 17))
-def import_scaled_tanh(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_scaled_tanh(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     inner = relay.tanh(relay.multiply(x, like(ctx, x, beta)))
     return relay.multiply(inner, like(ctx, x, alpha))
 
 
 @OPS.imports("sigmoid")
-def import_sigmoid(ctx: Ctx, x: Expr) -> Expr:
+def import_sigmoid(ctx: ImportContext, x: Expr) -> Expr:
     return relay.sigmoid(x)
 
 
 @OPS.exports("sigmoid")
-def export_sigmoid(ctx: Out, data: Value) -> Value:
+def export_sigmoid(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("sigmoid", x=data)
 
 
 @OPS.imports("sigmoid_hard", since=(1, 17))
-def import_sigmoid_hard(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_sigmoid_hard(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.serde.hard_sigmoid(x, alpha=alpha, beta=beta)
 
 
 @OPS.exports("serde.hard_sigmoid")
-def export_hard_sigmoid(ctx: Out, data: Value, *, alpha: float, beta: float) -> Value:
+def export_hard_sigmoid(ctx: ExportContext, data: Value, *, alpha: float, beta: float) -> Value:
     return ctx.emit("sigmoid_hard", x=data, alpha=alpha, beta=beta)
 
 
 @OPS.imports("elu", since=(1, 17))
-def import_elu(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
+def import_elu(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
     return relay.serde.elu(x, alpha=alpha)
 
 
 @OPS.exports("serde.elu")
-def export_elu(ctx: Out, data: Value, *, alpha: float) -> Value:
+def export_elu(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("elu", x=data, alpha=alpha)
 
 
 @OPS.imports("silu")
-def import_silu(ctx: Ctx, x: Expr) -> Expr:
+def import_silu(ctx: ImportContext, x: Expr) -> Expr:
     return relay.serde.silu(x)
 
 
 @OPS.exports("serde.silu")
-def export_silu(ctx: Out, data: Value) -> Value:
+def export_silu(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("silu", x=data)
 
 
 @OPS.imports("softplus")
-def import_softplus(ctx: Ctx, x: Expr) -> Expr:
+def import_softplus(ctx: ImportContext, x: Expr) -> Expr:
     return relay.serde.softplus(x)
 
 
 @OPS.exports("serde.softplus")
-def export_softplus(ctx: Out, data: Value) -> Value:
+def export_softplus(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("softplus", x=data)
 
 
 @OPS.imports("softplus_parametric", since=(1, 17))
-def import_softplus_parametric(ctx: Ctx, x: Expr, alpha: Expr, beta: Expr) -> Expr:
+def import_softplus_parametric(ctx: ImportContext, x: Expr, alpha: Expr, beta: Expr) -> Expr:
     """Factors lie along the second axis."""
     type_ = ctx.type(x)
     outer, inner = (along(converted(each, type_.dtype), type_.rank, 1) for each in (alpha, beta))
@@ -161,12 +161,12 @@ def import_softplus_parametric(ctx: Ctx, x: Expr, alpha: Expr, beta: Expr) -> Ex
 
 
 @OPS.imports("softsign")
-def import_softsign(ctx: Ctx, x: Expr) -> Expr:
+def import_softsign(ctx: ImportContext, x: Expr) -> Expr:
     return relay.serde.softsign(x)
 
 
 @OPS.exports("serde.softsign")
-def export_softsign(ctx: Out, data: Value) -> Value:
+def export_softsign(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("softsign", x=data)
 
 
@@ -175,35 +175,35 @@ QUICK = 1.702
 
 
 @OPS.imports("gelu")
-def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
+def import_gelu(ctx: ImportContext, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
     if mode == "SIGMOID_APPROXIMATION":
         return relay.serde.swish(x, alpha=QUICK)
     return relay.serde.gelu(x, approximate="tanh" if mode == "TANH_APPROXIMATION" else "none")
 
 
 @OPS.exports("serde.gelu")
-def export_gelu(ctx: Out, data: Value, *, approximate: str) -> Value:
+def export_gelu(ctx: ExportContext, data: Value, *, approximate: str) -> Value:
     mode: Gelu = "TANH_APPROXIMATION" if approximate == "tanh" else "EXACT"
     return ctx.emit("gelu", x=data, mode=mode)
 
 
 @OPS.exports("serde.swish", when=lambda node: node.attrs["alpha"] == QUICK)
-def export_swish(ctx: Out, data: Value, *, alpha: float) -> Value:
+def export_swish(ctx: ExportContext, data: Value, *, alpha: float) -> Value:
     return ctx.emit("gelu", x=data, mode="SIGMOID_APPROXIMATION")
 
 
 @OPS.imports("softmax")
-def import_softmax(ctx: Ctx, x: Expr, *, axis: int = -1) -> Expr:
+def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     return relay.nn.softmax(x, axis=axis)
 
 
 @OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
+def export_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.emit("softmax", x=data, axis=axis)
 
 
 @OPS.exports("nn.log_softmax")
-def export_log_softmax(ctx: Out, data: Value, *, axis: int) -> Value:
+def export_log_softmax(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     """Without the logarithm of what may have become zero: the greatest element comes off first."""
 
     def spelled(x: Expr) -> Expr:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr
@@ -30,7 +30,7 @@ def _four_axes(x: Expr, rank: int) -> Expr:
 
 @OPS.imports("scaled_dot_product_attention", since=18)
 def import_scaled_dot_product_attention(
-    ctx: Ctx, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None
+    ctx: ImportContext, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None
 ) -> Expr:
     """Any number of axes lie between the batch and the last two; Relay has one, the heads."""
     type_ = ctx.type(query)
@@ -72,7 +72,7 @@ def _says(node: Call) -> bool:
 
 @OPS.exports("serde.attention", since=18, when=_says)
 def export_attention(
-    ctx: Out,
+    ctx: ExportContext,
     query: Value,
     key: Value,
     value: Value,

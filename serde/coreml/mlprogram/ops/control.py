@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.lists import is_shapeless, operand_of, shaped
 from serde.coreml.mlprogram.ops.domains import NUMBERS, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import transposed
@@ -27,7 +27,7 @@ from serde.weights import numpy_dtype
 
 
 @OPS.imports("cond")
-def import_cond(ctx: Ctx, pred: Expr) -> list[Expr]:
+def import_cond(ctx: ImportContext, pred: Expr) -> list[Expr]:
     """A condition that is known leaves its branch only."""
     known = ctx.known(pred)
     if known is not None and known.size == 1:
@@ -53,7 +53,7 @@ def _alike(yes: Sequence[Expr], no: Sequence[Expr]) -> list[list[Expr]]:
 
 
 @OPS.imports("while_loop")
-def import_while_loop(ctx: Ctx, *loop_vars: Expr) -> list[Expr]:
+def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
     """The condition is a block of its own: it is asked before the loop, and at its end."""
     given = list(loop_vars)
     types = [ctx.type(each) for each in given]
@@ -89,7 +89,9 @@ def _shaped(value: Expr, later: Type) -> Expr:
     return shaped(value, later.shape[1:])
 
 
-def _note_bounds(ctx: Ctx, state: Sequence[Var], test: Function, captured: Sequence[Expr]) -> None:
+def _note_bounds(
+    ctx: ImportContext, state: Sequence[Var], test: Function, captured: Sequence[Expr]
+) -> None:
     """Record what variables of a loop are less than whenever its body runs."""
     values = dict[Expr, Expr](zip(test.params[len(state) :], captured, strict=True))
     asked = test.body.fields if isinstance(test.body, Tuple) else (test.body,)
@@ -137,7 +139,7 @@ def _turn(
 
 @OPS.exports("serde.loop")
 def export_loop(
-    ctx: Out,
+    ctx: ExportContext,
     limit: Value | None,
     going: Value | None,
     state: tuple[Value, ...],
@@ -204,7 +206,7 @@ def _as_length(limit: Expr) -> Expr:
 
 @OPS.exports("serde.scan")
 def export_scan(
-    ctx: Out,
+    ctx: ExportContext,
     state: tuple[Value, ...],
     scanned: tuple[Value, ...],
     captures: tuple[Value, ...],
@@ -269,7 +271,7 @@ _SMALL = 10
 _ONE = relay.const(np.ones(1, np.int32))
 
 
-def _length(ctx: Out, x: Value, axis: int) -> Value:
+def _length(ctx: ExportContext, x: Value, axis: int) -> Value:
     """Return the length of an axis, a vector of one int32, wherever it comes from."""
     dim = ctx.type(x).shape[axis]
     if isinstance(dim, int):
@@ -285,13 +287,13 @@ def _row_first(type_: TensorType, axis: int) -> TensorType:
     return TensorType(dims, type_.dtype)
 
 
-def _moved(ctx: Out, stack: Value, axis: int) -> Value:
+def _moved(ctx: ExportContext, stack: Value, axis: int) -> Value:
     order = list(range(1, ctx.type(stack).rank))
     order.insert(axis % ctx.type(stack).rank, 0)
     return transposed(ctx, stack, order)
 
 
-def _zeros(ctx: Out, type_: TensorType, total: Value) -> Value:
+def _zeros(ctx: ExportContext, type_: TensorType, total: Value) -> Value:
     """Return a stack of zeros with a row for each slice; a large one is no part of the file."""
     lengths = type_.shape
     if isinstance(type_.size, int) and type_.size < _SMALL:
@@ -304,7 +306,7 @@ def _zeros(ctx: Out, type_: TensorType, total: Value) -> Value:
     return held_in(ctx, made, type_.dtype)
 
 
-def _slice(ctx: Out, x: Value, place: Value, axis: int) -> Value:
+def _slice(ctx: ExportContext, x: Value, place: Value, axis: int) -> Value:
     """Return the slice of a tensor at a place, which is within it."""
 
     def taken(data: Expr, index: Expr) -> Expr:
@@ -313,7 +315,7 @@ def _slice(ctx: Out, x: Value, place: Value, axis: int) -> Value:
     return ctx.spell(taken, x, place)
 
 
-def _put_at(ctx: Out, stack: Value, place: Value, row: Value) -> Value:
+def _put_at(ctx: ExportContext, stack: Value, place: Value, row: Value) -> Value:
     """Return a stack with a row at a place."""
 
     def put(data: Expr, index: Expr, update: Expr) -> Expr:
@@ -331,18 +333,20 @@ def _first(stack: Expr, count: Expr) -> Expr:
 
 
 @OPS.imports("read_state", since=18)
-def import_read_state(ctx: Ctx, *, input: str) -> Expr:
+def import_read_state(ctx: ImportContext, *, input: str) -> Expr:
     return ctx.read_state(input)
 
 
 @OPS.imports("write_state", since=18)
-def import_write_state(ctx: Ctx, data: Expr, *, input: str) -> list[Expr]:
+def import_write_state(ctx: ImportContext, data: Expr, *, input: str) -> list[Expr]:
     ctx.write_state(input, data)
     return []
 
 
 @OPS.imports("classify")
-def import_classify(ctx: Ctx, probabilities: Expr, *, classes: tuple[str | int, ...]) -> Expr:
+def import_classify(
+    ctx: ImportContext, probabilities: Expr, *, classes: tuple[str | int, ...]
+) -> Expr:
     """The tensor of probabilities stands for the dictionary; the class follows from it."""
     ctx.note_labels(classes)
     return probabilities

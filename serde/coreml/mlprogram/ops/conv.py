@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -57,7 +57,7 @@ def padding(
 
 
 def window_lengths(
-    ctx: Ctx, x: Expr, rank: int, strides: Sequence[int], pad_type: Padding
+    ctx: ImportContext, x: Expr, rank: int, strides: Sequence[int], pad_type: Padding
 ) -> tuple[int, ...]:
     """Return the lengths that the padding of windows depends on, or zeros if on none."""
     if pad_type in ("same", "same_lower") and any(stride != 1 for stride in strides):
@@ -71,7 +71,9 @@ def paired(padding: Sequence[int], rank: int) -> list[int]:
     return [each for pair in zip(before, after, strict=True) for each in pair]
 
 
-def _matched(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None) -> tuple[Expr, Expr | None]:
+def _matched(
+    ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None
+) -> tuple[Expr, Expr | None]:
     """Return parameters in the dtype of the data: from iOS17 on they may have another."""
     dtype = ctx.type(x).dtype
     return converted(weight, dtype), None if bias is None else converted(bias, dtype)
@@ -79,7 +81,7 @@ def _matched(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None) -> tuple[Expr, 
 
 @OPS.imports("conv", since=(1, 17))
 def import_conv(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -114,7 +116,7 @@ def import_conv(
 
 @OPS.imports("conv_quantized")
 def import_conv_quantized(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     weight: Expr,
     bias: Expr | None,
@@ -148,7 +150,9 @@ def import_conv_quantized(
     return import_conv(ctx, x, weight, None, groups=groups, **options)
 
 
-def _check(ctx: Out, data: Value, out_dtype: AnyValue, layouts: Sequence[tuple[str, str]]) -> None:
+def _check(
+    ctx: ExportContext, data: Value, out_dtype: AnyValue, layouts: Sequence[tuple[str, str]]
+) -> None:
     """Refuse a convolution that MIL does not have.
 
     Raises:
@@ -164,7 +168,7 @@ def _check(ctx: Out, data: Value, out_dtype: AnyValue, layouts: Sequence[tuple[s
             raise Unsupported(f"layout {found}", hint=f"use {wanted}")
 
 
-def _filters(ctx: Out, data: Value, weight: Value, layout: str, groups: int) -> Value:
+def _filters(ctx: ExportContext, data: Value, weight: Value, layout: str, groups: int) -> Value:
     """Return the filters of a convolution along one axis, whichever way groups part them.
 
     A filter for each channel may have several rows, as TVM has depthwise convolutions.
@@ -178,12 +182,12 @@ def _filters(ctx: Out, data: Value, weight: Value, layout: str, groups: int) -> 
     return weight
 
 
-def _constant_here(ctx: Out, *values: Value | None) -> bool:
+def _constant_here(ctx: ExportContext, *values: Value | None) -> bool:
     """Whether values are constants, or the target takes others for parameters too."""
     return ctx.version >= 17 or all(each is None or each.is_constant for each in values)
 
 
-def _biased(ctx: Out, result: Value, bias: Value | None) -> Value:
+def _biased(ctx: ExportContext, result: Value, bias: Value | None) -> Value:
     return (
         result
         if bias is None
@@ -232,7 +236,7 @@ for _name in ("nn.conv1d", "nn.conv2d", "nn.conv3d"):
 
 @OPS.exports("nn.conv1d", "nn.conv2d", "nn.conv3d", when=_of_floats)
 def export_conv(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
@@ -273,7 +277,7 @@ def export_conv(
 
 @OPS.imports("conv_transpose", since=(1, 17))
 def import_conv_transpose(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -333,7 +337,7 @@ def import_conv_transpose(
 
 @OPS.exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
 def export_conv_transpose(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import FLOATS, NUMBERS, TRUTH, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.broadcast import spread, spread_as
 from serde.coreml.mlprogram.ops.table import OPS
@@ -99,13 +99,13 @@ def builder(name: str) -> Callable[..., Expr]:
     return found
 
 
-def like(ctx: Ctx, x: Expr, value: float) -> Expr:
+def like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     """Return a number in the dtype of a tensor."""
     return relay.Constant(np.array(value, numpy_dtype(ctx.type(x).dtype)))
 
 
 def _unary(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: Ctx, x: Expr) -> Expr:
+    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
         return builder(target)(x)
 
     return import_unary
@@ -114,7 +114,7 @@ def _unary(target: str) -> Callable[..., Expr]:
 def _function(op: str) -> Callable[..., Value]:
     domain = NUMBERS if op in OF_INTEGERS else FLOATS
 
-    def export_function(ctx: Out, data: Value) -> Value:
+    def export_function(ctx: ExportContext, data: Value) -> Value:
         if op in ROUNDED and not is_float(ctx.type(data).dtype):
             return data
         return emit_in(ctx, domain, op, {"x": data})
@@ -132,21 +132,21 @@ OPS.imports("logical_not")(_unary("logical_not"))
 
 
 @OPS.exports("logical_not")
-def export_logical_not(ctx: Out, data: Value) -> Value:
+def export_logical_not(ctx: ExportContext, data: Value) -> Value:
     type_ = ctx.type(data)
     found = ctx.emit("logical_not", TensorType(type_.shape, "bool"), x=ctx.cast(data, "bool"))
     return ctx.cast(found, type_.dtype)
 
 
 def _arithmetic(target: str) -> Callable[..., Expr]:
-    def import_arithmetic(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    def import_arithmetic(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
         x, y = promoted(ctx, x, y)
         return builder(target)(x, y)
 
     return import_arithmetic
 
 
-def promoted(ctx: Ctx, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+def promoted(ctx: ImportContext, x: Expr, y: Expr) -> tuple[Expr, Expr]:
     """Return two tensors in the wider of their dtypes; floats are wider than integers."""
     one, two = ctx.type(x).dtype, ctx.type(y).dtype
     if one == two:
@@ -157,14 +157,14 @@ def promoted(ctx: Ctx, x: Expr, y: Expr) -> tuple[Expr, Expr]:
 
 
 def _binary(op: str) -> Callable[..., Value]:
-    def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         return emit_in(ctx, NUMBERS, op, {"x": lhs, "y": rhs})
 
     return export_binary
 
 
 def _comparison(op: str) -> Callable[..., Value]:
-    def export_comparison(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    def export_comparison(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         dtype = work_dtype(ctx, ctx.type(lhs).dtype, NUMBERS)
         return ctx.emit(op, x=held_in(ctx, lhs, dtype), y=held_in(ctx, rhs, dtype))
 
@@ -182,7 +182,7 @@ OPS.imports("pow")(_arithmetic("power"))
 
 
 @OPS.exports("power")
-def export_power(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_power(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     """MIL does not say what integers to negative powers are, which Relay cuts towards zero."""
     known = rhs.data is not None and bool((rhs.data >= 0).all())
     if known or not ctx.type(lhs).dtype.startswith("int"):
@@ -201,7 +201,7 @@ def export_power(ctx: Out, lhs: Value, rhs: Value) -> Value:
 
 
 def _logical(op: str) -> Callable[..., Value]:
-    def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         truth = [ctx.cast(x, "bool") for x in (lhs, rhs)]
         result = ctx.result_type()
         found = ctx.emit(op, TensorType(result.shape, "bool"), x=truth[0], y=truth[1])
@@ -216,14 +216,14 @@ for _op in LOGICAL:
 
 
 @OPS.imports("real_div")
-def import_real_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+def import_real_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     """Integers are divided as floats and cut towards zero."""
     x, y = promoted(ctx, x, y)
     return relay.divide(x, y)
 
 
 @OPS.exports("divide")
-def export_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     """Of integers Relay cuts towards zero: a division of magnitudes, with the sign put back."""
     if is_float(ctx.type(lhs).dtype):
         return ctx.emit("real_div", x=lhs, y=rhs)
@@ -236,7 +236,7 @@ def export_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
 
 
 @OPS.imports("floor_div")
-def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+def import_floor_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     x, y = promoted(ctx, x, y)
     if is_float(ctx.type(x).dtype):
         return relay.floor(relay.divide(x, y))
@@ -244,7 +244,7 @@ def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return emit_in(ctx, NUMBERS, "floor_div", {"x": lhs, "y": rhs})
 
 
@@ -267,24 +267,24 @@ OPS.expands("mod", "trunc_mod")(_magnitudes(relay.floor_mod))
 
 
 @OPS.imports("inverse", since=(1, 17))
-def import_inverse(ctx: Ctx, x: Expr, *, epsilon: float = 1e-4) -> Expr:
+def import_inverse(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-4) -> Expr:
     return relay.divide(like(ctx, x, 1), relay.add(x, like(ctx, x, epsilon)))
 
 
 @OPS.imports("log", since=(1, 17))
-def import_log(ctx: Ctx, x: Expr, *, epsilon: float = 1e-45) -> Expr:
+def import_log(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-45) -> Expr:
     """What is added is nothing in float16, and the least float32, which only saves log(0)."""
     offset = like(ctx, x, epsilon)
     return relay.log(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
 @OPS.exports("log")
-def export_log(ctx: Out, data: Value) -> Value:
+def export_log(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("log", x=data, epsilon=0.0)
 
 
 def _other_log(base: float) -> Callable[..., Value]:
-    def export_other_log(ctx: Out, data: Value) -> Value:
+    def export_other_log(ctx: ExportContext, data: Value) -> Value:
         factor = ctx.const(1 / np.log(base), ctx.type(data).dtype)
         return ctx.emit("mul", x=ctx.emit("log", x=data, epsilon=0.0), y=factor)
 
@@ -296,38 +296,38 @@ OPS.exports("log10")(_other_log(10.0))
 
 
 @OPS.imports("rsqrt", since=(1, 17))
-def import_rsqrt(ctx: Ctx, x: Expr, *, epsilon: float = 1e-12) -> Expr:
+def import_rsqrt(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-12) -> Expr:
     offset = like(ctx, x, epsilon)
     return relay.rsqrt(relay.add(x, offset) if ctx.constant(offset) else x)
 
 
 @OPS.exports("rsqrt")
-def export_rsqrt(ctx: Out, data: Value) -> Value:
+def export_rsqrt(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("rsqrt", x=data, epsilon=0.0)
 
 
 @OPS.imports("square")
-def import_square(ctx: Ctx, x: Expr) -> Expr:
+def import_square(ctx: ImportContext, x: Expr) -> Expr:
     return relay.multiply(x, x)
 
 
 @OPS.imports("exp2")
-def import_exp2(ctx: Ctx, x: Expr) -> Expr:
+def import_exp2(ctx: ImportContext, x: Expr) -> Expr:
     return relay.power(like(ctx, x, 2), x)
 
 
 @OPS.imports("threshold")
-def import_threshold(ctx: Ctx, x: Expr, *, alpha: float) -> Expr:
+def import_threshold(ctx: ImportContext, x: Expr, *, alpha: float) -> Expr:
     return relay.maximum(x, like(ctx, x, alpha))
 
 
 @OPS.imports("clip", since=(1, 17))
-def import_clip(ctx: Ctx, x: Expr, *, alpha: float, beta: float) -> Expr:
+def import_clip(ctx: ImportContext, x: Expr, *, alpha: float, beta: float) -> Expr:
     return relay.clip(x, alpha, beta)
 
 
 @OPS.exports("clip")
-def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> Value:
     if not is_float(ctx.type(a).dtype):
         ends = [np.array(end) for end in clip_limits(numpy_dtype(ctx.type(a).dtype), a_min, a_max)]
         return ctx.spell(
@@ -340,18 +340,18 @@ def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
 
 
 @OPS.exports("negative")
-def export_negative(ctx: Out, data: Value) -> Value:
+def export_negative(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("mul", x=data, y=ctx.const(-1, ctx.type(data).dtype))
 
 
 @OPS.imports("select")
-def import_select(ctx: Ctx, cond: Expr, a: Expr, b: Expr) -> Expr:
+def import_select(ctx: ImportContext, cond: Expr, a: Expr, b: Expr) -> Expr:
     a, b = promoted(ctx, a, b)
     return relay.where(cond, a, b)
 
 
 @OPS.exports("where")
-def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     """MIL takes truth values alone, and what is chosen among must span the result."""
     a, b = x, y
     result = ctx.result_type()
@@ -362,22 +362,22 @@ def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
 
 
 @OPS.imports("identity")
-def import_identity(ctx: Ctx, x: Expr) -> Expr:
+def import_identity(ctx: ImportContext, x: Expr) -> Expr:
     return x
 
 
 @OPS.exports("copy")
-def export_copy(ctx: Out, data: Value) -> Value:
+def export_copy(ctx: ExportContext, data: Value) -> Value:
     return data
 
 
 @OPS.imports("cast", since=(1, 17))
-def import_cast(ctx: Ctx, x: Expr, *, dtype: Name) -> Expr:
+def import_cast(ctx: ImportContext, x: Expr, *, dtype: Name) -> Expr:
     return relay.cast(x, DTYPES[dtype])
 
 
 @OPS.exports("cast")
-def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """Integers of 64 bits are held in 32, so that a cast between the two is nothing."""
     held = {"int64": "int32", "float64": "float32"}
     source = held.get(ctx.type(data).dtype, ctx.type(data).dtype)
@@ -394,7 +394,7 @@ def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
 
 
 @OPS.exports("cast_like")
-def export_cast_like(ctx: Out, data: Value, dtype_like: Value) -> Value:
+def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
     return ctx.cast(data, ctx.type(dtype_like).dtype)
 
 

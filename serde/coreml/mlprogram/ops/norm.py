@@ -8,8 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -22,17 +22,17 @@ from serde.walk.expansion.tensors import along, converted, tensor_type
 from serde.weights import dtype_name, numpy_dtype
 
 
-def _ones(ctx: Ctx, like_: Expr, shape: Sequence[int]) -> Expr:
+def _ones(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
     return relay.Constant(np.ones(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
-def _zeros(ctx: Ctx, like_: Expr, shape: Sequence[int]) -> Expr:
+def _zeros(ctx: ImportContext, like_: Expr, shape: Sequence[int]) -> Expr:
     return relay.Constant(np.zeros(shape, numpy_dtype(ctx.type(like_).dtype)))
 
 
 @OPS.imports("batch_norm", since=(1, 17))
 def import_batch_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     mean: Expr,
     variance: Expr,
@@ -48,7 +48,7 @@ def import_batch_norm(
     return relay.nn.batch_norm(x, *vectors, epsilon=epsilon)[0]
 
 
-def _epsilon(ctx: Out, epsilon: float, like_: Value) -> Value:
+def _epsilon(ctx: ExportContext, epsilon: float, like_: Value) -> Value:
     """Return an epsilon in the dtype of a value; the least number there is for one too small.
 
     A transformer's 1e-12 is nothing in float16, and what is constant would be divided by it.
@@ -70,7 +70,7 @@ def _is_affine_constant(node: Call) -> bool:
 
 @OPS.exports("nn.batch_norm", when=_is_affine_constant)
 def export_batch_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -158,7 +158,7 @@ def expand_batch_norm(
 
 @OPS.imports("instance_norm", since=(1, 17))
 def import_instance_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     gamma: Expr | None = None,
     beta: Expr | None = None,
@@ -183,7 +183,7 @@ def _of_images(node: Call) -> bool:
 
 @OPS.exports("nn.instance_norm", when=_of_images)
 def export_instance_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -212,7 +212,7 @@ def export_instance_norm(
     )
 
 
-def _plain(ctx: Out, data: Value, vectors: Sequence[Value]) -> bool:
+def _plain(ctx: ExportContext, data: Value, vectors: Sequence[Value]) -> bool:
     """Whether MIL takes the factors of a norm as they are: constants of the dtype of the data."""
     dtypes = {ctx.type(each).dtype for each in vectors}
     mixed = dtypes - {ctx.type(data).dtype}
@@ -287,7 +287,7 @@ def expand_group_norm(
 
 @OPS.imports("layer_norm", since=(1, 17))
 def import_layer_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     gamma: Expr | None = None,
     beta: Expr | None = None,
@@ -325,7 +325,12 @@ def _spread(x: Expr, rank: int, axes: Sequence[int]) -> Expr:
 
 
 def _layer_norm(
-    ctx: Out, data: Value, gamma: Value | None, beta: Value | None, axes: list[int], epsilon: float
+    ctx: ExportContext,
+    data: Value,
+    gamma: Value | None,
+    beta: Value | None,
+    axes: list[int],
+    epsilon: float,
 ) -> Value:
     """Write a norm over axes; factors that are computed come after it, as MIL wants constants."""
     type_ = ctx.type(data)
@@ -355,7 +360,7 @@ def _layer_norm(
 
 @OPS.exports("nn.layer_norm")
 def export_layer_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value,
@@ -372,7 +377,7 @@ def export_layer_norm(
 
 @OPS.exports("serde.layer_norm")
 def export_serde_layer_norm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     gamma: Value,
     beta: Value | None = None,
@@ -399,7 +404,7 @@ def export_serde_layer_norm(
 
 
 @OPS.imports("l2_norm", since=(1, 17))
-def import_l2_norm(ctx: Ctx, x: Expr, *, epsilon: float = 1e-6) -> Expr:
+def import_l2_norm(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) -> Expr:
     """Over the last three axes; what Relay takes the greater of, MIL adds."""
     total = relay.sum(relay.multiply(x, x), axis=(-3, -2, -1), keepdims=True)
     return relay.divide(x, relay.sqrt(relay.add(total, like(ctx, x, epsilon))))
@@ -416,7 +421,13 @@ def expand_l2_normalize(data: Expr, *, eps: float, axis: tuple[int, ...]) -> Exp
 
 @OPS.imports("local_response_norm", since=(1, 17))
 def import_local_response_norm(
-    ctx: Ctx, x: Expr, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
 ) -> Expr:
     if size % 2 == 0:
         raise Unsupported(f"{size} neighbours: MIL does not say which side has one more")
@@ -425,7 +436,7 @@ def import_local_response_norm(
 
 @OPS.exports("nn.lrn", when=_of_images)
 def export_lrn(
-    ctx: Out, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+    ctx: ExportContext, data: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
 ) -> Value:
     return ctx.emit("local_response_norm", x=data, size=size, alpha=alpha, beta=beta, k=bias)
 

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.conv import USUAL, Padding, padding, paired, window_lengths
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -64,7 +64,7 @@ class _Window:
 
 
 def _pooling(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     kernel_sizes: tuple[int, ...],
     strides: tuple[int, ...],
@@ -144,7 +144,7 @@ def _longer(attrs: dict[str, AnyValue], past: Sequence[int]) -> dict[str, AnyVal
 
 @OPS.imports("max_pool")
 def import_max_pool(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_sizes: tuple[int, ...],
@@ -159,7 +159,7 @@ def import_max_pool(
 
 @OPS.imports("avg_pool")
 def import_avg_pool(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_sizes: tuple[int, ...],
@@ -185,7 +185,7 @@ def import_avg_pool(
 
 @OPS.imports("l2_pool")
 def import_l2_pool(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_sizes: tuple[int, ...],
@@ -250,7 +250,7 @@ def _spare(lengths: Sequence[Dim], attrs: Mapping[str, AnyValue]) -> tuple[int, 
 
 
 def _rounding(
-    ctx: Out, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
+    ctx: ExportContext, data: Value, attrs: dict[str, AnyValue], *, counts_padding: bool = False
 ) -> dict[str, AnyValue]:
     """Return the padding of a window and whether lengths are rounded up.
 
@@ -273,7 +273,7 @@ def _rounding(
 
 def _pool_export(op: str) -> Callable[..., Value]:
     def export_pool(
-        ctx: Out,
+        ctx: ExportContext,
         data: Value,
         *,
         pool_size: tuple[int, ...],
@@ -401,7 +401,7 @@ def _fits_euclidean(node: Call) -> bool:
 
 @OPS.exports("serde.lp_pool", when=_fits_euclidean)
 def export_lp_pool(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     p: int,

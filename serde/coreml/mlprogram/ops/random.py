@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -29,7 +29,7 @@ def _seed(seed: int) -> float | None:
 
 
 def _drawn(
-    ctx: Ctx, name: str, shape: Expr, bounds: dict[str, float], dtype: str, seed: int
+    ctx: ImportContext, name: str, shape: Expr, bounds: dict[str, float], dtype: str, seed: int
 ) -> Expr:
     """Return numbers of a shape, which may be computed."""
     attrs: dict[str, AnyValue] = {**bounds, "dtype": np.dtype(dtype), "seed": _seed(seed)}
@@ -39,19 +39,24 @@ def _drawn(
     return call(name, like, **attrs)
 
 
-def _dtype(ctx: Ctx, *bounds: Expr | None) -> str:
+def _dtype(ctx: ImportContext, *bounds: Expr | None) -> str:
     """Return the dtype of what bounds the numbers, which is that of the numbers too."""
     known = [ctx.type(each).dtype for each in bounds if each is not None]
     return known[0] if known else "float32"
 
 
-def _number(ctx: Ctx, bound: Expr | None, default: float) -> float:
+def _number(ctx: ImportContext, bound: Expr | None, default: float) -> float:
     return default if bound is None else float(ctx.constant(bound).item())
 
 
 @OPS.imports("random_uniform")
 def import_random_uniform(
-    ctx: Ctx, shape: Expr, low: Expr | None = None, high: Expr | None = None, *, seed: int = -1
+    ctx: ImportContext,
+    shape: Expr,
+    low: Expr | None = None,
+    high: Expr | None = None,
+    *,
+    seed: int = -1,
 ) -> Expr:
     bounds = {"low": _number(ctx, low, 0.0), "high": _number(ctx, high, 1.0)}
     return _drawn(ctx, "serde.random_uniform", shape, bounds, _dtype(ctx, low, high), seed)
@@ -59,7 +64,12 @@ def import_random_uniform(
 
 @OPS.imports("random_normal")
 def import_random_normal(
-    ctx: Ctx, shape: Expr, mean: Expr | None = None, stddev: Expr | None = None, *, seed: int = -1
+    ctx: ImportContext,
+    shape: Expr,
+    mean: Expr | None = None,
+    stddev: Expr | None = None,
+    *,
+    seed: int = -1,
 ) -> Expr:
     bounds = {"mean": _number(ctx, mean, 0.0), "scale": _number(ctx, stddev, 1.0)}
     return _drawn(ctx, "serde.random_normal", shape, bounds, _dtype(ctx, mean, stddev), seed)
@@ -67,7 +77,7 @@ def import_random_normal(
 
 @OPS.imports("random_bernoulli")
 def import_random_bernoulli(
-    ctx: Ctx, shape: Expr, prob: Expr | None = None, *, seed: int = -1
+    ctx: ImportContext, shape: Expr, prob: Expr | None = None, *, seed: int = -1
 ) -> Expr:
     """One chance for all places."""
     dtype = _dtype(ctx, prob)
@@ -81,7 +91,7 @@ def import_random_bernoulli(
 
 @OPS.imports("random_categorical")
 def import_random_categorical(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     mode: Literal["logits", "probs"] = "logits",
@@ -108,7 +118,7 @@ def _draws_floats(node: Call) -> bool:
 
 
 def _export_drawn(
-    ctx: Out, op: str, like: Value | None, bounds: dict[str, float], seed: float | None
+    ctx: ExportContext, op: str, like: Value | None, bounds: dict[str, float], seed: float | None
 ) -> Value:
     type_ = ctx.result_type()
     if type_.concrete_shape is not None:
@@ -132,7 +142,7 @@ def _whole(seed: float | None) -> int:
 
 @OPS.exports("serde.random_uniform", when=_draws_floats)
 def export_random_uniform(
-    ctx: Out,
+    ctx: ExportContext,
     like: Value | None = None,
     *,
     shape: Sequence[int] | None,
@@ -146,7 +156,7 @@ def export_random_uniform(
 
 @OPS.exports("serde.random_normal", when=_draws_floats)
 def export_random_normal(
-    ctx: Out,
+    ctx: ExportContext,
     like: Value | None = None,
     *,
     shape: Sequence[int] | None,
@@ -173,7 +183,7 @@ def _draws_classes(node: Call) -> bool:
 
 @OPS.exports("serde.multinomial", when=_draws_classes)
 def export_multinomial(
-    ctx: Out, logits: Value, *, sample_size: int, dtype: AnyValue, seed: float | None
+    ctx: ExportContext, logits: Value, *, sample_size: int, dtype: AnyValue, seed: float | None
 ) -> Value:
     """MIL gives classes in the dtype of the logits."""
     type_ = ctx.type(logits)

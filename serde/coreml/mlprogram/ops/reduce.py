@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import reshaped, transposed
 from serde.coreml.mlprogram.ops.table import OPS
@@ -45,7 +45,7 @@ PLACES = {"reduce_argmax": "argmax", "reduce_argmin": "argmin"}
 
 def _importer(target: str) -> Callable[..., Expr]:
     def import_reduction(
-        ctx: Ctx,
+        ctx: ImportContext,
         x: Expr,
         *,
         axes: tuple[int, ...] | int | None = None,
@@ -59,13 +59,18 @@ def _importer(target: str) -> Callable[..., Expr]:
     return import_reduction
 
 
-def _along(ctx: Out, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
+def _along(ctx: ExportContext, x: Value, axis: Sequence[int] | None, exclude: bool) -> list[int]:
     return list(reduced(ctx.type(x).rank, axis, exclude))
 
 
 def _exporter(op: str) -> Callable[..., Value]:
     def export_reduction(
-        ctx: Out, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+        ctx: ExportContext,
+        data: Value,
+        *,
+        axis: tuple[int, ...] | None,
+        keepdims: bool,
+        exclude: bool,
     ) -> Value:
         axes = _along(ctx, data, axis, exclude)
         if not axes:
@@ -118,7 +123,12 @@ def expand_logsumexp(
 
 def _truth(op: str) -> Callable[..., Value]:
     def export_truth(
-        ctx: Out, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool, exclude: bool
+        ctx: ExportContext,
+        data: Value,
+        *,
+        axis: tuple[int, ...] | None,
+        keepdims: bool,
+        exclude: bool,
     ) -> Value:
         axes = _along(ctx, data, axis, exclude)
         if not axes:
@@ -134,7 +144,7 @@ for _target, _op in TRUTH.items():
 
 def _place_importer(target: str) -> Callable[..., Expr]:
     def import_place(
-        ctx: Ctx,
+        ctx: ImportContext,
         x: Expr,
         *,
         axis: int = -1,
@@ -149,7 +159,7 @@ def _place_importer(target: str) -> Callable[..., Expr]:
 
 def _place_exporter(op: str) -> Callable[..., Value]:
     def export_place(
-        ctx: Out,
+        ctx: ExportContext,
         data: Value,
         *,
         axis: tuple[int, ...] | None,

@@ -6,9 +6,8 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -29,7 +28,7 @@ PLAIN = {
 
 
 @LAYERS.imports("activation")
-def import_activation(ctx: Ctx, x: Expr, *, function: Part) -> Expr:
+def import_activation(ctx: ImportContext, x: Expr, *, function: Part) -> Expr:
     """Vectors of parameters go along the third axis from the last."""
     kind = function.kind()
     if kind in PLAIN:
@@ -60,7 +59,7 @@ def import_activation(ctx: Ctx, x: Expr, *, function: Part) -> Expr:
     raise Unsupported(f"function {kind or 'unknown'}")
 
 
-def _per_channel(ctx: Ctx, part: Part, channels: object) -> Expr:
+def _per_channel(ctx: ImportContext, part: Part, channels: object) -> Expr:
     length = ctx.length(part)
     if length not in (1, channels):
         raise Unsupported(f"{length} parameters for {channels} channels")
@@ -68,25 +67,27 @@ def _per_channel(ctx: Ctx, part: Part, channels: object) -> Expr:
 
 
 @LAYERS.imports("softmax")
-def import_softmax(ctx: Ctx, x: Expr) -> Expr:
+def import_softmax(ctx: ImportContext, x: Expr) -> Expr:
     ctx.at_least(x, 3)
     return relay.nn.softmax(x, axis=-3)
 
 
 @LAYERS.imports("softmaxND")
-def import_softmax_nd(ctx: Ctx, x: Expr, *, axis: int = 0) -> Expr:
+def import_softmax_nd(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
     return relay.nn.softmax(x, axis=axis)
 
 
 @LAYERS.imports("gelu")
-def import_gelu(ctx: Ctx, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
+def import_gelu(ctx: ImportContext, x: Expr, *, mode: Gelu = "EXACT") -> Expr:
     if mode == "SIGMOID_APPROXIMATION":
         return relay.serde.swish(x, alpha=1.702)
     return relay.serde.gelu(x, approximate="tanh" if mode == "TANH_APPROXIMATION" else "none")
 
 
 @LAYERS.imports("clampedReLU")
-def import_clamped_relu(ctx: Ctx, x: Expr, *, alpha: float = 0.0, beta: float = 0.0) -> Expr:
+def import_clamped_relu(
+    ctx: ImportContext, x: Expr, *, alpha: float = 0.0, beta: float = 0.0
+) -> Expr:
     return relay.minimum(relay.nn.leaky_relu(x, alpha=alpha), number(beta))
 
 
@@ -104,14 +105,14 @@ WITH = {"elu": "ELU", "leaky_relu": "leakyReLU"}
 
 def _export_without(op: str, function: str) -> None:
     @LAYERS.exports(op)
-    def export_without(ctx: Out, x: Value) -> Value:
+    def export_without(ctx: ExportContext, x: Value) -> Value:
         fields: dict[str, AnyValue] = {function: {}}
         return ctx.layer("activation", x, **fields)
 
 
 def _export_with(op: str, function: str) -> None:
     @LAYERS.exports(op)
-    def export_with(ctx: Out, x: Value, *, alpha: float) -> Value:
+    def export_with(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
         fields: dict[str, AnyValue] = {function: {"alpha": alpha}}
         return ctx.layer("activation", x, **fields)
 
@@ -123,27 +124,27 @@ for _name, _function in WITH.items():
 
 
 @LAYERS.exports("sigmoid_hard")
-def export_sigmoid_hard(ctx: Out, x: Value, *, alpha: float, beta: float) -> Value:
+def export_sigmoid_hard(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
     return ctx.layer("activation", x, sigmoidHard={"alpha": alpha, "beta": beta})
 
 
 @LAYERS.exports("prelu")
-def export_prelu(ctx: Out, x: Value, alpha: Value) -> Value:
+def export_prelu(ctx: ExportContext, x: Value, alpha: Value) -> Value:
     """The axis of the slopes is the third from the last, which in an image is MIL's second."""
     return ctx.layer("activation", x, PReLU={"alpha": ctx.parameter(alpha)})
 
 
 @LAYERS.exports("silu")
-def export_silu(ctx: Out, x: Value) -> Value:
+def export_silu(ctx: ExportContext, x: Value) -> Value:
     gate = ctx.layer("activation", x, sigmoid={})
     return ctx.layer("multiplyBroadcastable", x, gate)
 
 
 @LAYERS.exports("gelu")
-def export_gelu(ctx: Out, x: Value, *, mode: Gelu = "EXACT") -> Value:
+def export_gelu(ctx: ExportContext, x: Value, *, mode: Gelu = "EXACT") -> Value:
     return ctx.layer("gelu", x, mode=mode)
 
 
 @LAYERS.exports("softmax")
-def export_softmax(ctx: Out, x: Value, *, axis: int = -1) -> Value:
+def export_softmax(ctx: ExportContext, x: Value, *, axis: int = -1) -> Value:
     return ctx.layer("softmaxND", x, axis=axis)

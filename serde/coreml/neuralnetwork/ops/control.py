@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part, layers_of, written
 from serde.coreml.value import Value
@@ -22,12 +21,12 @@ from serde.walk.assembly import closed_over
 
 
 @LAYERS.imports("custom", ignored=["weights", "parameters", "description"])
-def import_custom(ctx: Ctx, *xs: Expr, class_name: str = "") -> Expr:
+def import_custom(ctx: ImportContext, *xs: Expr, class_name: str = "") -> Expr:
     """What it does is in the code of an app."""
     raise Unsupported(f"a layer of the user's class {class_name}")
 
 
-def _holds(ctx: Ctx, condition: Expr) -> Expr:
+def _holds(ctx: ImportContext, condition: Expr) -> Expr:
     """Return whether a tensor of one element is not about zero."""
     found = relay.greater(relay.abs(condition), number(1e-6))
     return relay.reshape(found, ()) if ctx.type(condition).rank else found
@@ -35,7 +34,7 @@ def _holds(ctx: Ctx, condition: Expr) -> Expr:
 
 @LAYERS.imports("branch")
 def import_branch(
-    ctx: Ctx,
+    ctx: ImportContext,
     condition: Expr,
     *,
     if_branch: Part | None = None,
@@ -71,20 +70,20 @@ def import_branch(
 
 
 @LAYERS.imports("loopBreak")
-def import_loop_break(ctx: Ctx) -> list[Expr]:
+def import_loop_break(ctx: ImportContext) -> list[Expr]:
     ctx.end(again=False)
     return []
 
 
 @LAYERS.imports("loopContinue")
-def import_loop_continue(ctx: Ctx) -> list[Expr]:
+def import_loop_continue(ctx: ImportContext) -> list[Expr]:
     ctx.end(again=True)
     return []
 
 
 @LAYERS.imports("loop")
 def import_loop(
-    ctx: Ctx,
+    ctx: ImportContext,
     count: Expr | None = None,
     *,
     max_loop_iterations: int = 0,
@@ -169,7 +168,7 @@ def _captured(values: Mapping[str, Expr], states: Mapping[str, Expr]) -> dict[Ex
 
 
 @LAYERS.exports("cond")
-def export_cond(ctx: Out, pred: Value) -> list[Value]:
+def export_cond(ctx: ExportContext, pred: Value) -> list[Value]:
     """Both branches write tensors of the same names."""
     found = [Value(ctx.reserve(), type_) for type_ in ctx.types]
     names = [each.name for each in found]
@@ -183,7 +182,7 @@ def export_cond(ctx: Out, pred: Value) -> list[Value]:
 
 
 @LAYERS.exports("while_loop")
-def export_while_loop(ctx: Out, loop_vars: tuple[Value, ...]) -> list[Value]:
+def export_while_loop(ctx: ExportContext, loop_vars: tuple[Value, ...]) -> list[Value]:
     """The variables are tensors that are there before, and that the body writes again."""
     condition, body = ctx.blocks
     names = list(body.inputs)

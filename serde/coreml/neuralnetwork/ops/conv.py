@@ -8,10 +8,8 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.coreml.mlprogram.ops.conv import Padding, padding
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.builder import value_weight
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import images
+from serde.coreml.neuralnetwork.builder import ExportContext, value_weight
+from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -38,7 +36,7 @@ def pad_type(same: Part | None) -> Padding:
 
 
 def window_padding(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     kernel: Sequence[int],
     stride: Sequence[int],
@@ -56,7 +54,7 @@ def window_padding(
 
 @LAYERS.imports("convolution")
 def import_convolution(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr | None = None,
     *,
@@ -113,7 +111,7 @@ def import_convolution(
 
 
 def _crop(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     kernel: Sequence[int],
     stride: Sequence[int],
@@ -149,7 +147,7 @@ Padding3d = Literal["CUSTOM", "VALID", "SAME"]
 
 @LAYERS.imports("convolution3d")
 def import_convolution3d(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     output_channels: int = 0,
@@ -231,13 +229,13 @@ def border_amounts(pad: Sequence[int]) -> dict[str, AnyValue]:
     }
 
 
-def lifted_line(ctx: Out, x: Value) -> Value:
+def lifted_line(ctx: ExportContext, x: Value) -> Value:
     """Return a batch of lines as images of one row."""
     shape = [*x.type.shape[:2], 1, x.type.shape[2]]
     return ctx.layer("expandDims", x, of=TensorType(shape, x.type.dtype), axes=[2])
 
 
-def image_type(ctx: Out) -> TensorType:
+def image_type(ctx: ExportContext) -> TensorType:
     """Return the type of the result, of lines that of images of one row."""
     shape = ctx.result_type().shape
     return (
@@ -245,14 +243,14 @@ def image_type(ctx: Out) -> TensorType:
     )
 
 
-def lowered_line(ctx: Out, x: Value) -> Value:
+def lowered_line(ctx: ExportContext, x: Value) -> Value:
     """Return images as what the operation gives: images, or lines that had one row."""
     return x if ctx.result_type().rank == 4 else ctx.layer("squeeze", x, axes=[2])
 
 
 @LAYERS.exports("conv")
 def export_conv(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     bias: Value | None = None,
@@ -289,7 +287,7 @@ def export_conv(
 
 @LAYERS.exports("conv_transpose")
 def export_conv_transpose(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     bias: Value | None = None,
@@ -322,7 +320,7 @@ def export_conv_transpose(
 
 
 def _plane(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     bias: Value | None,
@@ -354,7 +352,7 @@ def _plane(
     return lowered_line(ctx, found)
 
 
-def _biased(ctx: Out, bias: Value | None) -> dict[str, AnyValue]:
+def _biased(ctx: ExportContext, bias: Value | None) -> dict[str, AnyValue]:
     """Return the fields of a bias."""
     return {"has_bias": bias is not None, "bias": None if bias is None else ctx.parameter(bias)}
 
@@ -383,7 +381,7 @@ def volume_fields(
 
 
 def _volume(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     bias: Value | None,

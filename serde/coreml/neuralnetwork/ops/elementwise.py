@@ -9,10 +9,9 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -70,25 +69,27 @@ LOGICAL = {"logicalAnd": "logical_and", "logicalOr": "logical_or", "logicalXor":
 
 def _import_unary(name: str, target: str) -> None:
     @LAYERS.imports(name)
-    def import_unary(ctx: Ctx, x: Expr) -> Expr:
+    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
         return x if target == "copy" else call(target, x)
 
 
 def _import_binary(name: str, target: str) -> None:
     @LAYERS.imports(name)
-    def import_binary(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
         return call(target, x, y)
 
 
 def _import_compare(name: str, target: str) -> None:
     @LAYERS.imports(name)
-    def import_compare(ctx: Ctx, x: Expr, y: Expr | None = None, *, alpha: float = 0.0) -> Expr:
+    def import_compare(
+        ctx: ImportContext, x: Expr, y: Expr | None = None, *, alpha: float = 0.0
+    ) -> Expr:
         return relay.cast(call(target, x, number(alpha) if y is None else y), "float32")
 
 
 def _import_logical(name: str, target: str) -> None:
     @LAYERS.imports(name)
-    def import_logical(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+    def import_logical(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
         return relay.cast(call(target, truth(x), truth(y)), "float32")
 
 
@@ -108,27 +109,27 @@ def truth(x: Expr) -> Expr:
 
 
 @LAYERS.imports("logicalNot")
-def import_logical_not(ctx: Ctx, x: Expr) -> Expr:
+def import_logical_not(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.equal(x, number(0)), "float32")
 
 
 @LAYERS.imports("exp2")
-def import_exp2(ctx: Ctx, x: Expr) -> Expr:
+def import_exp2(ctx: ImportContext, x: Expr) -> Expr:
     return relay.power(number(2), x)
 
 
 @LAYERS.imports("floorDivBroadcastable")
-def import_floor_div(ctx: Ctx, x: Expr, y: Expr) -> Expr:
+def import_floor_div(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     return relay.floor(relay.divide(x, y))
 
 
 @LAYERS.imports("clip")
-def import_clip(ctx: Ctx, x: Expr, *, min_val: float = 0.0, max_val: float = 0.0) -> Expr:
+def import_clip(ctx: ImportContext, x: Expr, *, min_val: float = 0.0, max_val: float = 0.0) -> Expr:
     return relay.minimum(relay.maximum(x, number(min_val)), number(max_val))
 
 
 @LAYERS.imports("whereBroadcastable")
-def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
     return relay.where(truth(condition), x, y)
 
 
@@ -141,7 +142,7 @@ EPSILON = 1e-6
 
 @LAYERS.imports("unary")
 def import_unary_function(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     type: Function = "SQRT",
@@ -176,35 +177,35 @@ def _joined(xs: tuple[Expr, ...], operation: Callable[[Expr, Expr], Expr]) -> Ex
 
 
 @LAYERS.imports("add")
-def import_add(ctx: Ctx, *xs: Expr, alpha: float = 0.0) -> Expr:
+def import_add(ctx: ImportContext, *xs: Expr, alpha: float = 0.0) -> Expr:
     if len(xs) == 1:
         return relay.add(xs[0], number(alpha))
     return _joined(xs, relay.add)
 
 
 @LAYERS.imports("multiply")
-def import_multiply(ctx: Ctx, *xs: Expr, alpha: float = 0.0) -> Expr:
+def import_multiply(ctx: ImportContext, *xs: Expr, alpha: float = 0.0) -> Expr:
     if len(xs) == 1:
         return relay.multiply(xs[0], number(alpha))
     return _joined(xs, relay.multiply)
 
 
 @LAYERS.imports("average")
-def import_average(ctx: Ctx, *xs: Expr) -> Expr:
+def import_average(ctx: ImportContext, *xs: Expr) -> Expr:
     return relay.divide(_joined(xs, relay.add), number(len(xs)))
 
 
 @LAYERS.imports("max")
-def import_max(ctx: Ctx, *xs: Expr) -> Expr:
+def import_max(ctx: ImportContext, *xs: Expr) -> Expr:
     return _joined(xs, relay.maximum)
 
 
 @LAYERS.imports("min")
-def import_min(ctx: Ctx, *xs: Expr) -> Expr:
+def import_min(ctx: ImportContext, *xs: Expr) -> Expr:
     return _joined(xs, relay.minimum)
 
 
-def _aligned(ctx: Ctx, x: Expr, part: Part | None, shape: tuple[int, ...]) -> Expr:
+def _aligned(ctx: ImportContext, x: Expr, part: Part | None, shape: tuple[int, ...]) -> Expr:
     """Return parameters whose shape goes along the last three axes, channels first."""
     ctx.at_least(x, 3)
     if len(shape) not in (1, 3):
@@ -214,7 +215,7 @@ def _aligned(ctx: Ctx, x: Expr, part: Part | None, shape: tuple[int, ...]) -> Ex
 
 @LAYERS.imports("scale")
 def import_scale(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     shape_scale: tuple[int, ...] = (),
@@ -231,14 +232,14 @@ def import_scale(
 
 @LAYERS.imports("bias")
 def import_bias(
-    ctx: Ctx, x: Expr, *, shape: tuple[int, ...] = (), bias: Part | None = None
+    ctx: ImportContext, x: Expr, *, shape: tuple[int, ...] = (), bias: Part | None = None
 ) -> Expr:
     return relay.add(x, _aligned(ctx, x, bias, shape))
 
 
 @LAYERS.imports("cumSum")
 def import_cum_sum(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     axis_input: Expr | None = None,
     *,
@@ -312,19 +313,19 @@ COMPARISONS = {
 
 def _export_plain(op: str, layer: str) -> None:
     @LAYERS.exports(op)
-    def export_plain(ctx: Out, x: Value) -> Value:
+    def export_plain(ctx: ExportContext, x: Value) -> Value:
         return ctx.layer(layer, x)
 
 
 def _export_function(op: str, function: str) -> None:
     @LAYERS.exports(op)
-    def export_function(ctx: Out, x: Value) -> Value:
+    def export_function(ctx: ExportContext, x: Value) -> Value:
         return ctx.layer("unary", x, type=function, scale=1.0)
 
 
 def _export_pair(op: str, layer: str) -> None:
     @LAYERS.exports(op)
-    def export_pair(ctx: Out, x: Value, y: Value) -> Value:
+    def export_pair(ctx: ExportContext, x: Value, y: Value) -> Value:
         return ctx.layer(layer, x, y)
 
 
@@ -332,7 +333,7 @@ def _export_commuting(op: str, layer: str) -> None:
     """A number on either side is a parameter."""
 
     @LAYERS.exports(op)
-    def export_commuting(ctx: Out, x: Value, y: Value) -> Value:
+    def export_commuting(ctx: ExportContext, x: Value, y: Value) -> Value:
         for one, other in ((x, y), (y, x)):
             number_ = _number(other, one)
             if number_ is not None:
@@ -342,7 +343,7 @@ def _export_commuting(op: str, layer: str) -> None:
 
 def _export_comparison(op: str, layer: str) -> None:
     @LAYERS.exports(op)
-    def export_comparison(ctx: Out, x: Value, y: Value) -> Value:
+    def export_comparison(ctx: ExportContext, x: Value, y: Value) -> Value:
         bound = _number(y, x)
         if bound is not None and np.float32(bound) == bound:
             return ctx.layer(layer, x, alpha=bound)
@@ -351,7 +352,7 @@ def _export_comparison(op: str, layer: str) -> None:
 
 def _export_direct(op: str) -> None:
     @DIRECT.exports(op)
-    def export_direct(ctx: ExportContext, data: Value) -> Value:
+    def export_direct(ctx: ProgramContext, data: Value) -> Value:
         return ctx.emit(op, x=data)
 
 
@@ -371,7 +372,7 @@ for _name, _target in COMPARISONS.items():
 
 
 @LAYERS.exports("sub")
-def export_sub(ctx: Out, x: Value, y: Value) -> Value:
+def export_sub(ctx: ExportContext, x: Value, y: Value) -> Value:
     number_ = _number(y, x)
     if number_ is not None:
         return ctx.layer("add", x, alpha=-number_)
@@ -379,7 +380,7 @@ def export_sub(ctx: Out, x: Value, y: Value) -> Value:
 
 
 @LAYERS.exports("pow")
-def export_pow(ctx: Out, x: Value, y: Value) -> Value:
+def export_pow(ctx: ExportContext, x: Value, y: Value) -> Value:
     if _number(x, y) == 2:
         return ctx.layer("exp2", y)
     power = _number(y, x)
@@ -389,12 +390,12 @@ def export_pow(ctx: Out, x: Value, y: Value) -> Value:
 
 
 @LAYERS.exports("log")
-def export_log(ctx: Out, x: Value, *, epsilon: float = 1e-45) -> Value:
+def export_log(ctx: ExportContext, x: Value, *, epsilon: float = 1e-45) -> Value:
     return ctx.layer("unary", x, type="LOG", shift=epsilon, scale=1.0)
 
 
 @LAYERS.exports("rsqrt")
-def export_rsqrt(ctx: Out, x: Value, *, epsilon: float = 1e-12) -> Value:
+def export_rsqrt(ctx: ExportContext, x: Value, *, epsilon: float = 1e-12) -> Value:
     """A layer without a constant adds one of its own: then it is a power."""
     if epsilon:
         return ctx.layer("unary", x, type="RSQRT", epsilon=epsilon, scale=1.0)
@@ -402,17 +403,17 @@ def export_rsqrt(ctx: Out, x: Value, *, epsilon: float = 1e-12) -> Value:
 
 
 @LAYERS.exports("clip")
-def export_clip(ctx: Out, x: Value, *, alpha: float, beta: float) -> Value:
+def export_clip(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
     return ctx.layer("clip", x, min_val=alpha, max_val=beta)
 
 
 @LAYERS.exports("select")
-def export_select(ctx: Out, cond: Value, a: Value, b: Value) -> Value:
+def export_select(ctx: ExportContext, cond: Value, a: Value, b: Value) -> Value:
     return ctx.layer("whereBroadcastable", cond, a, b)
 
 
 @LAYERS.exports("cast")
-def export_cast(ctx: Out, x: Value, *, dtype: str) -> Value:
+def export_cast(ctx: ExportContext, x: Value, *, dtype: str) -> Value:
     """All numbers are float32: what the dtype cannot hold is cut off.
 
     Floats are cut towards zero; whole numbers are taken modulo the range of narrower ones.
@@ -441,7 +442,7 @@ def _range(dtype: str) -> tuple[int, int]:
 
 @LAYERS.exports("cumsum", since=13)
 def export_cumsum_v13(
-    ctx: Out, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+    ctx: ExportContext, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
 ) -> Value:
     """Before iOS14, a product with a triangle of ones."""
     rank = x.type.rank
@@ -468,6 +469,6 @@ def _row(x: Value) -> TensorType:
 
 @LAYERS.exports("cumsum", since=14)
 def export_cumsum(
-    ctx: Out, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+    ctx: ExportContext, x: Value, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
 ) -> Value:
     return ctx.layer("cumSum", x, axis=axis, exclude_final_sum=exclusive, reverse=reverse)

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import images, number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
 from serde.coreml.neuralnetwork.ops.conv import border_amounts, borders
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
@@ -53,7 +52,7 @@ def sampling(mode: Part | None) -> str:
 
 @LAYERS.imports("upsample")
 def import_upsample(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     scaling_factor: tuple[int, ...] = (1, 1),
@@ -77,7 +76,7 @@ def import_upsample(
 
 @LAYERS.imports("resizeBilinear")
 def import_resize_bilinear(
-    ctx: Ctx, x: Expr, *, target_size: tuple[int, ...] = (1, 1), mode: Part | None = None
+    ctx: ImportContext, x: Expr, *, target_size: tuple[int, ...] = (1, 1), mode: Part | None = None
 ) -> Expr:
     axes = tuple(range(len(ctx.at_least(x, 3)) - 2, ctx.type(x).rank))
     method = sampling(mode)
@@ -98,7 +97,7 @@ def import_resize_bilinear(
 
 @LAYERS.imports("crop")
 def import_crop(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     like: Expr | None = None,
     *,
@@ -118,7 +117,7 @@ def import_crop(
 
 @LAYERS.imports("padding")
 def import_padding(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     constant: Part | None = None,
@@ -139,7 +138,7 @@ def import_padding(
 
 @LAYERS.imports("constantPad")
 def import_constant_pad(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     amounts: Expr | None = None,
     *,
@@ -172,7 +171,9 @@ def _to_length(pair: tuple[int, int], length: int) -> tuple[int, int]:
 
 
 @LAYERS.exports("pad")
-def export_pad(ctx: Out, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0) -> Value:
+def export_pad(
+    ctx: ExportContext, x: Value, pad: Value, *, mode: str, constant_val: float = 0.0
+) -> Value:
     """What continues a tensor goes along its last two axes, of which there are three at least."""
     if mode == "constant" and pad.data is None:
         return ctx.layer("constantPad", x, pad, value=constant_val)
@@ -197,7 +198,7 @@ def export_pad(ctx: Out, x: Value, pad: Value, *, mode: str, constant_val: float
 
 @LAYERS.imports("reorganizeData")
 def import_reorganize_data(
-    ctx: Ctx, x: Expr, *, mode: Blocks = "SPACE_TO_DEPTH", block_size: int = 0
+    ctx: ImportContext, x: Expr, *, mode: Blocks = "SPACE_TO_DEPTH", block_size: int = 0
 ) -> Expr:
     """A pixel shuffle keeps the channels apart; the other two have the block's place first."""
     data, restore = images(ctx, x)
@@ -219,7 +220,7 @@ BOXES = (
 
 @LAYERS.imports("cropResize")
 def import_crop_resize(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     boxes: Expr,
     *,
@@ -282,17 +283,17 @@ def _sampled_span(
 
 
 @LAYERS.exports("depth_to_space")
-def export_depth_to_space(ctx: Out, x: Value, *, block_size: int) -> Value:
+def export_depth_to_space(ctx: ExportContext, x: Value, *, block_size: int) -> Value:
     return ctx.layer("reorganizeData", x, mode="DEPTH_TO_SPACE", block_size=block_size)
 
 
 @LAYERS.exports("space_to_depth")
-def export_space_to_depth(ctx: Out, x: Value, *, block_size: int) -> Value:
+def export_space_to_depth(ctx: ExportContext, x: Value, *, block_size: int) -> Value:
     return ctx.layer("reorganizeData", x, mode="SPACE_TO_DEPTH", block_size=block_size)
 
 
 @LAYERS.exports("pixel_shuffle", since=14)
-def export_pixel_shuffle(ctx: Out, x: Value, *, upscale_factor: int) -> Value:
+def export_pixel_shuffle(ctx: ExportContext, x: Value, *, upscale_factor: int) -> Value:
     return ctx.layer("reorganizeData", x, mode="PIXEL_SHUFFLE", block_size=upscale_factor)
 
 
@@ -307,7 +308,7 @@ METHODS = {
 
 @LAYERS.exports("resize_bilinear")
 def export_resize_bilinear(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     *,
     target_size_height: int,
@@ -331,7 +332,7 @@ def export_resize_bilinear(
 
 @LAYERS.exports("upsample_bilinear")
 def export_upsample_bilinear(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     *,
     scale_factor_height: float,
@@ -348,7 +349,7 @@ def export_upsample_bilinear(
 
 @LAYERS.exports("upsample_nearest_neighbor")
 def export_upsample_nearest_neighbor(
-    ctx: Out, x: Value, *, scale_factor_height: float, scale_factor_width: float
+    ctx: ExportContext, x: Value, *, scale_factor_height: float, scale_factor_width: float
 ) -> Value:
     factors = [scale_factor_height, scale_factor_width]
     if all(factor == int(factor) for factor in factors):
@@ -359,7 +360,7 @@ def export_upsample_nearest_neighbor(
 
 @LAYERS.exports("crop_resize")
 def export_crop_resize(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     roi: Value,
     *,

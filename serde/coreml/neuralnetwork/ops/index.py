@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -33,7 +32,7 @@ REDUCTIONS = {
 }
 
 
-def _from_start(ctx: Ctx, indices: Expr, data: Expr, axis: int) -> Expr:
+def _from_start(ctx: ImportContext, indices: Expr, data: Expr, axis: int) -> Expr:
     """Return indices of an axis that are counted from its first entry."""
     whole = ctx.integers(indices)
     length = ctx.type(data).shape[axis]
@@ -53,24 +52,26 @@ def _written(values: Expr, mode: Scatter) -> Expr:
 
 
 @LAYERS.imports("gather")
-def import_gather(ctx: Ctx, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather(ctx: ImportContext, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     return relay.serde.take(data, ctx.integers(indices), axis=ctx.axis(data, axis))
 
 
 @LAYERS.imports("gatherND")
-def import_gather_nd(ctx: Ctx, data: Expr, indices: Expr) -> Expr:
+def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     return relay.serde.gather_nd(data, ctx.integers(indices))
 
 
 @LAYERS.imports("gatherAlongAxis")
-def import_gather_along_axis(ctx: Ctx, data: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather_along_axis(
+    ctx: ImportContext, data: Expr, indices: Expr, *, axis: int = 0
+) -> Expr:
     place = ctx.axis(data, axis)
     return relay.gather(data, place, _from_start(ctx, indices, data, place))
 
 
 @LAYERS.imports("scatterAlongAxis")
 def import_scatter_along_axis(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     indices: Expr,
     values: Expr,
@@ -85,7 +86,7 @@ def import_scatter_along_axis(
 
 @LAYERS.imports("scatter")
 def import_scatter(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     indices: Expr,
     slices: Expr,
@@ -111,7 +112,7 @@ def import_scatter(
 
 @LAYERS.imports("scatterND")
 def import_scatter_nd(
-    ctx: Ctx, data: Expr, indices: Expr, slices: Expr, *, mode: Scatter = "SCATTER_UPDATE"
+    ctx: ImportContext, data: Expr, indices: Expr, slices: Expr, *, mode: Scatter = "SCATTER_UPDATE"
 ) -> Expr:
     rank = ctx.type(indices).rank
     depth = ctx.type(indices).shape[-1]
@@ -137,7 +138,7 @@ def _flags(values: tuple[bool, ...], rank: int) -> tuple[bool, ...]:
 
 @LAYERS.imports("sliceStatic")
 def import_slice_static(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     begin_ids: tuple[int, ...] = (),
@@ -151,7 +152,7 @@ def import_slice_static(
 
 
 def _sliced(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     begins: tuple[int, ...],
     ends: tuple[int, ...],
@@ -193,7 +194,7 @@ def _sliced(
 
 @LAYERS.imports("sliceDynamic")
 def import_slice_dynamic(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     begin: Expr,
     end: Expr | None = None,
@@ -240,7 +241,9 @@ def _opened(bounds: Expr, masks: tuple[bool, ...], open_: AnyValue) -> Expr:
 
 
 @LAYERS.imports("sliceBySize")
-def import_slice_by_size(ctx: Ctx, x: Expr, begin: Expr, *, size: int = 0, axis: int = 0) -> Expr:
+def import_slice_by_size(
+    ctx: ImportContext, x: Expr, begin: Expr, *, size: int = 0, axis: int = 0
+) -> Expr:
     place = ctx.axis(x, axis)
     (first,) = ctx.whole(begin)
     last = first + size
@@ -250,7 +253,7 @@ def import_slice_by_size(ctx: Ctx, x: Expr, begin: Expr, *, size: int = 0, axis:
 
 @LAYERS.imports("slidingWindows")
 def import_sliding_windows(
-    ctx: Ctx, x: Expr, *, axis: int = 0, window_size: int = 1, step: int = 1
+    ctx: ImportContext, x: Expr, *, axis: int = 0, window_size: int = 1, step: int = 1
 ) -> Expr:
     """The axis of a window's elements follows that of the windows."""
     place = ctx.axis(x, axis)
@@ -264,7 +267,7 @@ def import_sliding_windows(
 
 @LAYERS.imports("topK")
 def import_top_k(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     count: Expr | None = None,
     *,
@@ -281,14 +284,16 @@ def import_top_k(
 
 
 @LAYERS.imports("argSort")
-def import_arg_sort(ctx: Ctx, x: Expr, *, axis: int = 0, descending: bool = False) -> Expr:
+def import_arg_sort(
+    ctx: ImportContext, x: Expr, *, axis: int = 0, descending: bool = False
+) -> Expr:
     found = relay.argsort(x, axis=ctx.axis(x, axis), is_ascend=not descending, dtype="int32")
     return relay.cast(found, "float32")
 
 
 @LAYERS.imports("oneHot")
 def import_one_hot(
-    ctx: Ctx,
+    ctx: ImportContext,
     indices: Expr,
     size: Expr | None = None,
     *,
@@ -304,13 +309,13 @@ def import_one_hot(
 
 
 @LAYERS.imports("whereNonZero")
-def import_where_non_zero(ctx: Ctx, x: Expr) -> Expr:
+def import_where_non_zero(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.argwhere(x), "float32")
 
 
 @LAYERS.imports("rangeStatic")
 def import_range_static(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     end_value: float = 0.0,
     start_value: float = 0.0,
@@ -321,7 +326,7 @@ def import_range_static(
 
 @LAYERS.imports("rangeDynamic")
 def import_range_dynamic(
-    ctx: Ctx,
+    ctx: ImportContext,
     end: Expr | None = None,
     start: Expr | None = None,
     step: Expr | None = None,
@@ -337,13 +342,13 @@ def import_range_dynamic(
     return relay.arange(first, _scalar(ctx, end), by, "float32")
 
 
-def _scalar(ctx: Ctx, x: Expr) -> Expr:
+def _scalar(ctx: ImportContext, x: Expr) -> Expr:
     return ctx.fold(relay.reshape(x, ())) if ctx.type(x).rank else x
 
 
 @LAYERS.exports("gather")
 def export_gather(
-    ctx: Out, x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0
+    ctx: ExportContext, x: Value, indices: Value, *, axis: int = 0, batch_dims: int = 0
 ) -> Value:
     """One index has an axis here, which then goes."""
     if batch_dims:
@@ -357,18 +362,26 @@ def export_gather(
 
 
 @LAYERS.exports("gather_along_axis")
-def export_gather_along_axis(ctx: Out, x: Value, indices: Value, *, axis: int = 0) -> Value:
+def export_gather_along_axis(
+    ctx: ExportContext, x: Value, indices: Value, *, axis: int = 0
+) -> Value:
     return ctx.layer("gatherAlongAxis", x, indices, axis=axis)
 
 
 @LAYERS.exports("gather_nd")
-def export_gather_nd(ctx: Out, x: Value, indices: Value) -> Value:
+def export_gather_nd(ctx: ExportContext, x: Value, indices: Value) -> Value:
     return ctx.layer("gatherND", x, indices)
 
 
 @LAYERS.exports("scatter_along_axis")
 def export_scatter_along_axis(
-    ctx: Out, data: Value, indices: Value, updates: Value, *, axis: int = 0, mode: str = "add"
+    ctx: ExportContext,
+    data: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    axis: int = 0,
+    mode: str = "add",
 ) -> Value:
     how = f"SCATTER_{mode.upper()}"
     return ctx.layer("scatterAlongAxis", data, indices, updates, axis=axis, mode=how)
@@ -376,7 +389,7 @@ def export_scatter_along_axis(
 
 @LAYERS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: Out, data: Value, indices: Value, updates: Value, *, mode: str = "add"
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str = "add"
 ) -> Value:
     how = f"SCATTER_{mode.upper()}"
     return ctx.layer("scatterND", data, indices, updates, mode=how)
@@ -384,7 +397,7 @@ def export_scatter_nd(
 
 @LAYERS.exports("slice_by_index")
 def export_slice_by_index(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     begin: Value,
     end: Value,
@@ -407,7 +420,7 @@ def export_slice_by_index(
 
 
 @LAYERS.exports("slice_by_size")
-def export_slice_by_size(ctx: Out, x: Value, begin: Value, size: Value) -> Value:
+def export_slice_by_size(ctx: ExportContext, x: Value, begin: Value, size: Value) -> Value:
     if begin.data is not None and not begin.data.any():
         end = size
     else:
@@ -416,19 +429,23 @@ def export_slice_by_size(ctx: Out, x: Value, begin: Value, size: Value) -> Value
 
 
 @LAYERS.exports("sliding_windows")
-def export_sliding_windows(ctx: Out, x: Value, *, axis: int, size: int, stride: int = 1) -> Value:
+def export_sliding_windows(
+    ctx: ExportContext, x: Value, *, axis: int, size: int, stride: int = 1
+) -> Value:
     return ctx.layer("slidingWindows", x, axis=axis, window_size=size, step=stride)
 
 
 @LAYERS.exports("topk")
 def export_topk(
-    ctx: Out, x: Value, *, k: int = 1, axis: int = -1, ascending: bool = False
+    ctx: ExportContext, x: Value, *, k: int = 1, axis: int = -1, ascending: bool = False
 ) -> tuple[Value, ...]:
     return ctx.layers("topK", [x], axis=axis, k=k, use_bottom_k=ascending)
 
 
 @LAYERS.exports("argsort")
-def export_argsort_v13(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
+def export_argsort_v13(
+    ctx: ExportContext, x: Value, *, axis: int = -1, ascending: bool = False
+) -> Value:
     """Before iOS14, all that there are, in order."""
     length = x.type.shape[axis]
     if not isinstance(length, int):
@@ -438,15 +455,17 @@ def export_argsort_v13(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = 
 
 
 @LAYERS.exports("argsort", since=14)
-def export_argsort(ctx: Out, x: Value, *, axis: int = -1, ascending: bool = False) -> Value:
+def export_argsort(
+    ctx: ExportContext, x: Value, *, axis: int = -1, ascending: bool = False
+) -> Value:
     return ctx.layer("argSort", x, axis=axis, descending=not ascending)
 
 
 @LAYERS.exports("non_zero")
-def export_non_zero(ctx: Out, x: Value) -> Value:
+def export_non_zero(ctx: ExportContext, x: Value) -> Value:
     return ctx.layer("whereNonZero", x)
 
 
 @LAYERS.exports("range_1d")
-def export_range_1d(ctx: Out, end: Value, start: Value, step: Value) -> Value:
+def export_range_1d(ctx: ExportContext, end: Value, start: Value, step: Value) -> Value:
     return ctx.layer("rangeDynamic", end, start, step)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -16,7 +16,7 @@ from serde.relay.ir.types import TensorType
 
 @LAYERS.imports("innerProduct", ignored=["int8_dynamic_quantize"])
 def import_inner_product(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     input_channels: int = 0,
@@ -46,7 +46,11 @@ def import_inner_product(
 
 
 def _rows(
-    ctx: Ctx, indices: Expr, weights: Part | None, bias: Part | None, shape: tuple[int, int]
+    ctx: ImportContext,
+    indices: Expr,
+    weights: Part | None,
+    bias: Part | None,
+    shape: tuple[int, int],
 ) -> Expr:
     """Return the columns of a matrix that indices name, along a new last axis."""
     table = relay.transpose(ctx.weight(weights, shape), axes=(1, 0))
@@ -56,7 +60,7 @@ def _rows(
 
 @LAYERS.imports("embedding")
 def import_embedding(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     input_dim: int = 0,
@@ -76,7 +80,7 @@ def import_embedding(
 
 @LAYERS.imports("embeddingND")
 def import_embedding_nd(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     vocab_size: int = 0,
@@ -95,7 +99,7 @@ def import_embedding_nd(
 
 @LAYERS.imports("batchedMatmul", ignored=["int8_dynamic_quantize"])
 def import_batched_matmul(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr | None = None,
     *,
@@ -126,13 +130,13 @@ def import_batched_matmul(
     )
 
 
-def _transposed(ctx: Ctx, x: Expr) -> Expr:
+def _transposed(ctx: ImportContext, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
 @LAYERS.imports("dot")
-def import_dot(ctx: Ctx, x: Expr, y: Expr, *, cosine_similarity: bool = False) -> Expr:
+def import_dot(ctx: ImportContext, x: Expr, y: Expr, *, cosine_similarity: bool = False) -> Expr:
     rank = len(ctx.at_least(x, 3))
     axis = (rank - 3,)
 
@@ -145,30 +149,32 @@ def import_dot(ctx: Ctx, x: Expr, y: Expr, *, cosine_similarity: bool = False) -
     return relay.divide(product(x, y), lengths)
 
 
-def _band(ctx: Ctx, x: Expr, k: int, *, upper: bool) -> Expr:
+def _band(ctx: ImportContext, x: Expr, k: int, *, upper: bool) -> Expr:
     ctx.at_least(x, 2)
     return relay.trilu(x, k, upper=upper)
 
 
 @LAYERS.imports("lowerTriangular")
-def import_lower_triangular(ctx: Ctx, x: Expr, *, k: int = 0) -> Expr:
+def import_lower_triangular(ctx: ImportContext, x: Expr, *, k: int = 0) -> Expr:
     return _band(ctx, x, k, upper=False)
 
 
 @LAYERS.imports("upperTriangular")
-def import_upper_triangular(ctx: Ctx, x: Expr, *, k: int = 0) -> Expr:
+def import_upper_triangular(ctx: ImportContext, x: Expr, *, k: int = 0) -> Expr:
     return _band(ctx, x, k, upper=True)
 
 
 @LAYERS.imports("matrixBandPart")
-def import_matrix_band_part(ctx: Ctx, x: Expr, *, num_lower: int = 0, num_upper: int = 0) -> Expr:
+def import_matrix_band_part(
+    ctx: ImportContext, x: Expr, *, num_lower: int = 0, num_upper: int = 0
+) -> Expr:
     if num_lower >= 0:
         x = _band(ctx, x, -num_lower, upper=True)
     return _band(ctx, x, num_upper, upper=False) if num_upper >= 0 else x
 
 
 @LAYERS.exports("linear")
-def export_linear(ctx: Out, x: Value, weight: Value, bias: Value | None = None) -> Value:
+def export_linear(ctx: ExportContext, x: Value, weight: Value, bias: Value | None = None) -> Value:
     units, entering = ctx.static_shape(weight)
     return ctx.layer(
         "innerProduct",
@@ -183,7 +189,7 @@ def export_linear(ctx: Out, x: Value, weight: Value, bias: Value | None = None) 
 
 @LAYERS.exports("matmul")
 def export_matmul(
-    ctx: Out, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
+    ctx: ExportContext, x: Value, y: Value, *, transpose_x: bool = False, transpose_y: bool = False
 ) -> Value:
     """The matrix of a layer lies transposed in it."""
     if transpose_y and y.is_known and y.type.rank == 2 and not x.is_known and not transpose_x:
@@ -199,7 +205,7 @@ def export_matmul(
 
 
 @LAYERS.exports("einsum")
-def export_einsum(ctx: Out, values: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: ExportContext, values: tuple[Value, ...], *, equation: str) -> Value:
     """Both of MIL's equations are products of stacks of matrices, whose height goes before them."""
     rank = ctx.result_type().rank
     order = [0, 2, 1, 3] if rank == 4 else [1, 0, 2]
@@ -217,11 +223,11 @@ def _is_fixed(node: Call) -> bool:
 
 
 @DIRECT.exports("trilu", when=_is_fixed)
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: ProgramContext, data: Value, k: Value, *, upper: bool) -> Value:
     return ctx.emit("trilu", x=data, k=int(ctx.constant(k)), upper=upper)
 
 
 @LAYERS.exports("trilu")
-def export_triangle(ctx: Out, x: Value, *, k: int, upper: bool) -> Value:
+def export_triangle(ctx: ExportContext, x: Value, *, k: int, upper: bool) -> Value:
     """MIL's bands hold the main diagonal; a triangle begins at any."""
     return ctx.layer("upperTriangular" if upper else "lowerTriangular", x, k=k)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import images, number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, images, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -18,7 +17,7 @@ from serde.relay.ir.types import TensorType
 
 @LAYERS.imports("batchnorm")
 def import_batchnorm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     channels: int = 0,
@@ -48,7 +47,7 @@ def import_batchnorm(
 
 @LAYERS.imports("mvn")
 def import_mvn(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     across_channels: bool = False,
@@ -65,7 +64,7 @@ def import_mvn(
 
 
 @LAYERS.imports("l2normalize")
-def import_l2normalize(ctx: Ctx, x: Expr, *, epsilon: float = 1e-6) -> Expr:
+def import_l2normalize(ctx: ImportContext, x: Expr, *, epsilon: float = 1e-6) -> Expr:
     """The constant is added to the sum of squares, of which it is no lower bound."""
     rank = len(ctx.at_least(x, 3))
     total = relay.sum(relay.multiply(x, x), axis=tuple(range(rank - 3, rank)), keepdims=True)
@@ -74,7 +73,7 @@ def import_l2normalize(ctx: Ctx, x: Expr, *, epsilon: float = 1e-6) -> Expr:
 
 @LAYERS.imports("lrn")
 def import_lrn(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     alpha: float = 0.0,
@@ -88,7 +87,7 @@ def import_lrn(
 
 @LAYERS.imports("layerNormalization")
 def import_layer_normalization(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     normalized_shape: tuple[int, ...] = (),
@@ -104,7 +103,7 @@ def import_layer_normalization(
     return found[0]
 
 
-def _imaged(ctx: Out, x: Value) -> tuple[Value, TensorType]:
+def _imaged(ctx: ExportContext, x: Value) -> tuple[Value, TensorType]:
     """Return data with its channels third from the last, and the type of a norm of it."""
     shape = x.type.shape
     if len(shape) == 4:
@@ -120,7 +119,7 @@ TURNED = (0, 2, 1, 3, 4)
 """Five axes with depth before the channels, and back."""
 
 
-def _plain(ctx: Out, x: Value) -> Value:
+def _plain(ctx: ExportContext, x: Value) -> Value:
     """Return a norm with the axes that the data had."""
     if ctx.result_type().rank == 4:
         return x
@@ -131,7 +130,7 @@ def _plain(ctx: Out, x: Value) -> Value:
 
 @LAYERS.exports("batch_norm")
 def export_batch_norm(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     mean: Value,
     variance: Value,
@@ -159,7 +158,7 @@ def export_batch_norm(
 
 @LAYERS.exports("instance_norm")
 def export_instance_norm(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     gamma: Value | None = None,
     beta: Value | None = None,
@@ -184,7 +183,7 @@ def export_instance_norm(
 
 @LAYERS.exports("layer_norm")
 def export_layer_norm(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     gamma: Value | None = None,
     beta: Value | None = None,
@@ -213,7 +212,7 @@ def export_layer_norm(
     )
 
 
-def _standardized(ctx: Out, x: Value, axes: list[int], epsilon: float) -> Value:
+def _standardized(ctx: ExportContext, x: Value, axes: list[int], epsilon: float) -> Value:
     shape = [1 if axis in axes else dim for axis, dim in enumerate(x.type.shape)]
     small = TensorType(shape, x.type.dtype)
     middle = ctx.layer("reduceMean", x, of=small, axes=axes, keep_dims=True)
@@ -227,7 +226,13 @@ def _standardized(ctx: Out, x: Value, axes: list[int], epsilon: float) -> Value:
 
 @LAYERS.exports("local_response_norm")
 def export_local_response_norm(
-    ctx: Out, x: Value, *, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    ctx: ExportContext,
+    x: Value,
+    *,
+    size: int,
+    alpha: float = 1e-4,
+    beta: float = 0.75,
+    k: float = 1.0,
 ) -> Value:
     data, type_ = _imaged(ctx, x)
     return _plain(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
 from serde.coreml.mlprogram.ops.conv import Padding
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import images
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, images
 from serde.coreml.neuralnetwork.ops.conv import (
     Padding3d,
     border_amounts,
@@ -41,7 +40,7 @@ def _whole(x: Expr, kind: Pool, axes: tuple[int, ...]) -> Expr:
 
 @LAYERS.imports("pooling")
 def import_pooling(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     type: Pool = "MAX",
@@ -88,7 +87,11 @@ def import_pooling(
 
 
 def _last_ends(
-    ctx: Ctx, x: Expr, kernel: tuple[int, ...], stride: tuple[int, ...], pad: tuple[int, ...]
+    ctx: ImportContext,
+    x: Expr,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    pad: tuple[int, ...],
 ) -> tuple[int, ...]:
     """Return the padding at the far ends that makes the last window hold the last pixel."""
     ends = []
@@ -103,7 +106,7 @@ def _last_ends(
 
 @LAYERS.imports("pooling3d")
 def import_pooling3d(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     type: Pool = "MAX",
@@ -149,7 +152,7 @@ def import_pooling3d(
 
 
 @LAYERS.imports("globalPooling3d")
-def import_global_pooling3d(ctx: Ctx, x: Expr, *, type: Pool = "MAX") -> Expr:
+def import_global_pooling3d(ctx: ImportContext, x: Expr, *, type: Pool = "MAX") -> Expr:
     return _whole(x, type, (2, 3, 4))
 
 
@@ -160,7 +163,7 @@ POOLS: dict[str, Pool] = {"avg_pool": "AVERAGE", "l2_pool": "L2", "max_pool": "M
 def _export_pool(op: str, kind: Pool) -> None:
     @LAYERS.exports(op)
     def export_pool(
-        ctx: Out,
+        ctx: ExportContext,
         x: Value,
         *,
         kernel_sizes: tuple[int, ...],
@@ -207,7 +210,7 @@ def _is_image(node: Call) -> bool:
 
 def _export_global(op: str, kind: Pool) -> None:
     @DIRECT.exports(op, when=_is_image)
-    def export_global(ctx: ExportContext, data: Value, *, layout: str, out_layout: str) -> Value:
+    def export_global(ctx: ProgramContext, data: Value, *, layout: str, out_layout: str) -> Value:
         return ctx.emit("global_pool", x=data, kind=kind)
 
 
@@ -218,5 +221,5 @@ for _name, _kind in GLOBAL.items():
 
 
 @LAYERS.exports("global_pool")
-def export_global_pool(ctx: Out, x: Value, *, kind: Pool) -> Value:
+def export_global_pool(ctx: ExportContext, x: Value, *, kind: Pool) -> Value:
     return ctx.layer("pooling", x, type=kind, global_pooling=True, valid={"padding_amounts": {}})

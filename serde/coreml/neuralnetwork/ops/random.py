@@ -7,9 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -31,14 +30,14 @@ def _spread(x: Expr | None, **attrs: AnyValue) -> Expr:
 
 @LAYERS.imports("randomNormalLike")
 def import_random_normal_like(
-    ctx: Ctx, x: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
+    ctx: ImportContext, x: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
 ) -> Expr:
     return _drawn(x, mean=mean, scale=std_dev, seed=_seed(seed))
 
 
 @LAYERS.imports("randomNormalStatic")
 def import_random_normal_static(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     seed: int = 0,
     mean: float = 0.0,
@@ -50,21 +49,21 @@ def import_random_normal_static(
 
 @LAYERS.imports("randomNormalDynamic")
 def import_random_normal_dynamic(
-    ctx: Ctx, shape: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
+    ctx: ImportContext, shape: Expr, *, seed: int = 0, mean: float = 0.0, std_dev: float = 0.0
 ) -> Expr:
     return _drawn(_like(ctx, shape), mean=mean, scale=std_dev, seed=_seed(seed))
 
 
 @LAYERS.imports("randomUniformLike")
 def import_random_uniform_like(
-    ctx: Ctx, x: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
+    ctx: ImportContext, x: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
 ) -> Expr:
     return _spread(x, low=min_val, high=max_val, seed=_seed(seed))
 
 
 @LAYERS.imports("randomUniformStatic")
 def import_random_uniform_static(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     seed: int = 0,
     min_val: float = 0.0,
@@ -76,25 +75,27 @@ def import_random_uniform_static(
 
 @LAYERS.imports("randomUniformDynamic")
 def import_random_uniform_dynamic(
-    ctx: Ctx, shape: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
+    ctx: ImportContext, shape: Expr, *, seed: int = 0, min_val: float = 0.0, max_val: float = 0.0
 ) -> Expr:
     return _spread(_like(ctx, shape), low=min_val, high=max_val, seed=_seed(seed))
 
 
-def _like(ctx: Ctx, shape: Expr) -> Expr:
+def _like(ctx: ImportContext, shape: Expr) -> Expr:
     """Return a tensor of a shape that is computed."""
     return relay.full(relay.const(np.float32(0)), ctx.integers(shape), "float32")
 
 
 @LAYERS.imports("randomBernoulliLike")
-def import_random_bernoulli_like(ctx: Ctx, x: Expr, *, seed: int = 0, prob: float = 0.0) -> Expr:
+def import_random_bernoulli_like(
+    ctx: ImportContext, x: Expr, *, seed: int = 0, prob: float = 0.0
+) -> Expr:
     chances = relay.full_like(x, relay.const(np.float32(prob)))
     return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
 
 
 @LAYERS.imports("randomBernoulliStatic")
 def import_random_bernoulli_static(
-    ctx: Ctx, *, seed: int = 0, prob: float = 0.0, output_shape: tuple[int, ...] = ()
+    ctx: ImportContext, *, seed: int = 0, prob: float = 0.0, output_shape: tuple[int, ...] = ()
 ) -> Expr:
     chances = relay.full(relay.const(np.float32(prob)), output_shape, "float32")
     return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
@@ -102,7 +103,7 @@ def import_random_bernoulli_static(
 
 @LAYERS.imports("randomBernoulliDynamic")
 def import_random_bernoulli_dynamic(
-    ctx: Ctx, shape: Expr, *, seed: int = 0, prob: float = 0.0
+    ctx: ImportContext, shape: Expr, *, seed: int = 0, prob: float = 0.0
 ) -> Expr:
     chances = relay.full(relay.const(np.float32(prob)), ctx.integers(shape), "float32")
     return relay.serde.bernoulli(chances, dtype="float32", seed=_seed(seed))
@@ -110,7 +111,7 @@ def import_random_bernoulli_dynamic(
 
 @LAYERS.imports("categoricalDistribution")
 def import_categorical_distribution(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     seed: int = 0,
@@ -131,7 +132,9 @@ def import_categorical_distribution(
     return relay.cast(found, "float32")
 
 
-def _shaped(ctx: Out, name: str, shape: Value, fields: dict[str, AnyValue], seed: int) -> Value:
+def _shaped(
+    ctx: ExportContext, name: str, shape: Value, fields: dict[str, AnyValue], seed: int
+) -> Value:
     """Append a layer that draws numbers of a shape, known or computed."""
     if shape.data is None:
         return ctx.layer(f"{name}Dynamic", shape, seed=seed, **fields)
@@ -141,21 +144,21 @@ def _shaped(ctx: Out, name: str, shape: Value, fields: dict[str, AnyValue], seed
 
 @LAYERS.exports("random_uniform")
 def export_random_uniform(
-    ctx: Out, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
+    ctx: ExportContext, shape: Value, *, low: float = 0.0, high: float = 1.0, seed: int = -1
 ) -> Value:
     return _shaped(ctx, "randomUniform", shape, {"min_val": low, "max_val": high}, seed)
 
 
 @LAYERS.exports("random_normal")
 def export_random_normal(
-    ctx: Out, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
+    ctx: ExportContext, shape: Value, *, mean: float = 0.0, stddev: float = 1.0, seed: int = -1
 ) -> Value:
     return _shaped(ctx, "randomNormal", shape, {"mean": mean, "std_dev": stddev}, seed)
 
 
 @LAYERS.exports("random_categorical")
 def export_random_categorical(
-    ctx: Out, x: Value, *, mode: str = "logits", size: int = 1, seed: int = -1
+    ctx: ExportContext, x: Value, *, mode: str = "logits", size: int = 1, seed: int = -1
 ) -> Value:
     logits = mode == "logits"
     return ctx.layer(

@@ -8,9 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.builder import Parameter, value_weight
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.builder import ExportContext, Parameter, value_weight
+from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -86,7 +85,7 @@ def _outputs(found: Expr, last: Expr, sequence: bool) -> Expr:
 
 @LAYERS.imports("simpleRecurrent")
 def import_simple_recurrent(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     h: Expr | None = None,
     *,
@@ -123,7 +122,7 @@ def import_simple_recurrent(
 
 @LAYERS.imports("gru")
 def import_gru(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     h: Expr | None = None,
     *,
@@ -172,7 +171,7 @@ def import_gru(
 
 
 def _lstm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     h: Expr | None,
     c: Expr | None,
@@ -230,7 +229,7 @@ def _lstm(
 
 @LAYERS.imports("uniDirectionalLSTM")
 def import_uni_directional_lstm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     h: Expr | None = None,
     c: Expr | None = None,
@@ -248,7 +247,7 @@ def import_uni_directional_lstm(
 
 @LAYERS.imports("biDirectionalLSTM")
 def import_bi_directional_lstm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     h: Expr | None = None,
     c: Expr | None = None,
@@ -328,12 +327,12 @@ def _rows_of(value: Value, count: int) -> list[Parameter]:
     ]
 
 
-def _long(ctx: Out, x: Value, axes: list[int]) -> Value:
+def _long(ctx: ExportContext, x: Value, axes: list[int]) -> Value:
     """Return steps or a state with the axes that layers have: five."""
     return ctx.layer("expandDims", x, of=_five(x.type, axes), axes=axes)
 
 
-def _walked(ctx: Out, x: Value, direction: str) -> Value:
+def _walked(ctx: ExportContext, x: Value, direction: str) -> Value:
     """Return steps as a layer walks: in what order one that goes backwards has them is unknown."""
     if direction != "reverse":
         return x
@@ -350,10 +349,10 @@ def _five(type_: TensorType, axes: list[int]) -> TensorType:
 
 
 def _simple(
-    ctx: Out, kind: str, x: Value, initial_h: Value, direction: str, fields: dict[str, AnyValue]
+    ctx: ExportContext, kind: str, x: Value, h: Value, direction: str, fields: dict[str, AnyValue]
 ) -> list[Value]:
     """Append a layer of one state and one direction."""
-    inputs = [_long(ctx, _walked(ctx, x, direction), STEPS), _long(ctx, initial_h, STATE)]
+    inputs = [_long(ctx, _walked(ctx, x, direction), STEPS), _long(ctx, h, STATE)]
     types = [_five(ctx.types[0], STEPS), _five(ctx.types[1], STATE)]
     every, last = ctx.layers(kind, inputs, types, sequence_output=True, **fields)
     return [
@@ -364,7 +363,7 @@ def _simple(
 
 @LAYERS.exports("rnn")
 def export_rnn(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     initial_h: Value,
     weight_ih: Value,
@@ -390,7 +389,7 @@ def export_rnn(
 
 @LAYERS.exports("gru")
 def export_gru(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     initial_h: Value,
     weight_ih: Value,
@@ -430,7 +429,7 @@ def _step_weights(
 
 @LAYERS.exports("lstm")
 def export_lstm(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     initial_h: Value,
     initial_c: Value,

@@ -7,9 +7,8 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import number
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, number
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -48,7 +47,7 @@ REDUCTIONS = {
 
 @LAYERS.imports("reduce")
 def import_reduce(
-    ctx: Ctx, x: Expr, *, mode: Mode = "SUM", epsilon: float = 1e-6, axis: Axis = "CHW"
+    ctx: ImportContext, x: Expr, *, mode: Mode = "SUM", epsilon: float = 1e-6, axis: Axis = "CHW"
 ) -> Expr:
     """The axes stay; LOGSUM adds the logarithms up, it takes none of a sum."""
     axes = AXES[axis]
@@ -64,7 +63,7 @@ def import_reduce(
 
 
 def _reduced(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     axes: tuple[int, ...],
     keeps: bool,
@@ -83,7 +82,7 @@ def _reduced(
 def _import_reduction(name: str, target: str) -> None:
     @LAYERS.imports(name)
     def import_reduction(
-        ctx: Ctx,
+        ctx: ImportContext,
         x: Expr,
         *,
         axes: tuple[int, ...] = (),
@@ -102,7 +101,7 @@ for _name, _target in REDUCTIONS.items():
 
 @LAYERS.imports("reduceLogSum")
 def import_reduce_log_sum(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     axes: tuple[int, ...] = (),
@@ -112,18 +111,20 @@ def import_reduce_log_sum(
     return _reduced(ctx, x, axes, keep_dims, reduce_all, relay.serde.reduce_log_sum)
 
 
-def _place(ctx: Ctx, x: Expr, build: Callable[..., Expr], axis: int, *, drops: bool) -> Expr:
+def _place(
+    ctx: ImportContext, x: Expr, build: Callable[..., Expr], axis: int, *, drops: bool
+) -> Expr:
     keeps = not drops or ctx.type(x).rank == 1
     return relay.cast(build(x, axis=(ctx.axis(x, axis),), keepdims=keeps), "float32")
 
 
 @LAYERS.imports("argMax")
-def import_arg_max(ctx: Ctx, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
+def import_arg_max(ctx: ImportContext, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
     return _place(ctx, x, relay.argmax, axis, drops=remove_dim)
 
 
 @LAYERS.imports("argMin")
-def import_arg_min(ctx: Ctx, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
+def import_arg_min(ctx: ImportContext, x: Expr, *, axis: int = 0, remove_dim: bool = False) -> Expr:
     return _place(ctx, x, relay.argmin, axis, drops=remove_dim)
 
 
@@ -147,7 +148,7 @@ EXTREMES = {"reduce_argmax": "argMax", "reduce_argmin": "argMin"}
 def _export_summary(op: str, layer: str) -> None:
     @LAYERS.exports(op)
     def export_summary(
-        ctx: Out, x: Value, *, axes: tuple[int, ...], keep_dims: bool = False
+        ctx: ExportContext, x: Value, *, axes: tuple[int, ...], keep_dims: bool = False
     ) -> Value:
         if not x.type.rank:
             return ctx.layer(layer, x, axes=[0], keep_dims=True)
@@ -157,7 +158,9 @@ def _export_summary(op: str, layer: str) -> None:
 
 def _export_extreme(op: str, layer: str) -> None:
     @LAYERS.exports(op)
-    def export_extreme(ctx: Out, x: Value, *, axis: int = -1, keep_dims: bool = False) -> Value:
+    def export_extreme(
+        ctx: ExportContext, x: Value, *, axis: int = -1, keep_dims: bool = False
+    ) -> Value:
         """The only axis stays, for every tensor has one."""
         drops = not keep_dims and x.type.rank > 1
         return ctx.layer(layer, x, axis=axis, remove_dim=drops)

@@ -8,10 +8,9 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
-from serde.coreml.neuralnetwork.networks import is_lifted, lifted, lowered
+from serde.coreml.mlprogram.export_context import ExportContext as ProgramContext
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext, is_lifted, lifted, lowered
 from serde.coreml.neuralnetwork.ops.table import DIRECT, LAYERS
 from serde.coreml.neuralnetwork.parts import Part
 from serde.coreml.value import Value
@@ -27,13 +26,13 @@ FIVE = (0, 2, 3, 4)
 """Where sequence, channel, height and width are among five axes."""
 
 
-def _channel_last(ctx: Ctx, x: Expr) -> Expr:
+def _channel_last(ctx: ImportContext, x: Expr) -> Expr:
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=(*range(rank - 3), rank - 2, rank - 1, rank - 3))
 
 
 @LAYERS.imports("flatten")
-def import_flatten(ctx: Ctx, x: Expr, *, mode: Order = "CHANNEL_FIRST") -> Expr:
+def import_flatten(ctx: ImportContext, x: Expr, *, mode: Order = "CHANNEL_FIRST") -> Expr:
     """All but the last three axes are a batch; height and width stay as axes of length 1."""
     rank = len(ctx.at_least(x, 3))
     data = _channel_last(ctx, x) if mode == "CHANNEL_LAST" else x
@@ -42,7 +41,11 @@ def import_flatten(ctx: Ctx, x: Expr, *, mode: Order = "CHANNEL_FIRST") -> Expr:
 
 @LAYERS.imports("reshape")
 def import_reshape(
-    ctx: Ctx, x: Expr, *, target_shape: tuple[int, ...] = (), mode: Order = "CHANNEL_FIRST"
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    target_shape: tuple[int, ...] = (),
+    mode: Order = "CHANNEL_FIRST",
 ) -> Expr:
     """Three lengths keep sequence and batch, a fourth before them is that of the sequence."""
     if ctx.type(x).rank != 5:
@@ -59,7 +62,7 @@ def import_reshape(
 
 
 def _reshaped(
-    ctx: Ctx, x: Expr, leading: tuple[int, ...], shape: tuple[int, ...], mode: Order
+    ctx: ImportContext, x: Expr, leading: tuple[int, ...], shape: tuple[int, ...], mode: Order
 ) -> Expr:
     if mode == "CHANNEL_FIRST":
         return relay.reshape(x, (*leading, *shape))
@@ -70,7 +73,7 @@ def _reshaped(
 
 
 @LAYERS.imports("permute")
-def import_permute(ctx: Ctx, x: Expr, *, axis: tuple[int, ...] = (0, 1, 2, 3)) -> Expr:
+def import_permute(ctx: ImportContext, x: Expr, *, axis: tuple[int, ...] = (0, 1, 2, 3)) -> Expr:
     """Axes are those of sequence, channel, height and width; the batch stays where it is."""
     if ctx.type(x).rank != 5:
         raise Unsupported(f"expected five axes, found {ctx.type(x).rank}")
@@ -83,7 +86,7 @@ def import_permute(ctx: Ctx, x: Expr, *, axis: tuple[int, ...] = (0, 1, 2, 3)) -
 
 
 @LAYERS.imports("concat")
-def import_concat(ctx: Ctx, *xs: Expr, sequence_concat: bool = False) -> Expr:
+def import_concat(ctx: ImportContext, *xs: Expr, sequence_concat: bool = False) -> Expr:
     rank = len(ctx.at_least(xs[0], 5 if sequence_concat else 3)) if xs else 0
     if sequence_concat:
         return relay.concatenate(list(xs), axis=rank - 5)
@@ -93,20 +96,20 @@ def import_concat(ctx: Ctx, *xs: Expr, sequence_concat: bool = False) -> Expr:
 
 
 @LAYERS.imports("split")
-def import_split(ctx: Ctx, x: Expr, *, n_outputs: int = 1) -> list[Expr]:
+def import_split(ctx: ImportContext, x: Expr, *, n_outputs: int = 1) -> list[Expr]:
     rank = len(ctx.at_least(x, 3))
     return list(relay.split(x, n_outputs, axis=rank - 3))
 
 
 @LAYERS.imports("sequenceRepeat")
-def import_sequence_repeat(ctx: Ctx, x: Expr, *, n_repetitions: int = 1) -> Expr:
+def import_sequence_repeat(ctx: ImportContext, x: Expr, *, n_repetitions: int = 1) -> Expr:
     rank = len(ctx.at_least(x, 5))
     return relay.tile(x, (*(1,) * (rank - 5), n_repetitions, 1, 1, 1, 1))
 
 
 @LAYERS.imports("slice")
 def import_slice(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     start_index: int = 0,
@@ -124,7 +127,7 @@ def import_slice(
 
 @LAYERS.imports("loadConstant")
 def import_load_constant(
-    ctx: Ctx, *, shape: tuple[int, ...] = (), data: Part | None = None
+    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: Part | None = None
 ) -> Expr:
     if len(shape) != 3:
         raise Unsupported(f"expected 3 lengths, found {len(shape)}")
@@ -133,18 +136,20 @@ def import_load_constant(
 
 @LAYERS.imports("loadConstantND")
 def import_load_constant_nd(
-    ctx: Ctx, *, shape: tuple[int, ...] = (), data: Part | None = None
+    ctx: ImportContext, *, shape: tuple[int, ...] = (), data: Part | None = None
 ) -> Expr:
     return ctx.small(data, shape)
 
 
 @LAYERS.imports("transpose")
-def import_transpose(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
+def import_transpose(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
     return relay.transpose(x, axes=axes)
 
 
 @LAYERS.imports("concatND")
-def import_concat_nd(ctx: Ctx, *xs: Expr, axis: int = 0, interleave: bool = False) -> Expr:
+def import_concat_nd(
+    ctx: ImportContext, *xs: Expr, axis: int = 0, interleave: bool = False
+) -> Expr:
     """Interleaved, the first entries of all tensors come before the second ones."""
     if not xs:
         raise Unsupported("expected at least one tensor")
@@ -157,7 +162,7 @@ def import_concat_nd(ctx: Ctx, *xs: Expr, axis: int = 0, interleave: bool = Fals
 
 
 @LAYERS.imports("stack")
-def import_stack(ctx: Ctx, *xs: Expr, axis: int = 0) -> Expr:
+def import_stack(ctx: ImportContext, *xs: Expr, axis: int = 0) -> Expr:
     if not xs:
         raise Unsupported("expected at least one tensor")
     rank = ctx.type(xs[0]).rank + 1
@@ -166,7 +171,12 @@ def import_stack(ctx: Ctx, *xs: Expr, axis: int = 0) -> Expr:
 
 @LAYERS.imports("splitND")
 def import_split_nd(
-    ctx: Ctx, x: Expr, *, axis: int = 0, num_splits: int = 1, split_sizes: tuple[int, ...] = ()
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    axis: int = 0,
+    num_splits: int = 1,
+    split_sizes: tuple[int, ...] = (),
 ) -> list[Expr]:
     place = ctx.axis(x, axis)
     if not split_sizes:
@@ -177,7 +187,7 @@ def import_split_nd(
 
 @LAYERS.imports("squeeze")
 def import_squeeze(
-    ctx: Ctx, x: Expr, *, axes: tuple[int, ...] = (), squeeze_all: bool = False
+    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (), squeeze_all: bool = False
 ) -> Expr:
     """One axis stays, for every tensor has one."""
     rank = ctx.type(x).rank
@@ -190,7 +200,7 @@ def import_squeeze(
 
 
 @LAYERS.imports("expandDims")
-def import_expand_dims(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
+def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
     rank = ctx.type(x).rank + len(axes)
     for place in sorted(axis % rank for axis in axes):
         x = relay.expand_dims(x, axis=place)
@@ -198,7 +208,7 @@ def import_expand_dims(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] = ()) -> Expr
 
 
 @LAYERS.imports("flattenTo2D")
-def import_flatten_to_2d(ctx: Ctx, x: Expr, *, axis: int = 0) -> Expr:
+def import_flatten_to_2d(ctx: ImportContext, x: Expr, *, axis: int = 0) -> Expr:
     """The axes before `axis` become one, and those from it on."""
     rank = ctx.type(x).rank
     if not -rank <= axis <= rank:
@@ -215,65 +225,71 @@ def import_flatten_to_2d(ctx: Ctx, x: Expr, *, axis: int = 0) -> Expr:
 
 
 @LAYERS.imports("reshapeLike")
-def import_reshape_like(ctx: Ctx, x: Expr, like: Expr) -> Expr:
+def import_reshape_like(ctx: ImportContext, x: Expr, like: Expr) -> Expr:
     return relay.reshape_like(x, like)
 
 
 @LAYERS.imports("reshapeStatic")
-def import_reshape_static(ctx: Ctx, x: Expr, *, target_shape: tuple[int, ...] = ()) -> Expr:
+def import_reshape_static(
+    ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
+) -> Expr:
     return relay.reshape(x, target_shape)
 
 
 @LAYERS.imports("rankPreservingReshape")
 def import_rank_preserving_reshape(
-    ctx: Ctx, x: Expr, *, target_shape: tuple[int, ...] = ()
+    ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
 ) -> Expr:
     return relay.reshape(x, target_shape)
 
 
 @LAYERS.imports("reshapeDynamic")
-def import_reshape_dynamic(ctx: Ctx, x: Expr, shape: Expr) -> Expr:
+def import_reshape_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     return relay.reshape(x, ctx.integers(shape))
 
 
 @LAYERS.imports("getShape")
-def import_get_shape(ctx: Ctx, x: Expr) -> Expr:
+def import_get_shape(ctx: ImportContext, x: Expr) -> Expr:
     return relay.cast(relay.shape_of(x), "float32")
 
 
 @LAYERS.imports("broadcastToLike")
-def import_broadcast_to_like(ctx: Ctx, x: Expr, like: Expr) -> Expr:
+def import_broadcast_to_like(ctx: ImportContext, x: Expr, like: Expr) -> Expr:
     return relay.broadcast_to_like(x, like)
 
 
 @LAYERS.imports("broadcastToStatic")
-def import_broadcast_to_static(ctx: Ctx, x: Expr, *, target_shape: tuple[int, ...] = ()) -> Expr:
+def import_broadcast_to_static(
+    ctx: ImportContext, x: Expr, *, target_shape: tuple[int, ...] = ()
+) -> Expr:
     return relay.broadcast_to(x, target_shape)
 
 
 @LAYERS.imports("broadcastToDynamic")
-def import_broadcast_to_dynamic(ctx: Ctx, x: Expr, shape: Expr) -> Expr:
+def import_broadcast_to_dynamic(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     return relay.broadcast_to(x, ctx.integers(shape))
 
 
 @LAYERS.imports("fillLike")
-def import_fill_like(ctx: Ctx, x: Expr, *, value: float = 0.0) -> Expr:
+def import_fill_like(ctx: ImportContext, x: Expr, *, value: float = 0.0) -> Expr:
     return relay.full_like(x, relay.const(np.float32(value)))
 
 
 @LAYERS.imports("fillStatic")
-def import_fill_static(ctx: Ctx, *, value: float = 0.0, target_shape: tuple[int, ...] = ()) -> Expr:
+def import_fill_static(
+    ctx: ImportContext, *, value: float = 0.0, target_shape: tuple[int, ...] = ()
+) -> Expr:
     return relay.full(relay.const(np.float32(value)), target_shape, "float32")
 
 
 @LAYERS.imports("fillDynamic")
-def import_fill_dynamic(ctx: Ctx, shape: Expr, *, value: float = 0.0) -> Expr:
+def import_fill_dynamic(ctx: ImportContext, shape: Expr, *, value: float = 0.0) -> Expr:
     return relay.full(relay.const(np.float32(value)), ctx.integers(shape), "float32")
 
 
 @LAYERS.imports("tile")
 def import_tile(
-    ctx: Ctx, x: Expr, counts: Expr | None = None, *, reps: tuple[int, ...] = ()
+    ctx: ImportContext, x: Expr, counts: Expr | None = None, *, reps: tuple[int, ...] = ()
 ) -> Expr:
     """Counts that were a scalar once have more than one axis, as networks have no scalars."""
     if counts is None:
@@ -282,7 +298,7 @@ def import_tile(
 
 
 @LAYERS.imports("reverse")
-def import_reverse(ctx: Ctx, x: Expr, *, reverse_dim: tuple[bool, ...] = ()) -> Expr:
+def import_reverse(ctx: ImportContext, x: Expr, *, reverse_dim: tuple[bool, ...] = ()) -> Expr:
     for axis, turned in enumerate(reverse_dim):
         if turned:
             x = relay.reverse(x, axis=axis)
@@ -291,7 +307,7 @@ def import_reverse(ctx: Ctx, x: Expr, *, reverse_dim: tuple[bool, ...] = ()) -> 
 
 @LAYERS.imports("reverseSeq")
 def import_reverse_seq(
-    ctx: Ctx, x: Expr, lengths: Expr, *, batch_axis: int = 0, sequence_axis: int = 0
+    ctx: ImportContext, x: Expr, lengths: Expr, *, batch_axis: int = 0, sequence_axis: int = 0
 ) -> Expr:
     return relay.reverse_sequence(
         x,
@@ -302,7 +318,7 @@ def import_reverse_seq(
 
 
 @LAYERS.exports("reshape")
-def export_reshape(ctx: Out, x: Value, shape: Value) -> Value:
+def export_reshape(ctx: ExportContext, x: Value, shape: Value) -> Value:
     if shape.data is None:
         return ctx.layer("reshapeDynamic", x, shape)
     codes = [int(each) for each in shape.data] or [1]
@@ -310,12 +326,12 @@ def export_reshape(ctx: Out, x: Value, shape: Value) -> Value:
 
 
 @LAYERS.exports("transpose")
-def export_transpose(ctx: Out, x: Value, *, perm: tuple[int, ...]) -> Value:
+def export_transpose(ctx: ExportContext, x: Value, *, perm: tuple[int, ...]) -> Value:
     return ctx.layer("transpose", x, axes=list(perm)) if x.type.rank else x
 
 
 @LAYERS.exports("expand_dims")
-def export_expand_dims(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_expand_dims(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Value:
     """A scalar has one axis already."""
     if not x.type.rank:
         return ctx.reshaped(x, ctx.result_type().shape)
@@ -323,7 +339,7 @@ def export_expand_dims(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
 
 
 @LAYERS.exports("squeeze")
-def export_squeeze(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_squeeze(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Value:
     """One axis stays, for every tensor has one."""
     if not ctx.result_type().rank:
         return ctx.reshaped(x, ())
@@ -332,13 +348,13 @@ def export_squeeze(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
 
 @LAYERS.exports("concat")
 def export_concat(
-    ctx: Out, values: tuple[Value, ...], *, axis: int, interleave: bool = False
+    ctx: ExportContext, values: tuple[Value, ...], *, axis: int, interleave: bool = False
 ) -> Value:
     return ctx.layer("concatND", *values, axis=axis)
 
 
 @LAYERS.exports("stack")
-def export_stack(ctx: Out, values: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: ExportContext, values: tuple[Value, ...], *, axis: int) -> Value:
     """Scalars are vectors of one element."""
     if not values[0].type.rank:
         return ctx.layer("concatND", *values, axis=0)
@@ -347,7 +363,7 @@ def export_stack(ctx: Out, values: tuple[Value, ...], *, axis: int) -> Value:
 
 @LAYERS.exports("split")
 def export_split(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     *,
     axis: int,
@@ -361,12 +377,12 @@ def export_split(
 
 
 @LAYERS.exports("shape")
-def export_shape(ctx: Out, x: Value) -> Value:
+def export_shape(ctx: ExportContext, x: Value) -> Value:
     return ctx.layer("getShape", x)
 
 
 @LAYERS.exports("fill")
-def export_fill(ctx: Out, shape: Value, value: Value) -> Value:
+def export_fill(ctx: ExportContext, shape: Value, value: Value) -> Value:
     number = float(ctx.constant(value).reshape(()))
     if shape.data is None:
         return ctx.layer("fillDynamic", shape, value=number)
@@ -375,7 +391,7 @@ def export_fill(ctx: Out, shape: Value, value: Value) -> Value:
 
 
 @LAYERS.exports("tile")
-def export_tile(ctx: Out, x: Value, reps: Value) -> Value:
+def export_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
     if reps.data is not None:
         return ctx.layer("tile", x, reps=[int(each) for each in reps.data]) if x.type.rank else x
     if all(dim == 1 for dim in x.type.shape):
@@ -385,7 +401,7 @@ def export_tile(ctx: Out, x: Value, reps: Value) -> Value:
 
 
 @LAYERS.exports("reverse")
-def export_reverse(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
+def export_reverse(ctx: ExportContext, x: Value, *, axes: tuple[int, ...]) -> Value:
     rank = x.type.rank
     turned = {axis % rank for axis in axes}
     return ctx.layer("reverse", x, reverse_dim=[axis in turned for axis in range(rank)])
@@ -393,7 +409,7 @@ def export_reverse(ctx: Out, x: Value, *, axes: tuple[int, ...]) -> Value:
 
 @LAYERS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: Out, x: Value, lengths: Value, *, seq_axis: int = 0, batch_axis: int = 0
+    ctx: ExportContext, x: Value, lengths: Value, *, seq_axis: int = 0, batch_axis: int = 0
 ) -> Value:
     return ctx.layer("reverseSeq", x, lengths, batch_axis=batch_axis, sequence_axis=seq_axis)
 
@@ -405,14 +421,14 @@ def _is_known(node: Call) -> bool:
 
 @DIRECT.exports("broadcast_to", when=_is_known)
 def export_broadcast_to(
-    ctx: ExportContext, data: Value, *, shape: AnyValue, dtype: AnyValue
+    ctx: ProgramContext, data: Value, *, shape: AnyValue, dtype: AnyValue
 ) -> Value:
     lengths = ctx.result_type().concrete_shape
     return ctx.emit("broadcast", x=data, shape=lengths)
 
 
 @LAYERS.exports("broadcast")
-def export_broadcast(ctx: Out, x: Value, *, shape: tuple[int, ...]) -> Value:
+def export_broadcast(ctx: ExportContext, x: Value, *, shape: tuple[int, ...]) -> Value:
     return ctx.layer("broadcastToStatic", x, target_shape=list(shape))
 
 
@@ -426,10 +442,10 @@ def _is_like(node: Call) -> bool:
 
 
 @DIRECT.exports("broadcast_to_like", when=_is_like)
-def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Value:
+def export_broadcast_to_like(ctx: ProgramContext, data: Value, like: Value) -> Value:
     return ctx.emit("broadcast_like", x=data, like=like)
 
 
 @LAYERS.exports("broadcast_like")
-def export_broadcast_like(ctx: Out, x: Value, like: Value) -> Value:
+def export_broadcast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     return ctx.layer("broadcastToLike", x, like)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from serde.coreml.mlprogram.ops.vision.suppression import suppressed
-from serde.coreml.neuralnetwork.builder import LayerExport as Out
-from serde.coreml.neuralnetwork.networks import LayerContext as Ctx
+from serde.coreml.neuralnetwork.builder import ExportContext
+from serde.coreml.neuralnetwork.import_context import ImportContext
 from serde.coreml.neuralnetwork.ops.table import LAYERS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -14,7 +14,7 @@ from serde.relay.ir.expr import Expr
 
 @LAYERS.imports("NonMaximumSuppression")
 def import_non_maximum_suppression(
-    ctx: Ctx,
+    ctx: ImportContext,
     boxes: Expr,
     scores: Expr,
     overlap: Expr | None = None,
@@ -51,7 +51,7 @@ def import_non_maximum_suppression(
 
 @LAYERS.exports("non_maximum_suppression")
 def export_non_maximum_suppression(
-    ctx: Out,
+    ctx: ExportContext,
     boxes: Value,
     scores: Value,
     *,

@@ -7,7 +7,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -15,7 +16,6 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 
 def _require_images(kernel: tuple[int, ...]) -> None:
@@ -25,7 +25,7 @@ def _require_images(kernel: tuple[int, ...]) -> None:
 
 @OPS.imports("im2col")
 def import_im2col(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     kernel: tuple[int, ...],
@@ -53,7 +53,7 @@ def import_im2col(
 
 @OPS.imports("col2im")
 def import_col2im(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     output_size: tuple[int, ...],
@@ -78,7 +78,7 @@ def _even(node: Call) -> bool:
 
 @OPS.exports("serde.col2im", when=_even)
 def export_col2im(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     image_shape: tuple[Dim, ...],

@@ -11,20 +11,20 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv.direct import LAYOUTS
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 
 @OPS.imports("Correlation")
 def import_correlation(
-    ctx: Ctx,
+    ctx: ImportContext,
     data1: Expr,
     data2: Expr,
     *,
@@ -42,7 +42,7 @@ def import_correlation(
 
 @OPS.exports("nn.correlation")
 def export_correlation(
-    ctx: Out,
+    ctx: ExportContext,
     data1: Value,
     data2: Value,
     *,
@@ -70,7 +70,7 @@ def _require_images(layout: str | None, kernel: tuple[int, ...]) -> None:
 
 @OPS.imports("_contrib_ModulatedDeformableConvolution", ignored=("workspace", "im2col_step"))
 def import_modulated_deformable_convolution(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     offset: Expr,
     mask: Expr,
@@ -97,7 +97,7 @@ def import_modulated_deformable_convolution(
 
 @OPS.imports("_contrib_DeformableConvolution", ignored=("workspace",))
 def import_deformable_convolution(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     offset: Expr,
     weight: Expr,
@@ -146,7 +146,7 @@ def _modulated(node: Call) -> bool:
 
 @OPS.exports("serde.deform_conv2d", when=_modulated)
 def export_deform_conv2d(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     offset: Value,
@@ -185,7 +185,7 @@ def _direct(node: Call) -> bool:
 
 @OPS.exports("nn.deformable_conv2d", when=_direct)
 def export_deformable_conv2d(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     offset: Value,
     weight: Value,
@@ -227,7 +227,7 @@ def export_deformable_conv2d(
     return ctx.emit("slice", result, begin=(None, None, 0, 0), end=(None, None, *wanted))
 
 
-def _extended(ctx: Out, x: Value, rows: list[int]) -> Value:
+def _extended(ctx: ExportContext, x: Value, rows: list[int]) -> Value:
     """Return images with zeros below and to the right."""
     if not any(rows):
         return x

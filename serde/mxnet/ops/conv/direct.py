@@ -12,7 +12,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -20,7 +21,6 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 LAYOUTS = {
@@ -71,7 +71,7 @@ def per_axis(value: Sequence[int], ndim: int, default: int, name: str) -> tuple[
 
 @OPS.imports("Convolution", "Convolution_v1", ignored=IGNORED)
 def import_convolution(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -110,7 +110,7 @@ def _with_bias(result: Expr, bias: Expr | None, layout: str) -> Expr:
 
 @OPS.imports("Deconvolution", ignored=IGNORED)
 def import_deconvolution(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -227,7 +227,7 @@ def _undivided(call: Call) -> bool:
     "nn.conv1d", "nn.conv2d", "nn.conv3d", when=lambda call: _direct(call) and _undivided(call)
 )
 def export_conv(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
@@ -317,7 +317,9 @@ def _narrowed(result: Expr, dtype: str) -> Expr:
     return converted(result, dtype)
 
 
-def _symmetric(ctx: Out, data: Value, padding: tuple[int, ...]) -> tuple[Value, tuple[int, ...]]:
+def _symmetric(
+    ctx: ExportContext, data: Value, padding: tuple[int, ...]
+) -> tuple[Value, tuple[int, ...]]:
     """Return the data and what is padded on both sides; uneven padding goes in front.
 
     MXNet's Pad takes tensors of rank 4 and 5 only.
@@ -356,7 +358,7 @@ def _even(call: Call) -> bool:
     when=lambda call: _direct(call) and _even(call),
 )
 def export_conv_transpose(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,

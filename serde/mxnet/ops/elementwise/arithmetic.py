@@ -15,11 +15,11 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 UNARY = {
@@ -95,7 +95,7 @@ RADIAN = float(np.float32(180) / np.float32(np.pi))
 """MXNet's factors between degrees and radians: float32, whatever they multiply."""
 
 
-def scalar_like(ctx: Ctx, x: Expr, value: float) -> Expr:
+def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     """Return `value` as a constant of the dtype of `x`; towards zero where that is an integer."""
     dtype = numpy_dtype(ctx.type(x).dtype)
     if not np.issubdtype(dtype, np.integer):
@@ -106,7 +106,7 @@ def scalar_like(ctx: Ctx, x: Expr, value: float) -> Expr:
     return relay.Constant(np.array(int(value)).astype(dtype))
 
 
-def with_scalar(ctx: Ctx, data: Expr, scalar: float, is_int: bool) -> tuple[Expr, Expr]:
+def with_scalar(ctx: ImportContext, data: Expr, scalar: float, is_int: bool) -> tuple[Expr, Expr]:
     """Return a tensor and a number as MXNet combines them, of one dtype.
 
     Truth values become int64 beside an integer; beside another number they and integers become
@@ -119,7 +119,7 @@ def with_scalar(ctx: Ctx, data: Expr, scalar: float, is_int: bool) -> tuple[Expr
 
 
 def in_floats(
-    ctx: Ctx, function: Callable[..., Expr], *operands: Expr, rounded: bool = False
+    ctx: ImportContext, function: Callable[..., Expr], *operands: Expr, rounded: bool = False
 ) -> Expr:
     """Return what a function of floats gives; of integers, by way of float64.
 
@@ -136,14 +136,14 @@ def in_floats(
     return relay.cast(relay.round(result) if rounded else result, dtype)
 
 
-def truth(ctx: Ctx, x: Expr) -> Expr:
+def truth(ctx: ImportContext, x: Expr) -> Expr:
     """Return whether each element differs from zero."""
     return relay.not_equal(x, scalar_like(ctx, x, 0))
 
 
 def _register_unary(name: str, target: str) -> None:
     @OPS.imports(name, *NUMPY_NAMES.get(name, [f"_npi_{name}"]))
-    def import_unary(ctx: Ctx, data: Expr) -> Expr:
+    def import_unary(ctx: ImportContext, data: Expr) -> Expr:
         build = getattr(relay, target)
         dtype = ctx.type(data).dtype
         if is_float(dtype) or target in ON_INTEGERS:
@@ -170,28 +170,28 @@ OF_INTEGERS = {
 
 
 def _binary(target: str) -> Callable[..., AnyValue]:
-    def import_binary(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    def import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
         return arithmetic(ctx, target, lhs, rhs)
 
     return import_binary
 
 
 def _compare(target: str) -> Callable[..., AnyValue]:
-    def import_compare(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    def import_compare(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
         return relay.cast(getattr(relay, target)(lhs, rhs), ctx.type(lhs).dtype)
 
     return import_compare
 
 
 def _logical(target: str) -> Callable[..., AnyValue]:
-    def import_logical(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    def import_logical(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
         result = getattr(relay, target)(truth(ctx, lhs), truth(ctx, rhs))
         return relay.cast(result, ctx.type(lhs).dtype)
 
     return import_logical
 
 
-def arithmetic(ctx: Ctx, target: str, lhs: Expr, rhs: Expr) -> Expr:
+def arithmetic(ctx: ImportContext, target: str, lhs: Expr, rhs: Expr) -> Expr:
     """Return one arithmetic operation; a power of integers goes through float64."""
     if target == "power":
         return in_floats(ctx, relay.power, lhs, rhs)
@@ -200,7 +200,7 @@ def arithmetic(ctx: Ctx, target: str, lhs: Expr, rhs: Expr) -> Expr:
     return getattr(relay, target)(lhs, rhs)
 
 
-def remainder(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def remainder(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """Return the remainder with the sign of the divisor, and 0 where that is 0."""
     if isinstance(rhs, Constant) and rhs.data.all():
         return relay.floor_mod(lhs, rhs)
@@ -211,7 +211,9 @@ def remainder(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
 
 
 def _scalar(binary: Callable[..., AnyValue], *, swapped: bool) -> Callable[..., AnyValue]:
-    def import_scalar(ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True) -> Expr:
+    def import_scalar(
+        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ) -> Expr:
         tensor, other = with_scalar(ctx, data, scalar, is_int)
         return binary(ctx, other, tensor) if swapped else binary(ctx, tensor, other)
 
@@ -258,17 +260,17 @@ for _name, _target in LOGICAL.items():
     "_identity_with_attr_like_rhs",
     uses=1,
 )
-def import_identity(ctx: Ctx, data: Expr) -> Expr:
+def import_identity(ctx: ImportContext, data: Expr) -> Expr:
     return data
 
 
 @OPS.imports("_grad_add")
-def import_grad_add(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def import_grad_add(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     return relay.add(lhs, rhs)
 
 
 @OPS.imports("add_n")
-def import_add_n(ctx: Ctx, *args: Expr, num_args: int = 0) -> Expr:
+def import_add_n(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
     if not args:
         raise Unsupported("expected at least 1 input, found 0")
     total = args[0]
@@ -278,17 +280,17 @@ def import_add_n(ctx: Ctx, *args: Expr, num_args: int = 0) -> Expr:
 
 
 @OPS.imports("square", "_npi_square")
-def import_square(ctx: Ctx, data: Expr) -> Expr:
+def import_square(ctx: ImportContext, data: Expr) -> Expr:
     return relay.multiply(data, data)
 
 
 @OPS.imports("reciprocal", "_npi_reciprocal")
-def import_reciprocal(ctx: Ctx, data: Expr) -> Expr:
+def import_reciprocal(ctx: ImportContext, data: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, data, 1), data)
 
 
 @OPS.imports("cbrt", "_npi_cbrt")
-def import_cbrt(ctx: Ctx, data: Expr) -> Expr:
+def import_cbrt(ctx: ImportContext, data: Expr) -> Expr:
     def root(x: Expr) -> Expr:
         third = scalar_like(ctx, x, 1 / 3)
         return relay.multiply(relay.sign(x), relay.power(relay.abs(x), third))
@@ -297,12 +299,12 @@ def import_cbrt(ctx: Ctx, data: Expr) -> Expr:
 
 
 @OPS.imports("rcbrt")
-def import_rcbrt(ctx: Ctx, data: Expr) -> Expr:
+def import_rcbrt(ctx: ImportContext, data: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, data, 1), import_cbrt(ctx, data))
 
 
 @OPS.imports("rint", "_npi_rint")
-def import_rint(ctx: Ctx, data: Expr) -> Expr:
+def import_rint(ctx: ImportContext, data: Expr) -> Expr:
     """A half goes down, whatever its sign."""
     if not is_float(ctx.type(data).dtype):
         return data
@@ -312,23 +314,23 @@ def import_rint(ctx: Ctx, data: Expr) -> Expr:
 
 
 @OPS.imports("degrees", "_npi_degrees")
-def import_degrees(ctx: Ctx, data: Expr) -> Expr:
+def import_degrees(ctx: ImportContext, data: Expr) -> Expr:
     return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, RADIAN)), data)
 
 
 @OPS.imports("radians", "_npi_radians")
-def import_radians(ctx: Ctx, data: Expr) -> Expr:
+def import_radians(ctx: ImportContext, data: Expr) -> Expr:
     return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, DEGREE)), data)
 
 
 @OPS.imports("logical_not")
-def import_logical_not(ctx: Ctx, data: Expr) -> Expr:
+def import_logical_not(ctx: ImportContext, data: Expr) -> Expr:
     result = relay.equal(data, scalar_like(ctx, data, 0))
     return relay.cast(result, ctx.type(data).dtype)
 
 
 @OPS.imports("_hypot", "broadcast_hypot", "_npi_hypot")
-def import_hypot(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def import_hypot(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """In float64, where squares of the others neither overflow nor vanish."""
     wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
     squares = relay.add(*(relay.multiply(x, x) for x in wide))
@@ -339,7 +341,7 @@ OPS.imports("_hypot_scalar")(_scalar(import_hypot, swapped=False))
 
 
 @OPS.imports("clip")
-def import_clip(ctx: Ctx, data: Expr, *, a_min: float, a_max: float) -> Expr:
+def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -> Expr:
     if is_float(ctx.type(data).dtype):
         return relay.clip(data, a_min, a_max)
     lowest, highest = scalar_like(ctx, data, a_min), scalar_like(ctx, data, a_max)
@@ -347,7 +349,7 @@ def import_clip(ctx: Ctx, data: Expr, *, a_min: float, a_max: float) -> Expr:
 
 
 @OPS.imports("smooth_l1")
-def import_smooth_l1(ctx: Ctx, data: Expr, *, scalar: float = 1.0) -> Expr:
+def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> Expr:
     squared = scalar * scalar
     inner = relay.multiply(relay.multiply(data, data), scalar_like(ctx, data, 0.5 * squared))
     size = relay.abs(data)
@@ -356,22 +358,22 @@ def import_smooth_l1(ctx: Ctx, data: Expr, *, scalar: float = 1.0) -> Expr:
 
 
 @OPS.imports("Cast")
-def import_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+def import_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     return relay.cast(data, dtype)
 
 
 @OPS.imports("zeros_like", ignored=("dtype",))
-def import_zeros_like(ctx: Ctx, data: Expr) -> Expr:
+def import_zeros_like(ctx: ImportContext, data: Expr) -> Expr:
     return relay.zeros_like(data)
 
 
 @OPS.imports("ones_like", ignored=("dtype",))
-def import_ones_like(ctx: Ctx, data: Expr) -> Expr:
+def import_ones_like(ctx: ImportContext, data: Expr) -> Expr:
     return relay.ones_like(data)
 
 
 @OPS.imports("where")
-def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
     """A vector as condition chooses whole entries of axis 0."""
     chosen = truth(ctx, condition)
     rank = ctx.type(x).rank
@@ -382,7 +384,7 @@ def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
 
 def _declare_unary_export(mxnet: str, name: str) -> None:
     @OPS.exports(name)
-    def export_unary(ctx: Out, x: Value) -> Value:
+    def export_unary(ctx: ExportContext, x: Value) -> Value:
         return ctx.emit(mxnet, x)
 
 
@@ -418,7 +420,7 @@ WRITTEN = {
 
 def _declare_binary_export(name: str, tensors: str, behind: str, before: str) -> None:
     @OPS.exports(name)
-    def export_binary(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         left, right = ctx.scalar(lhs), ctx.scalar(rhs)
         if right is not None:
             return ctx.emit(behind, lhs, scalar=right)
@@ -442,13 +444,13 @@ BITWISE = {
 
 def _declare_bitwise_export(name: str, mxnet: str) -> None:
     @OPS.exports(name)
-    def export_bitwise(ctx: Out, *operands: Value) -> Value:
+    def export_bitwise(ctx: ExportContext, *operands: Value) -> Value:
         return ctx.emit_bytes(mxnet, *operands)
 
 
 def _declare_logical_export(name: str, bitwise: str) -> None:
     @OPS.exports(name)
-    def export_logical(ctx: Out, lhs: Value, rhs: Value) -> Value:
+    def export_logical(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
         if ctx.result_type().dtype == "bool":
             return ctx.emit_bytes(bitwise, lhs, rhs)
         return ctx.emit(f"broadcast_{name}", lhs, rhs)
@@ -462,31 +464,31 @@ for _name in ("and", "or", "xor"):
 
 
 @OPS.exports("logical_not")
-def export_logical_not(ctx: Out, data: Value) -> Value:
+def export_logical_not(ctx: ExportContext, data: Value) -> Value:
     is_bool = ctx.type(data).dtype == "bool"
     return ctx.emit("_npi_logical_not" if is_bool else "logical_not", data)
 
 
 @OPS.exports("where")
-def export_where(ctx: Out, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
 
 
 @OPS.exports("clip")
-def export_clip(ctx: Out, a: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> Value:
     return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
 
 
 @OPS.exports("cast_like")
-def export_cast_like(ctx: Out, data: Value, dtype_like: Value) -> Value:
+def export_cast_like(ctx: ExportContext, data: Value, dtype_like: Value) -> Value:
     return ctx.emit("Cast", data, dtype=ctx.result_type().dtype)
 
 
 @OPS.exports("cast")
-def export_cast(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_cast(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     return ctx.emit("Cast", data, dtype=dtype)
 
 
 @OPS.exports("copy")
-def export_copy(ctx: Out, data: Value) -> Value:
+def export_copy(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("_copy", data)

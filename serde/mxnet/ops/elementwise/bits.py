@@ -9,7 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.shapes import normalize_axes
@@ -57,12 +57,12 @@ def _dtype(x: Expr) -> str:
 
 
 @OPS.exports("left_shift")
-def export_left_shift(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_left_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(left_shifted, lhs, rhs)
 
 
 @OPS.exports("right_shift")
-def export_right_shift(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_right_shift(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(right_shifted, lhs, rhs)
 
 
@@ -77,14 +77,16 @@ def _rescaled(data: Expr, multiplier: Expr, left: Expr, right: Expr) -> Expr:
 
 
 @OPS.exports("fixed_point_multiply")
-def export_fixed_point_multiply(ctx: Out, data: Value, *, multiplier: int, shift: int) -> Value:
+def export_fixed_point_multiply(
+    ctx: ExportContext, data: Value, *, multiplier: int, shift: int
+) -> Value:
     parts = [ctx.const(part, "int64") for part in (multiplier, max(shift, 0), max(-shift, 0))]
     return ctx.spell(_rescaled, data, *parts)
 
 
 @OPS.exports("fixed_point_multiply_per_axis")
 def export_fixed_point_multiply_per_axis(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     fp_multiplier: Value,
     left_shift: Value,

@@ -9,31 +9,31 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.arithmetic import in_floats, scalar_like, with_scalar
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 
-def _with_sign(ctx: Ctx, x: Expr) -> Expr:
+def _with_sign(ctx: ImportContext, x: Expr) -> Expr:
     """Return whether the sign of each float is minus; a zero shows its sign as a divisor."""
     zero = scalar_like(ctx, x, 0)
     below = relay.less(x, zero)
     return relay.logical_or(below, relay.less(relay.divide(scalar_like(ctx, x, 1), x), zero))
 
 
-def _copysign(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def _copysign(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """MXNet takes the sign of a zero for plus, and that of NaN for minus."""
     zero = scalar_like(ctx, lhs, 0)
     alike = relay.equal(relay.greater_equal(lhs, zero), relay.greater_equal(rhs, zero))
     return relay.where(alike, lhs, relay.negative(lhs))
 
 
-def _arctan2(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def _arctan2(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """The angle between the axes, mirrored where the second operand is negative.
 
     Two zeros have the ratio 0, two infinities 1.
@@ -51,14 +51,14 @@ def _arctan2(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
     return in_floats(ctx, angle, lhs, rhs)
 
 
-def _ldexp(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def _ldexp(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """The power of two in float64, for it may overflow where the product does not."""
     wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
     power = relay.power(relay.const(2.0, "float64"), wide[1])
     return relay.cast(relay.multiply(wide[0], power), ctx.type(lhs).dtype)
 
 
-def _lcm(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     """Euclid's algorithm as a loop on all elements at once."""
     dtype = ctx.type(lhs).dtype
     if dtype == "bool":
@@ -89,14 +89,14 @@ def _lcm(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
 PAIRS = {"arctan2": _arctan2, "copysign": _copysign, "lcm": _lcm, "ldexp": _ldexp}
 
 
-def _register(name: str, function: Callable[[Ctx, Expr, Expr], Expr]) -> None:
+def _register(name: str, function: Callable[[ImportContext, Expr, Expr], Expr]) -> None:
     @OPS.imports(f"_npi_{name}")
-    def import_pair(ctx: Ctx, x1: Expr, x2: Expr) -> Expr:
+    def import_pair(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
         return function(ctx, x1, x2)
 
     def scalar_form(*, swapped: bool) -> Callable[..., AnyValue]:
         def import_scalar(
-            ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+            ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
         ) -> Expr:
             tensor, other = with_scalar(ctx, data, scalar, is_int)
             return function(ctx, other, tensor) if swapped else function(ctx, tensor, other)
@@ -113,7 +113,7 @@ for _name, _function in PAIRS.items():
 
 
 @OPS.imports("_npi_around")
-def import_around(ctx: Ctx, x: Expr, *, decimals: int = 0) -> Expr:
+def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
     """Scaled by one ten after the other as in MXNet; integers lose their last digits."""
     if abs(decimals) > 400:
         raise Unsupported(f"decimals={decimals} is beyond every dtype")
@@ -132,7 +132,7 @@ def import_around(ctx: Ctx, x: Expr, *, decimals: int = 0) -> Expr:
 
 @OPS.imports("_npi_nan_to_num", ignored=("copy",))
 def import_nan_to_num(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     nan: float = 0.0,
@@ -156,7 +156,7 @@ def import_nan_to_num(
 
 def _register_class(name: str, sign: float) -> None:
     @OPS.imports(name)
-    def import_infinite(ctx: Ctx, data: Expr) -> Expr:
+    def import_infinite(ctx: ImportContext, data: Expr) -> Expr:
         if not is_float(ctx.type(data).dtype):
             return relay.isinf(data)
         return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
@@ -168,7 +168,7 @@ _register_class("_npi_isneginf", -1.0)
 
 def _register_predicate(name: str) -> None:
     @OPS.imports(f"_npi_{name}")
-    def import_predicate(ctx: Ctx, data: Expr) -> Expr:
+    def import_predicate(ctx: ImportContext, data: Expr) -> Expr:
         return getattr(relay, name)(data)
 
 
@@ -178,14 +178,14 @@ for _name in ("isfinite", "isinf", "isnan"):
 
 @OPS.imports("_npi_full_like", ignored=("ctx",))
 def import_full_like(
-    ctx: Ctx, a: Expr, *, fill_value: float, dtype: np.dtype[AnyValue] | None = None
+    ctx: ImportContext, a: Expr, *, fill_value: float, dtype: np.dtype[AnyValue] | None = None
 ) -> Expr:
     like = a if dtype is None else relay.cast(a, dtype)
     return relay.full_like(like, scalar_like(ctx, like, fill_value))
 
 
 @OPS.imports("amp_cast")
-def import_amp_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
+def import_amp_cast(ctx: ImportContext, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
     """What is no float of 16 or 32 bits stays as it is."""
     if ctx.type(data).dtype not in ("bfloat16", "float16", "float32"):
         return data
@@ -196,7 +196,7 @@ def import_amp_cast(ctx: Ctx, data: Expr, *, dtype: np.dtype[AnyValue]) -> Expr:
 
 @OPS.imports("amp_multicast")
 def import_amp_multicast(
-    ctx: Ctx, *data: Expr, num_outputs: int, cast_narrow: bool = False
+    ctx: ImportContext, *data: Expr, num_outputs: int, cast_narrow: bool = False
 ) -> tuple[Expr, ...]:
     """Floats of 16 and 32 bits take the wider, or the narrower, of their dtypes."""
     cast = ("float16", "float32")

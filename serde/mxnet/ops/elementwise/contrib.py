@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import serde.relay as relay
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.arithmetic import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_round_ste")
-def import_round_ste(ctx: Ctx, data: Expr) -> Expr:
+def import_round_ste(ctx: ImportContext, data: Expr) -> Expr:
     """A half goes away from zero."""
     return relay.round(data) if is_float(ctx.type(data).dtype) else data
 
 
 @OPS.imports("_contrib_sign_ste")
-def import_sign_ste(ctx: Ctx, data: Expr) -> Expr:
+def import_sign_ste(ctx: ImportContext, data: Expr) -> Expr:
     return relay.sign(data)
 
 
 @OPS.imports("_contrib_gradientmultiplier", ignored=("scalar", "is_int"))
-def import_gradient_multiplier(ctx: Ctx, data: Expr) -> Expr:
+def import_gradient_multiplier(ctx: ImportContext, data: Expr) -> Expr:
     return data
 
 
 @OPS.imports("_contrib_quadratic")
 def import_quadratic(
-    ctx: Ctx, data: Expr, *, a: float = 0.0, b: float = 0.0, c: float = 0.0
+    ctx: ImportContext, data: Expr, *, a: float = 0.0, b: float = 0.0, c: float = 0.0
 ) -> Expr:
     """Integers are rounded towards zero at the end."""
     dtype = ctx.type(data).dtype
@@ -39,7 +39,13 @@ def import_quadratic(
 
 @OPS.imports("_contrib_allclose")
 def import_allclose(
-    ctx: Ctx, a: Expr, b: Expr, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = True,
 ) -> Expr:
     """Anything is close to an infinity, whatever its sign, as both sides of the bound are one."""
     if not is_float(ctx.type(a).dtype):

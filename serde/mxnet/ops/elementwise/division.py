@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
@@ -67,24 +67,24 @@ def _floor_remainder(lhs: Expr, rhs: Expr) -> Expr:
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_floor_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(_floor_quotient, lhs, rhs)
 
 
 @OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_trunc_divide(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     if is_float(ctx.type(lhs).dtype):
         return ctx.spell(lambda a, b: relay.trunc(relay.divide(a, b)), lhs, rhs)
     return ctx.spell(relay.divide, lhs, rhs)
 
 
 @OPS.exports("mod", "trunc_mod")
-def export_trunc_mod(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_trunc_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     return ctx.spell(_remainder, lhs, rhs)
 
 
 @OPS.exports("floor_mod")
-def export_floor_mod(ctx: Out, lhs: Value, rhs: Value) -> Value:
+def export_floor_mod(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
     if ctx.type(lhs).dtype == "int64":
         return ctx.spell(_floor_remainder, lhs, rhs)
     left, right = ctx.scalar(lhs), ctx.scalar(rhs)

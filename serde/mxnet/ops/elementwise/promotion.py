@@ -12,11 +12,11 @@ from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.arithmetic import arithmetic, scalar_like, truth, with_scalar
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.table import ImportContext as Ctx
 
 WIDTHS = {
     "bool": 0,
@@ -47,7 +47,7 @@ COMPARISONS = ("equal", "greater", "greater_equal", "less", "less_equal", "not_e
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 
 
-def promoted(ctx: Ctx, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
+def promoted(ctx: ImportContext, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
     """Return both operands in the dtype of their result.
 
     Raises:
@@ -64,7 +64,7 @@ def promoted(ctx: Ctx, lhs: Expr, rhs: Expr) -> tuple[Expr, Expr]:
 
 
 def _binary(name: str, target: str) -> Callable[..., AnyValue]:
-    def import_binary(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    def import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
         kinds = {ctx.type(lhs).dtype, ctx.type(rhs).dtype}
         if name in UNMIXED and len(kinds) > 1 and not any(is_float(kind) for kind in kinds):
             raise Unsupported(f"MXNet combines no {' with '.join(sorted(kinds))} here")
@@ -77,7 +77,9 @@ def _binary(name: str, target: str) -> Callable[..., AnyValue]:
 
 
 def _scalar(target: str, *, swapped: bool = False) -> Callable[..., AnyValue]:
-    def import_scalar(ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True) -> Expr:
+    def import_scalar(
+        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ) -> Expr:
         tensor, other = with_scalar(ctx, data, scalar, is_int)
         operands = (other, tensor) if swapped else (tensor, other)
         return arithmetic(ctx, target, *operands)
@@ -92,13 +94,13 @@ for _name, _target in {**MIXED, **UNMIXED}.items():
         OPS.imports(f"_npi_r{_name}_scalar")(_scalar(_target, swapped=True))
 
 
-def _divided(ctx: Ctx, x: Expr) -> Expr:
+def _divided(ctx: ImportContext, x: Expr) -> Expr:
     """Return an operand of a true division: whole numbers and truth values become float32."""
     return x if is_float(ctx.type(x).dtype) else relay.cast(x, "float32")
 
 
 @OPS.imports("_npi_true_divide")
-def import_true_divide(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+def import_true_divide(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     left, right = ctx.type(lhs).dtype, ctx.type(rhs).dtype
     if left != right and is_float(left) == is_float(right):
         raise Unsupported(f"MXNet divides no {left} by {right}")
@@ -107,7 +109,7 @@ def import_true_divide(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
 
 @OPS.imports("_npi_true_divide_scalar")
 def import_true_divide_scalar(
-    ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
 ) -> Expr:
     tensor = _divided(ctx, data)
     return relay.divide(tensor, scalar_like(ctx, tensor, scalar))
@@ -115,7 +117,7 @@ def import_true_divide_scalar(
 
 @OPS.imports("_npi_rtrue_divide_scalar")
 def import_rtrue_divide_scalar(
-    ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
 ) -> Expr:
     tensor = _divided(ctx, data)
     return relay.divide(scalar_like(ctx, tensor, scalar), tensor)
@@ -125,12 +127,12 @@ def _register_comparison(name: str) -> None:
     compare = getattr(relay, name)
 
     @OPS.imports(f"_npi_{name}")
-    def import_comparison(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    def import_comparison(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
         return compare(lhs, rhs)
 
     @OPS.imports(f"_npi_{name}_scalar")
     def import_comparison_scalar(
-        ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
     ) -> Expr:
         """Beside truth values the scalar becomes one."""
         if ctx.type(data).dtype == "bool":
@@ -146,12 +148,12 @@ def _register_bits(name: str) -> None:
     combine = getattr(relay, name)
 
     @OPS.imports(f"_npi_{name}")
-    def import_bits(ctx: Ctx, lhs: Expr, rhs: Expr) -> Expr:
+    def import_bits(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
         return combine(lhs, rhs)
 
     @OPS.imports(f"_npi_{name}_scalar")
     def import_bits_scalar(
-        ctx: Ctx, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
     ) -> Expr:
         return combine(data, scalar_like(ctx, data, scalar))
 
@@ -161,31 +163,37 @@ for _name in BITS:
 
 
 @OPS.imports("_npi_bitwise_not")
-def import_bitwise_not(ctx: Ctx, data: Expr) -> Expr:
+def import_bitwise_not(ctx: ImportContext, data: Expr) -> Expr:
     return relay.bitwise_not(data)
 
 
 @OPS.imports("_npi_logical_not")
-def import_logical_not(ctx: Ctx, data: Expr) -> Expr:
+def import_logical_not(ctx: ImportContext, data: Expr) -> Expr:
     return relay.logical_not(truth(ctx, data))
 
 
 @OPS.imports("_npi_where")
-def import_where(ctx: Ctx, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
     return relay.where(truth(ctx, condition), x, y)
 
 
 @OPS.imports("_npi_where_lscalar")
-def import_where_lscalar(ctx: Ctx, condition: Expr, x: Expr, *, scalar: float = 0.0) -> Expr:
+def import_where_lscalar(
+    ctx: ImportContext, condition: Expr, x: Expr, *, scalar: float = 0.0
+) -> Expr:
     """The scalar is what is taken where the condition holds."""
     return relay.where(truth(ctx, condition), scalar_like(ctx, x, scalar), x)
 
 
 @OPS.imports("_npi_where_rscalar")
-def import_where_rscalar(ctx: Ctx, condition: Expr, y: Expr, *, scalar: float = 0.0) -> Expr:
+def import_where_rscalar(
+    ctx: ImportContext, condition: Expr, y: Expr, *, scalar: float = 0.0
+) -> Expr:
     return relay.where(truth(ctx, condition), y, scalar_like(ctx, y, scalar))
 
 
 @OPS.imports("_npi_where_scalar2")
-def import_where_scalar2(ctx: Ctx, condition: Expr, *, x: float = 0.0, y: float = 0.0) -> Expr:
+def import_where_scalar2(
+    ctx: ImportContext, condition: Expr, *, x: float = 0.0, y: float = 0.0
+) -> Expr:
     return relay.where(truth(ctx, condition), relay.const(x, "float32"), relay.const(y, "float32"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise.arithmetic import in_floats
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 SPECIAL = {
     "erfinv": ("erfinv",),
@@ -24,14 +24,14 @@ def _register(name: str, mxnet: tuple[str, ...]) -> None:
     build = getattr(relay.serde, name)
 
     @OPS.imports(*mxnet)
-    def import_special(ctx: Ctx, data: Expr) -> Expr:
+    def import_special(ctx: ImportContext, data: Expr) -> Expr:
         """The gamma function of an integer is one, which its decomposition may fall short of."""
         if name == "tgamma":
             return in_floats(ctx, build, data, rounded=True)
         return in_floats(ctx, build, data)
 
     @OPS.exports(f"serde.{name}")
-    def export_special(ctx: Out, data: Value) -> Value:
+    def export_special(ctx: ExportContext, data: Value) -> Value:
         return ctx.emit(mxnet[0], data)
 
 

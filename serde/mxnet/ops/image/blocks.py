@@ -6,20 +6,20 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import arranged, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
+def import_depth_to_space(ctx: ImportContext, data: Expr, *, block_size: int) -> Expr:
     return relay.nn.depth_to_space(data, block_size, mode="DCR")
 
 
 @OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: Ctx, data: Expr, *, block_size: int) -> Expr:
+def import_space_to_depth(ctx: ImportContext, data: Expr, *, block_size: int) -> Expr:
     return relay.nn.space_to_depth(data, block_size)
 
 
@@ -30,14 +30,14 @@ def _blocks(call: Call) -> bool:
 
 @OPS.exports("nn.depth_to_space", when=_blocks)
 def export_depth_to_space(
-    ctx: Out, data: Value, *, block_size: int, layout: str, mode: str
+    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
     return ctx.emit("depth_to_space", data, block_size=block_size)
 
 
 @OPS.exports("nn.space_to_depth", when=_blocks)
 def export_space_to_depth(
-    ctx: Out, data: Value, *, block_size: int, layout: str, mode: str
+    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
     return ctx.emit("space_to_depth", data, block_size=block_size)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.image.pixels import GREY, drawn, require_colours, saturated
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 Adjust = Callable[[Expr, Expr], Expr]
 
@@ -67,7 +67,9 @@ def _turned(x: Expr, turns: Expr) -> Expr:
 
 def _declare(name: str, adjust: Adjust) -> None:
     @OPS.imports(f"_image_random_{name}")
-    def import_random(ctx: Ctx, data: Expr, *, min_factor: float, max_factor: float) -> Expr:
+    def import_random(
+        ctx: ImportContext, data: Expr, *, min_factor: float, max_factor: float
+    ) -> Expr:
         if name != "brightness" and (name == "hue" or ctx.type(data).shape[-1] != 1):
             require_colours(ctx, data)
         factor = drawn(min_factor, max_factor)
@@ -87,7 +89,13 @@ for _name, _adjust in ADJUSTMENTS.items():
 
 @OPS.imports("_image_random_color_jitter")
 def import_random_color_jitter(
-    ctx: Ctx, data: Expr, *, brightness: float, contrast: float, saturation: float, hue: float
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    brightness: float,
+    contrast: float,
+    saturation: float,
+    hue: float,
 ) -> Expr:
     """Every adjustment comes once, in an order that is drawn too."""
     given = dict(brightness=brightness, contrast=contrast, saturation=saturation, hue=hue)

@@ -8,7 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
@@ -17,17 +18,16 @@ from serde.walk.expansion.sampling import (
     expand_dilation2d,
     expand_grid_sample,
 )
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("BilinearSampler", ignored=("cudnn_off",))
-def import_bilinear_sampler(ctx: Ctx, data: Expr, grid: Expr) -> Expr:
+def import_bilinear_sampler(ctx: ImportContext, data: Expr, grid: Expr) -> Expr:
     return relay.image.grid_sample(data, grid, "bilinear", "NCHW", "zeros", True)
 
 
 @OPS.imports("GridGenerator")
 def import_grid_generator(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     transform_type: Literal["affine", "warp"],
@@ -47,7 +47,7 @@ def import_grid_generator(
 
 @OPS.imports("SpatialTransformer", ignored=("cudnn_off",))
 def import_spatial_transformer(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     loc: Expr,
     *,
@@ -60,7 +60,7 @@ def import_spatial_transformer(
 
 
 @OPS.exports("image.affine_grid")
-def export_affine_grid(ctx: Out, data: Value, *, target_shape: tuple[int, ...]) -> Value:
+def export_affine_grid(ctx: ExportContext, data: Value, *, target_shape: tuple[int, ...]) -> Value:
     flat = ctx.reshape(data, (ctx.type(data).shape[0], 6))
     return ctx.emit("GridGenerator", flat, transform_type="affine", target_shape=target_shape)
 
@@ -79,7 +79,7 @@ def _is_sampler(call: Call) -> bool:
 
 @OPS.exports("image.grid_sample", when=_is_sampler)
 def export_grid_sample(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     grid: Value,
     *,

@@ -10,12 +10,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import converted, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array
 
 NEAREST, LINEAR, CUBIC, AREA, LANCZOS, LINEAR_EXACT = range(6)
@@ -143,7 +143,7 @@ def _averaged(data: Expr, dtype: str, rows: Array, columns: Array) -> Expr:
     return relay.cast(down, "uint8")
 
 
-def resized(ctx: Ctx, data: Expr, width: int, height: int, interp: int) -> Expr:
+def resized(ctx: ImportContext, data: Expr, width: int, height: int, interp: int) -> Expr:
     """Return images ``(..., H, W, C)`` resized by one of OpenCV's ways of interpolation."""
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank
     if dtype not in ("uint8", "float32", "float64"):
@@ -178,7 +178,7 @@ def resized(ctx: Ctx, data: Expr, width: int, height: int, interp: int) -> Expr:
 
 @OPS.imports("_image_resize")
 def import_resize(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     size: int | tuple[int, ...] = (),
@@ -201,7 +201,9 @@ def import_resize(
 
 
 @OPS.imports("_cvimresize")
-def import_cvimresize(ctx: Ctx, src: Expr, *, w: int, h: int, interp: int = LINEAR) -> Expr:
+def import_cvimresize(
+    ctx: ImportContext, src: Expr, *, w: int, h: int, interp: int = LINEAR
+) -> Expr:
     return resized(ctx, src, w, h, interp)
 
 
@@ -219,7 +221,7 @@ def _border_places(kind: int, before: int, length: int, after: int) -> Array:
 
 @OPS.imports("_cvcopyMakeBorder")
 def import_copy_make_border(
-    ctx: Ctx,
+    ctx: ImportContext,
     src: Expr,
     *,
     top: int,

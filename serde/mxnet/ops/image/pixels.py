@@ -8,11 +8,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 LIGHT = np.array(
     [
@@ -30,12 +30,12 @@ GREY = np.array([0.299, 0.587, 0.114], np.float32)
 LIMITS = {"uint8": (0.0, 255.0), "int8": (-128.0, 127.0)}
 
 
-def _number(ctx: Ctx, like: Expr, value: float) -> Expr:
+def _number(ctx: ImportContext, like: Expr, value: float) -> Expr:
     return relay.const(value, ctx.type(like).dtype)
 
 
 @OPS.imports("_image_to_tensor")
-def import_to_tensor(ctx: Ctx, data: Expr) -> Expr:
+def import_to_tensor(ctx: ImportContext, data: Expr) -> Expr:
     """Halves are divided as such."""
     rank, dtype = ctx.type(data).rank, ctx.type(data).dtype
     wide = data if dtype == "float16" else converted(data, "float32")
@@ -45,7 +45,7 @@ def import_to_tensor(ctx: Ctx, data: Expr) -> Expr:
 
 @OPS.imports("_image_normalize")
 def import_normalize(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     mean: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0),
@@ -63,7 +63,7 @@ def import_normalize(
 
 
 @OPS.imports("_image_crop")
-def import_crop(ctx: Ctx, data: Expr, *, x: int, y: int, width: int, height: int) -> Expr:
+def import_crop(ctx: ImportContext, data: Expr, *, x: int, y: int, width: int, height: int) -> Expr:
     if min(x, y) < 0:
         raise Unsupported(f"a region from ({x}, {y}) on, which is outside of the image")
     rank = ctx.type(data).rank
@@ -78,11 +78,11 @@ def flip(data: Expr, axis: int) -> Expr:
 
 def _declare_flip(side: str, axis: int) -> None:
     @OPS.imports(f"_image_flip_{side}")
-    def import_flip(ctx: Ctx, data: Expr) -> Expr:
+    def import_flip(ctx: ImportContext, data: Expr) -> Expr:
         return flip(data, axis)
 
     @OPS.imports(f"_image_random_flip_{side}")
-    def import_random_flip(ctx: Ctx, data: Expr) -> Expr:
+    def import_random_flip(ctx: ImportContext, data: Expr) -> Expr:
         """One image of two, at each run anew."""
         stays = relay.less(drawn(0.0, 1.0), relay.const(np.float32(0.5)))
         return relay.where(stays, data, flip(data, axis))
@@ -97,7 +97,7 @@ def drawn(low: float, high: float) -> Expr:
     return call("serde.random_uniform", None, shape=(1,), low=low, high=high, dtype="float32")
 
 
-def require_colours(ctx: Ctx, data: Expr) -> None:
+def require_colours(ctx: ImportContext, data: Expr) -> None:
     """Refuse what MXNet takes for three channels or leaves as the memory is.
 
     Raises:
@@ -110,7 +110,7 @@ def require_colours(ctx: Ctx, data: Expr) -> None:
         )
 
 
-def saturated(ctx: Ctx, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
+def saturated(ctx: ImportContext, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
     """Return an image adjusted in float32, cut off at the limits of its dtype."""
     dtype = ctx.type(data).dtype
     result = adjust(converted(data, "float32"))
@@ -120,14 +120,14 @@ def saturated(ctx: Ctx, data: Expr, adjust: Callable[[Expr], Expr]) -> Expr:
 
 
 @OPS.imports("_image_adjust_lighting")
-def import_adjust_lighting(ctx: Ctx, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
+def import_adjust_lighting(ctx: ImportContext, data: Expr, *, alpha: tuple[float, ...]) -> Expr:
     require_colours(ctx, data)
     light = relay.Constant(LIGHT @ np.array(alpha, np.float32))
     return saturated(ctx, data, lambda x: relay.add(x, light))
 
 
 @OPS.imports("_image_random_lighting")
-def import_random_lighting(ctx: Ctx, data: Expr, *, alpha_std: float = 0.05) -> Expr:
+def import_random_lighting(ctx: ImportContext, data: Expr, *, alpha_std: float = 0.05) -> Expr:
     require_colours(ctx, data)
     alpha = call("serde.random_normal", None, shape=(3,), scale=alpha_std, dtype="float32")
     light = relay.sum(relay.multiply(relay.Constant(LIGHT), alpha), axis=(1,))

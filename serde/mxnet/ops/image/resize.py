@@ -13,7 +13,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv import transposed
 from serde.mxnet.ops.layout import (
     FLOATS,
@@ -28,13 +29,12 @@ from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import layout_axes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 
 @OPS.imports("UpSampling", ignored=("workspace",))
 def import_up_sampling(
-    ctx: Ctx,
+    ctx: ImportContext,
     *data: Expr,
     scale: int,
     sample_type: Literal["bilinear", "nearest"],
@@ -77,7 +77,7 @@ def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
     )
 
 
-def _bilinear(ctx: Ctx, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
+def _bilinear(ctx: ImportContext, data: Expr, weight: Expr, scale: int, num_filter: int) -> Expr:
     kernel = 2 * scale - scale % 2
     pad = scale // 2
     channels = num_filter or ctx.static_shape(weight)[0]
@@ -88,7 +88,7 @@ def _bilinear(ctx: Ctx, data: Expr, weight: Expr, scale: int, num_filter: int) -
 
 @OPS.imports("_contrib_BilinearResize2D")
 def import_bilinear_resize(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     like: Expr | None = None,
     *,
@@ -205,7 +205,7 @@ _MOST = 65
 
 @OPS.exports("image.resize2d", when=_plain_linear)
 def export_resize2d(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     size: tuple[Dim, ...],
@@ -372,7 +372,7 @@ def _is_repeated(call: Call) -> bool:
 
 @OPS.exports("nn.upsampling", when=_is_repeated)
 def export_upsampling(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     scale_h: float,

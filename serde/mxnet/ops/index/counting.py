@@ -6,16 +6,16 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 
 @OPS.imports("_histogram")
 def import_histogram(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     bins: Expr | None = None,
     *,
@@ -69,7 +69,7 @@ def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float
 
 @OPS.imports("_npi_bincount")
 def import_bincount(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     weights: Expr | None = None,
     *,

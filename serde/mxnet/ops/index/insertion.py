@@ -6,6 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
 from serde.mxnet.ops.layout import converted
@@ -15,10 +16,9 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import normalize_axis
-from serde.walk.table import ImportContext as Ctx
 
 
-def _along(ctx: Ctx, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
+def _along(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int, int]:
     """Return the data, flat if no axis is named, the axis and its length."""
     if axis is None:
         data = relay.reshape(data, (-1,))
@@ -35,7 +35,7 @@ def _one_index(index: int, length: int, last: int) -> int:
 
 @OPS.imports("_npi_delete")
 def import_delete(
-    ctx: Ctx,
+    ctx: ImportContext,
     arr: Expr,
     obj: Expr | None = None,
     *,
@@ -62,7 +62,9 @@ def import_delete(
     return relay.take(data, relay.Constant(kept), axis=along, mode="fast")
 
 
-def _insert(ctx: Ctx, data: Expr, values: Expr, axis: int, order: Expr, count: Dim) -> Expr:
+def _insert(
+    ctx: ImportContext, data: Expr, values: Expr, axis: int, order: Expr, count: Dim
+) -> Expr:
     """Return values and data, one behind the other along an axis, in another order."""
     wanted: list[Dim] = list(ctx.type(data).shape)
     wanted[axis] = count
@@ -77,7 +79,7 @@ def _order(places: Array, length: int) -> Expr:
     return relay.Constant(np.argsort(keys, kind="stable"))
 
 
-def _values(ctx: Ctx, data: Expr, values: Expr | None, val: float | None) -> Expr:
+def _values(ctx: ImportContext, data: Expr, values: Expr | None, val: float | None) -> Expr:
     """Return what is inserted, of the rank of the data."""
     if values is None:
         if val is None:
@@ -88,7 +90,7 @@ def _values(ctx: Ctx, data: Expr, values: Expr | None, val: float | None) -> Exp
 
 @OPS.imports("_npi_insert_scalar")
 def import_insert_scalar(
-    ctx: Ctx,
+    ctx: ImportContext,
     arr: Expr,
     values: Expr | None = None,
     *,
@@ -115,7 +117,7 @@ def import_insert_scalar(
 
 @OPS.imports("_npi_insert_slice")
 def import_insert_slice(
-    ctx: Ctx,
+    ctx: ImportContext,
     arr: Expr,
     values: Expr | None = None,
     *,
@@ -137,7 +139,7 @@ def import_insert_slice(
 
 @OPS.imports("_npi_insert_tensor")
 def import_insert_tensor(
-    ctx: Ctx,
+    ctx: ImportContext,
     arr: Expr,
     *others: Expr,
     val: float | None = None,

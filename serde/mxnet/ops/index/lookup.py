@@ -9,13 +9,13 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 
 def wrapped(places: Expr, length: int) -> Expr:
@@ -26,7 +26,7 @@ def wrapped(places: Expr, length: int) -> Expr:
 
 
 @OPS.exports("adv_index")
-def export_adv_index(ctx: Out, inputs: tuple[Value, ...]) -> Value:
+def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
     data, *indices = inputs
     lengths = ctx.static_lengths(data, range(len(indices)))
     free = ctx.type(data).rank - len(indices)
@@ -44,7 +44,7 @@ def export_adv_index(ctx: Out, inputs: tuple[Value, ...]) -> Value:
 
 
 @OPS.imports("_ravel_multi_index")
-def import_ravel_multi_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_ravel_multi_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The length of the first axis does not count, and no index is too large."""
     steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
     parts = relay.multiply(converted(data, "int64"), relay.Constant(steps[:, None].copy()))
@@ -52,7 +52,7 @@ def import_ravel_multi_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) ->
 
 
 @OPS.imports("_unravel_index")
-def import_unravel_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_unravel_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """The first coordinate grows without end; quotients are rounded towards zero."""
     if ctx.type(data).rank != 1:
         raise Unsupported(f"places {ctx.type(data)!r}: MXNet writes those of a vector alone")
@@ -66,7 +66,9 @@ def import_unravel_index(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Exp
 
 
 @OPS.imports("_contrib_index_array")
-def import_index_array(ctx: Ctx, data: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
+def import_index_array(
+    ctx: ImportContext, data: Expr, *, axes: tuple[int, ...] | int | None = None
+) -> Expr:
     """Ones are summed up along each axis, so that lengths may be open."""
     shape = ctx.type(data).shape
     named = (axes,) if isinstance(axes, int) else axes
@@ -78,7 +80,7 @@ def import_index_array(ctx: Ctx, data: Expr, *, axes: tuple[int, ...] | int | No
 
 
 @OPS.exports("unravel_index")
-def export_unravel_index(ctx: Out, data: Value, shape: Value) -> Value:
+def export_unravel_index(ctx: ExportContext, data: Value, shape: Value) -> Value:
     """The lengths must be constants, as what comes before an axis is divided by them."""
     lengths = [int(length) for length in ctx.constant(shape)]
     dtype = ctx.type(data).dtype
@@ -96,7 +98,7 @@ def export_unravel_index(ctx: Out, data: Value, shape: Value) -> Value:
 
 @OPS.exports("sparse_reshape")
 def export_sparse_reshape(
-    ctx: Out, sparse_indices: Value, prev_shape: Value, new_shape: Value
+    ctx: ExportContext, sparse_indices: Value, prev_shape: Value, new_shape: Value
 ) -> tuple[Value, Value]:
     before = [int(length) for length in ctx.constant(prev_shape)]
     wanted = ctx.constant(new_shape)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 
-def _marks(ctx: Ctx, mask: Expr) -> Expr:
+def _marks(ctx: ImportContext, mask: Expr) -> Expr:
     """Return a mask of any dtype as bool."""
     if ctx.type(mask).dtype == "bool":
         return mask
@@ -21,14 +21,14 @@ def _marks(ctx: Ctx, mask: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_boolean_mask")
-def import_boolean_mask(ctx: Ctx, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
+def import_boolean_mask(ctx: ImportContext, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
     if axis:
         raise Unsupported(f"axis={axis}: MXNet masks axis 0 alone")
     return call("serde.compress", data, _marks(ctx, index), axis=0)
 
 
 @OPS.imports("_npx_nonzero")
-def import_nonzero(ctx: Ctx, x: Expr) -> Expr:
+def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
     """One row an element; of a scalar as of a vector."""
     data = x if ctx.type(x).rank else relay.reshape(x, (1,))
     return relay.transpose(call("serde.nonzero", data), [1, 0])
@@ -36,7 +36,7 @@ def import_nonzero(ctx: Ctx, x: Expr) -> Expr:
 
 @OPS.imports("_npi_unique")
 def import_np_unique(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     return_index: bool = False,
@@ -50,7 +50,7 @@ def import_np_unique(
     return [relay.TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
 
 
-def _spread(ctx: Ctx, mask: Expr, rank: int, start_axis: int) -> Expr:
+def _spread(ctx: ImportContext, mask: Expr, rank: int, start_axis: int) -> Expr:
     """Return a mask of some axes, the first of them `start_axis`, that broadcasts over all."""
     behind = rank - start_axis - ctx.type(mask).rank
     if behind < 0:
@@ -60,7 +60,7 @@ def _spread(ctx: Ctx, mask: Expr, rank: int, start_axis: int) -> Expr:
 
 @OPS.imports("_npi_boolean_mask_assign_scalar")
 def import_boolean_mask_assign_scalar(
-    ctx: Ctx, data: Expr, mask: Expr, *, value: float, start_axis: int = 0
+    ctx: ImportContext, data: Expr, mask: Expr, *, value: float, start_axis: int = 0
 ) -> Expr:
     """MXNet writes into the data; here the result is a new tensor."""
     marks = _spread(ctx, _marks(ctx, mask), ctx.type(data).rank, start_axis)
@@ -69,7 +69,7 @@ def import_boolean_mask_assign_scalar(
 
 @OPS.imports("_npi_boolean_mask_assign_tensor")
 def import_boolean_mask_assign_tensor(
-    ctx: Ctx, data: Expr, mask: Expr, value: Expr, *, start_axis: int = 0
+    ctx: ImportContext, data: Expr, mask: Expr, value: Expr, *, start_axis: int = 0
 ) -> Expr:
     """The value has an entry for each mark, in place of the mask's axes, or one for all marks."""
     rank, covered = ctx.type(data).rank, ctx.type(mask).rank
@@ -91,7 +91,7 @@ def import_boolean_mask_assign_tensor(
     return relay.where(spread, value, data)
 
 
-def _by_mark(ctx: Ctx, marks: Expr, value: Expr, axis: int) -> Expr:
+def _by_mark(ctx: ImportContext, marks: Expr, value: Expr, axis: int) -> Expr:
     """Return the entry of each mark at its place, whatever elsewhere.
 
     In front of the first entry goes an empty one, for places before the first mark.

@@ -8,18 +8,18 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.index.selection import as_index
 from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.shape.rearrangement import axes_last
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("pick")
 def import_pick(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     index: Expr,
     *,
@@ -41,7 +41,7 @@ def import_pick(
 
 
 @OPS.imports("batch_take")
-def import_batch_take(ctx: Ctx, a: Expr, indices: Expr) -> Expr:
+def import_batch_take(ctx: ImportContext, a: Expr, indices: Expr) -> Expr:
     """The indices may have any shape of as many elements as the matrix has rows."""
     if ctx.type(a).rank != 2:
         raise Unsupported(f"of {ctx.type(a)!r}, which is no matrix, MXNet reads past the end")
@@ -51,7 +51,7 @@ def import_batch_take(ctx: Ctx, a: Expr, indices: Expr) -> Expr:
 
 
 @OPS.imports("fill_element_0index")
-def import_fill_element(ctx: Ctx, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
+def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
     """An index outside its row leaves the row as it is."""
     (length,) = ctx.static_lengths(lhs, [1])
     columns = relay.const(np.arange(length, dtype=np.int32))

@@ -6,12 +6,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.selection import LAST
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis
-from serde.walk.table import ImportContext as Ctx
 
 
 def _differences(data: Expr, axis: int) -> Expr:
@@ -20,7 +20,7 @@ def _differences(data: Expr, axis: int) -> Expr:
 
 
 @OPS.imports("_npi_diff")
-def import_diff(ctx: Ctx, a: Expr, *, n: int = 1, axis: int = -1) -> Expr:
+def import_diff(ctx: ImportContext, a: Expr, *, n: int = 1, axis: int = -1) -> Expr:
     if n < 0:
         raise Unsupported(f"n={n} is negative")
     along = normalize_axis(axis, ctx.type(a).rank)
@@ -32,7 +32,7 @@ def import_diff(ctx: Ctx, a: Expr, *, n: int = 1, axis: int = -1) -> Expr:
 
 @OPS.imports("_npi_ediff1d")
 def import_ediff1d(
-    ctx: Ctx,
+    ctx: ImportContext,
     input1: Expr,
     *ends: Expr,
     to_begin_arr_given: bool = False,
@@ -57,5 +57,5 @@ def import_ediff1d(
     return relay.concatenate(parts, 0) if len(parts) > 1 else parts[0]
 
 
-def _single(ctx: Ctx, data: Expr, value: float) -> Expr:
+def _single(ctx: ImportContext, data: Expr, value: float) -> Expr:
     return relay.Constant(np.reshape(ctx.constant(scalar_like(ctx, data, value)), (1,)))

@@ -12,13 +12,13 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 FLOAT32 = np.dtype("float32")
@@ -29,7 +29,7 @@ LAST = 2**31 - 1
 """Stands for the end of an axis, whatever its length."""
 
 
-def as_index(ctx: Ctx, indices: Expr) -> Expr:
+def as_index(ctx: ImportContext, indices: Expr) -> Expr:
     """Return indices as integers."""
     if is_float(ctx.type(indices).dtype):
         return relay.cast(indices, "int32")
@@ -37,7 +37,9 @@ def as_index(ctx: Ctx, indices: Expr) -> Expr:
 
 
 @OPS.imports("slice")
-def import_slice(ctx: Ctx, data: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()) -> Expr:
+def import_slice(
+    ctx: ImportContext, data: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
+) -> Expr:
     """A missing bound is the end that the step comes from or goes to."""
     if len(end) != len(begin) or len(step) not in (0, len(begin)):
         raise Unsupported("begin, end and step differ in length")
@@ -50,21 +52,23 @@ def import_slice(ctx: Ctx, data: Expr, *, begin: Bounds, end: Bounds, step: Boun
 
 
 @OPS.imports("slice_axis")
-def import_slice_axis(ctx: Ctx, data: Expr, *, axis: int, begin: int, end: int | None) -> Expr:
+def import_slice_axis(
+    ctx: ImportContext, data: Expr, *, axis: int, begin: int, end: int | None
+) -> Expr:
     axis = normalize_axis(axis, ctx.type(data).rank)
     return relay.strided_slice(data, [begin], [LAST if end is None else end], [1], axes=[axis])
 
 
 @OPS.imports("slice_like")
 def import_slice_like(
-    ctx: Ctx, data: Expr, shape_like: Expr, *, axes: tuple[int, ...] = ()
+    ctx: ImportContext, data: Expr, shape_like: Expr, *, axes: tuple[int, ...] = ()
 ) -> Expr:
     return relay.slice_like(data, shape_like, axes or None)
 
 
 @OPS.imports("Crop")
 def import_crop(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     crop_like: Expr | None = None,
     *,
@@ -108,7 +112,7 @@ def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
 
 @OPS.imports("Embedding", "_contrib_SparseEmbedding", ignored=("sparse_grad",))
 def import_embedding(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     weight: Expr,
     *,
@@ -121,7 +125,7 @@ def import_embedding(
 
 @OPS.imports("take")
 def import_take(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     indices: Expr,
     *,
@@ -136,7 +140,7 @@ def import_take(
 
 @OPS.imports("one_hot")
 def import_one_hot(
-    ctx: Ctx,
+    ctx: ImportContext,
     indices: Expr,
     *,
     depth: int,
@@ -151,13 +155,13 @@ def import_one_hot(
 
 
 @OPS.imports("gather_nd")
-def import_gather_nd(ctx: Ctx, data: Expr, indices: Expr) -> Expr:
+def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     return relay.gather_nd(data, as_index(ctx, indices))
 
 
 @OPS.imports("SequenceMask")
 def import_sequence_mask(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     sequence_length: Expr | None = None,
     *,
@@ -172,7 +176,7 @@ def import_sequence_mask(
 
 @OPS.imports("SequenceLast")
 def import_sequence_last(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     sequence_length: Expr | None = None,
     *,
@@ -192,7 +196,7 @@ def import_sequence_last(
 
 @OPS.exports("strided_slice")
 def export_strided_slice(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     begin: tuple[int, ...],
@@ -231,14 +235,14 @@ def slice_bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | N
 
 @OPS.exports("slice_like")
 def export_slice_like(
-    ctx: Out, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     return ctx.emit_bytes("slice_like", data, shape_like, axes=axes or None)
 
 
 @OPS.exports("take")
 def export_take(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     indices: Value,
     *,
@@ -261,7 +265,7 @@ def export_take(
 
 
 def _taken_by_batch(
-    ctx: Out, data: Value, indices: Value, batch: int, axis: int, mode: str
+    ctx: ExportContext, data: Value, indices: Value, batch: int, axis: int, mode: str
 ) -> Value:
     """Name the place on every axis up to the one that is looked up."""
     own = ctx.type(indices)
@@ -283,13 +287,13 @@ def _taken_by_batch(
     return ctx.spell(spelled, data, indices)
 
 
-def _one_index(ctx: Out) -> TensorType:
+def _one_index(ctx: ExportContext) -> TensorType:
     """Return a type of as many elements as the result's, which no shape equals."""
     return TensorType((1, 1, *ctx.result_type().shape), ctx.result_type().dtype)
 
 
 @OPS.exports("gather")
-def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
     """MXNet picks along one axis with an index for each place: a gather of tuples of places."""
     along = (axis or 0) % ctx.type(data).rank
     shape = ctx.static_shape(indices)
@@ -309,7 +313,7 @@ def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) ->
 
 @OPS.exports("gather_nd")
 def export_gather_nd(
-    ctx: Out, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
     type_ = ctx.type(indices)
     if type_.rank == 1:
@@ -334,7 +338,7 @@ def export_gather_nd(
 
 @OPS.exports("one_hot")
 def export_one_hot(
-    ctx: Out,
+    ctx: ExportContext,
     indices: Value,
     on_value: Value,
     off_value: Value,
@@ -366,7 +370,7 @@ def export_one_hot(
 
 @OPS.exports("sequence_mask")
 def export_sequence_mask(
-    ctx: Out, data: Value, valid_length: Value, *, mask_value: float, axis: int
+    ctx: ExportContext, data: Value, valid_length: Value, *, mask_value: float, axis: int
 ) -> Value:
     lengths = valid_length
     if is_float(ctx.type(lengths).dtype):

@@ -10,11 +10,11 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 FLOAT32 = np.dtype("float32")
 
@@ -25,12 +25,14 @@ FAR = 2**31
 """More than an axis has places, and its square fits int64."""
 
 
-def _sortable(ctx: Out, data: Value) -> Value:
+def _sortable(ctx: ExportContext, data: Value) -> Value:
     return ctx.cast(data, UNSORTED.get(ctx.type(data).dtype, ctx.type(data).dtype))
 
 
 @OPS.exports("sort")
-def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+def export_sort(
+    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
+) -> Value:
     type_ = ctx.type(data)
     result = ctx.emit("sort", _sortable(ctx, data), axis=axis % type_.rank, is_ascend=is_ascend)
     return ctx.cast(ctx.typed(result, type_), type_.dtype) if type_.dtype in UNSORTED else result
@@ -50,7 +52,7 @@ def _group_keys(ordered: Expr, places: Expr, axis: int) -> tuple[Expr, Expr]:
     return base, relay.add(base, places)
 
 
-def stable_order(ctx: Out, data: Value, axis: int, is_ascend: bool) -> Value:
+def stable_order(ctx: ExportContext, data: Value, axis: int, is_ascend: bool) -> Value:
     """Return the places of the elements in order, those of equals as they were, in int64.
 
     Equals that MXNet has put in any order are sorted by their places.
@@ -77,14 +79,16 @@ def _flat_if(data: Expr, axis: int | None) -> tuple[Expr, int]:
 
 
 @OPS.imports("sort")
-def import_sort(ctx: Ctx, data: Expr, *, axis: int | None = -1, is_ascend: bool = True) -> Expr:
+def import_sort(
+    ctx: ImportContext, data: Expr, *, axis: int | None = -1, is_ascend: bool = True
+) -> Expr:
     given, along = _flat_if(data, axis)
     return relay.sort(given, along, is_ascend)
 
 
 @OPS.imports("argsort")
 def import_argsort(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     axis: int | None = -1,
@@ -97,7 +101,7 @@ def import_argsort(
 
 @OPS.imports("topk")
 def import_topk(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     axis: int | None = -1,
@@ -121,14 +125,16 @@ def import_topk(
 
 
 @OPS.exports("argsort")
-def export_argsort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+def export_argsort(
+    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
+) -> Value:
     order = stable_order(ctx, data, axis % ctx.type(data).rank, is_ascend)
     return ctx.cast(order, ctx.result_type().dtype)
 
 
 @OPS.exports("topk")
 def export_topk(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     k: int | None,
@@ -161,13 +167,18 @@ def export_topk(
 
 
 @OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: Out, data: Value) -> Value:
+def export_invert_permutation(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("argsort", data, axis=0, is_ascend=True, dtype=ctx.type(data).dtype)
 
 
 @OPS.exports("searchsorted")
 def export_searchsorted(
-    ctx: Out, sorted_sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
+    ctx: ExportContext,
+    sorted_sequence: Value,
+    values: Value,
+    *,
+    right: bool,
+    dtype: np.dtype[AnyValue],
 ) -> Value:
     """Count the elements of a row that are less, or not greater."""
     shape = ctx.type(values).shape
@@ -183,7 +194,7 @@ def export_searchsorted(
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: Out, condition: Value) -> Value:
+def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
     return ctx.emit("Cast", ctx.emit("_npx_nonzero", condition), dtype="int32")
 
 
@@ -228,7 +239,7 @@ def _by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
 
 @OPS.exports("unique")
 def export_unique(
-    ctx: Out, data: Value, *, sorted: bool, return_counts: bool
+    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
 ) -> Value | tuple[Value, ...]:
     (count,) = ctx.static_shape(data)
     if count == 0:

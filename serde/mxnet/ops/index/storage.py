@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import serde.relay as relay
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 OPS.refuses(
     "_contrib_getnnz",
@@ -26,12 +26,12 @@ OPS.refuses(
 
 
 @OPS.imports("cast_storage", ignored=("stype",))
-def import_cast_storage(ctx: Ctx, data: Expr) -> Expr:
+def import_cast_storage(ctx: ImportContext, data: Expr) -> Expr:
     return data
 
 
 @OPS.imports("_sparse_retain")
-def import_sparse_retain(ctx: Ctx, data: Expr, indices: Expr) -> Expr:
+def import_sparse_retain(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     """The rows that are named stay, the others are zero."""
     rows = relay.expand_dims(places(ctx, data, 0), 1)
     named = relay.equal(rows, relay.cast(indices, "int32"))

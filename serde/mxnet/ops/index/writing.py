@@ -16,14 +16,14 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.index.lookup import wrapped
 from serde.mxnet.ops.index.selection import Bounds, as_index, slice_bounds
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 FAR = 2**31 - 1
 """More than an axis has places."""
@@ -79,7 +79,9 @@ def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> 
     return relay.Tuple([relay.expand_dims(target, 0), rows, numbers])
 
 
-def _write(ctx: Out, data: Value, places: Value, updates: Value, size: int, mode: Mode) -> Value:
+def _write(
+    ctx: ExportContext, data: Value, places: Value, updates: Value, size: int, mode: Mode
+) -> Value:
     """Return `data` of `size` rows with `updates` at rows; places are of int64 and one axis."""
     count = ctx.static_shape(places)[0]
     type_ = ctx.type(data)
@@ -114,7 +116,7 @@ def _write(ctx: Out, data: Value, places: Value, updates: Value, size: int, mode
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: Out, data: Value, indices: Value, updates: Value, *, axis: int, reduction: Mode
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: Mode
 ) -> Value:
     """Each element is a row of its own."""
     shape, window = ctx.static_shape(data), ctx.static_shape(indices)
@@ -149,7 +151,7 @@ def export_scatter_elements(
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: Out, data: Value, indices: Value, updates: Value, *, mode: Mode
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: Mode
 ) -> Value:
     shape, window = ctx.static_shape(data), ctx.static_shape(indices)
     if 0 in window:
@@ -175,7 +177,7 @@ def export_scatter_nd(
 
 @OPS.exports("sparse_to_dense")
 def export_sparse_to_dense(
-    ctx: Out,
+    ctx: ExportContext,
     sparse_indices: Value,
     sparse_values: Value,
     default_value: Value,
@@ -198,7 +200,7 @@ def export_sparse_to_dense(
 
 @OPS.exports("strided_set")
 def export_strided_set(
-    ctx: Out, data: Value, v: Value, begin: Value, end: Value, strides: Value
+    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     starts: list[int | None] = []
     stops: list[int | None] = []
@@ -217,7 +219,9 @@ def export_strided_set(
     return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)
 
 
-def _ranges(ctx: Ctx, data: Expr, begin: Bounds, end: Bounds, step: Bounds) -> list[range | None]:
+def _ranges(
+    ctx: ImportContext, data: Expr, begin: Bounds, end: Bounds, step: Bounds
+) -> list[range | None]:
     """Return the places along each leading axis, None for all of an axis."""
     if len(end) != len(begin) or len(step) not in (0, len(begin)):
         raise Unsupported("begin, end and step differ in length")
@@ -233,7 +237,7 @@ def _ranges(ctx: Ctx, data: Expr, begin: Bounds, end: Bounds, step: Bounds) -> l
 
 @OPS.imports("_slice_assign")
 def import_slice_assign(
-    ctx: Ctx, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
+    ctx: ImportContext, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
 ) -> Expr:
     places = _ranges(ctx, lhs, begin, end, step)
     if any(each is not None and not each for each in places):
@@ -249,7 +253,7 @@ def import_slice_assign(
 
 @OPS.imports("_slice_assign_scalar")
 def import_slice_assign_scalar(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     scalar: float = 0.0,
@@ -269,20 +273,24 @@ def import_slice_assign_scalar(
 
 
 @OPS.imports("scatter_nd")
-def import_scatter_nd(ctx: Ctx, data: Expr, indices: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_scatter_nd(
+    ctx: ImportContext, data: Expr, indices: Expr, *, shape: tuple[int, ...]
+) -> Expr:
     blank = relay.zeros(list(shape), ctx.type(data).dtype)
     return relay.scatter_nd(blank, as_index(ctx, indices), data)
 
 
 @OPS.imports("_scatter_set_nd")
 def import_scatter_set_nd(
-    ctx: Ctx, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
+    ctx: ImportContext, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
 ) -> Expr:
     """MXNet writes into the first tensor, whose shape the attribute repeats."""
     return relay.scatter_nd(lhs, as_index(ctx, indices), rhs)
 
 
 @OPS.imports("_contrib_index_copy")
-def import_index_copy(ctx: Ctx, old_tensor: Expr, index_vector: Expr, new_tensor: Expr) -> Expr:
+def import_index_copy(
+    ctx: ImportContext, old_tensor: Expr, index_vector: Expr, new_tensor: Expr
+) -> Expr:
     rows = relay.expand_dims(as_index(ctx, index_vector), 0)
     return relay.scatter_nd(old_tensor, rows, new_tensor)

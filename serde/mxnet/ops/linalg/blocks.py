@@ -6,20 +6,20 @@ from functools import reduce
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 
-def scaled(ctx: Ctx, data: Expr, factor: float) -> Expr:
+def scaled(ctx: ImportContext, data: Expr, factor: float) -> Expr:
     """Return `data` times a number."""
     if factor == 1:
         return data
     return relay.multiply(data, relay.const(factor, ctx.type(data).dtype))
 
 
-def turned(ctx: Ctx, data: Expr, really: bool = True) -> Expr:
+def turned(ctx: ImportContext, data: Expr, really: bool = True) -> Expr:
     """Return the transpose of each matrix, if asked."""
     rank = ctx.type(data).rank
     if not really:
@@ -28,7 +28,7 @@ def turned(ctx: Ctx, data: Expr, really: bool = True) -> Expr:
 
 
 def product_of(
-    ctx: Ctx, a: Expr, b: Expr, transpose_a: bool = False, transpose_b: bool = False
+    ctx: ImportContext, a: Expr, b: Expr, transpose_a: bool = False, transpose_b: bool = False
 ) -> Expr:
     """Return the products of the matrices of two stacks, each transposed if asked.
 
@@ -46,7 +46,7 @@ def product_of(
     return call("serde.matmul", turned(ctx, a, transpose_a), turned(ctx, b, transpose_b))
 
 
-def _rows_last(ctx: Ctx, data: Expr, axis: int) -> Expr:
+def _rows_last(ctx: ImportContext, data: Expr, axis: int) -> Expr:
     """Return `data` with the axis of its rows before that of its columns.
 
     Raises:
@@ -61,7 +61,7 @@ def _rows_last(ctx: Ctx, data: Expr, axis: int) -> Expr:
     return relay.transpose(data, [*others, axis % rank, rank - 1])
 
 
-def _rows_back(ctx: Ctx, data: Expr, axis: int) -> Expr:
+def _rows_back(ctx: ImportContext, data: Expr, axis: int) -> Expr:
     rank = ctx.type(data).rank
     if axis % rank == rank - 2:
         return data
@@ -72,7 +72,7 @@ def _rows_back(ctx: Ctx, data: Expr, axis: int) -> Expr:
 
 @OPS.imports("_linalg_gemm2")
 def import_gemm2(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     *,
@@ -88,7 +88,7 @@ def import_gemm2(
 
 @OPS.imports("_linalg_gemm")
 def import_gemm(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     c: Expr,
@@ -106,13 +106,15 @@ def import_gemm(
 
 
 @OPS.imports("_linalg_syrk")
-def import_syrk(ctx: Ctx, a: Expr, *, transpose: bool = False, alpha: float = 1.0) -> Expr:
+def import_syrk(
+    ctx: ImportContext, a: Expr, *, transpose: bool = False, alpha: float = 1.0
+) -> Expr:
     return scaled(ctx, product_of(ctx, a, a, transpose, not transpose), alpha)
 
 
 @OPS.imports("_linalg_trmm")
 def import_trmm(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     *,
@@ -129,7 +131,7 @@ def import_trmm(
 
 
 @OPS.imports("khatri_rao")
-def import_khatri_rao(ctx: Ctx, *args: Expr, num_args: int = 0) -> Expr:
+def import_khatri_rao(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
     def joined(left: Expr, right: Expr) -> Expr:
         pairs = relay.multiply(relay.expand_dims(left, 1), relay.expand_dims(right, 0))
         return relay.reshape(pairs, (-3, 0))

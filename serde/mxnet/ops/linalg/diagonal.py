@@ -6,13 +6,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array
 
 
-def _size(ctx: Ctx, data: Expr) -> int:
+def _size(ctx: ImportContext, data: Expr) -> int:
     if ctx.type(data).rank < 2:
         raise Unsupported(f"expected matrices, found {ctx.type(data)!r}")
     rows, columns = ctx.static_lengths(data, [-2, -1])
@@ -33,7 +33,7 @@ def _triangle(size: int, offset: int, lower: bool) -> tuple[Array, Array]:
     return columns, rows + offset
 
 
-def _picked(ctx: Ctx, data: Expr, rows: Array, columns: Array, offset: int) -> Expr:
+def _picked(ctx: ImportContext, data: Expr, rows: Array, columns: Array, offset: int) -> Expr:
     size = _size(ctx, data)
     if not len(rows):
         raise Unsupported(f"offset={offset} is outside a matrix of {size} rows")
@@ -42,7 +42,7 @@ def _picked(ctx: Ctx, data: Expr, rows: Array, columns: Array, offset: int) -> E
     return relay.take(flat, places, axis=ctx.type(flat).rank - 1, mode="fast")
 
 
-def _placed(ctx: Ctx, data: Expr, size: int, rows: Array, columns: Array) -> Expr:
+def _placed(ctx: ImportContext, data: Expr, size: int, rows: Array, columns: Array) -> Expr:
     """Return matrices that hold `data` at some places, and zeros elsewhere."""
     type_ = ctx.type(data)
     (count,) = ctx.static_lengths(data, [-1])
@@ -52,7 +52,7 @@ def _placed(ctx: Ctx, data: Expr, size: int, rows: Array, columns: Array) -> Exp
     return relay.take(padded, relay.const(places, "int64"), axis=type_.rank - 1, mode="fast")
 
 
-def diagonal_of(ctx: Ctx, data: Expr, offset: int = 0) -> Expr:
+def diagonal_of(ctx: ImportContext, data: Expr, offset: int = 0) -> Expr:
     """Return a diagonal of each matrix.
 
     Raises:
@@ -63,12 +63,12 @@ def diagonal_of(ctx: Ctx, data: Expr, offset: int = 0) -> Expr:
 
 
 @OPS.imports("_linalg_extractdiag")
-def import_extractdiag(ctx: Ctx, a: Expr, *, offset: int = 0) -> Expr:
+def import_extractdiag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
     return diagonal_of(ctx, a, offset)
 
 
 @OPS.imports("_linalg_makediag")
-def import_makediag(ctx: Ctx, a: Expr, *, offset: int = 0) -> Expr:
+def import_makediag(ctx: ImportContext, a: Expr, *, offset: int = 0) -> Expr:
     (count,) = ctx.static_lengths(a, [-1])
     rows = np.arange(count)
     size = count + abs(offset)
@@ -76,7 +76,9 @@ def import_makediag(ctx: Ctx, a: Expr, *, offset: int = 0) -> Expr:
 
 
 @OPS.imports("_linalg_extracttrian")
-def import_extracttrian(ctx: Ctx, a: Expr, *, offset: int = 0, lower: bool = True) -> Expr:
+def import_extracttrian(
+    ctx: ImportContext, a: Expr, *, offset: int = 0, lower: bool = True
+) -> Expr:
     size = _size(ctx, a)
     if abs(offset) >= size:
         raise Unsupported(f"offset={offset} is outside a matrix of {size} rows")
@@ -84,7 +86,7 @@ def import_extracttrian(ctx: Ctx, a: Expr, *, offset: int = 0, lower: bool = Tru
 
 
 @OPS.imports("_linalg_maketrian")
-def import_maketrian(ctx: Ctx, a: Expr, *, offset: int = 0, lower: bool = True) -> Expr:
+def import_maketrian(ctx: ImportContext, a: Expr, *, offset: int = 0, lower: bool = True) -> Expr:
     (count,) = ctx.static_lengths(a, [-1])
     rows = int((np.sqrt(8 * count + 1) - 1) / 2)
     if rows * (rows + 1) != 2 * count:
@@ -94,6 +96,6 @@ def import_maketrian(ctx: Ctx, a: Expr, *, offset: int = 0, lower: bool = True) 
 
 
 @OPS.imports("_linalg_sumlogdiag")
-def import_sumlogdiag(ctx: Ctx, a: Expr) -> Expr:
+def import_sumlogdiag(ctx: ImportContext, a: Expr) -> Expr:
     result = relay.sum(relay.log(diagonal_of(ctx, a)), axis=-1)
     return relay.expand_dims(result, 0) if ctx.type(a).rank == 2 else result

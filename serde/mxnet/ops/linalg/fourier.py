@@ -6,10 +6,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array
 
 
@@ -22,7 +22,7 @@ def _rows(data: Expr, width: int) -> Expr:
 
 
 @OPS.imports("_contrib_fft", ignored=("compute_size",))
-def import_fft(ctx: Ctx, data: Expr) -> Expr:
+def import_fft(ctx: ImportContext, data: Expr) -> Expr:
     """Real and imaginary parts take turns along the last axis."""
     parts = relay.dft(data, relay.zeros_like(data), inverse=False)
     pairs = relay.stack(list(parts), axis=-1)
@@ -30,7 +30,7 @@ def import_fft(ctx: Ctx, data: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_ifft", ignored=("compute_size",))
-def import_ifft(ctx: Ctx, data: Expr) -> Expr:
+def import_ifft(ctx: ImportContext, data: Expr) -> Expr:
     """The real part, not divided by the length; what comes in is interleaved as `fft` gives it."""
     type_ = ctx.type(data)
     (width,) = ctx.static_lengths(data, [-1])
@@ -41,7 +41,7 @@ def import_ifft(ctx: Ctx, data: Expr) -> Expr:
 
 
 @OPS.imports("_contrib_count_sketch", ignored=("processing_batch_size",))
-def import_count_sketch(ctx: Ctx, data: Expr, h: Expr, s: Expr, *, out_dim: int) -> Expr:
+def import_count_sketch(ctx: ImportContext, data: Expr, h: Expr, s: Expr, *, out_dim: int) -> Expr:
     """Each element is added, with its sign of `s`, to the place that `h` names."""
     dtype = ctx.type(data).dtype
     places = relay.reshape(relay.cast(h, "int32"), (-1,))
@@ -53,7 +53,7 @@ def import_count_sketch(ctx: Ctx, data: Expr, h: Expr, s: Expr, *, out_dim: int)
 
 @OPS.exports("dft")
 def export_dft(
-    ctx: Out, re_data: Value, im_data: Value, *, inverse: bool
+    ctx: ExportContext, re_data: Value, im_data: Value, *, inverse: bool
 ) -> Value | tuple[Value, ...]:
     type_ = ctx.type(re_data)
     (length,) = ctx.static_lengths(re_data, [-1])
@@ -77,7 +77,7 @@ def export_dft(
 
 @OPS.exports("stft")
 def export_stft(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     window: Value,
     *,

@@ -10,19 +10,19 @@ from typing import Any as AnyValue
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 
 @OPS.imports("FullyConnected")
 def import_fully_connected(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -44,7 +44,12 @@ def import_fully_connected(
 
 @OPS.imports("batch_dot", ignored=("forward_stype",))
 def import_batch_dot(
-    ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
+    ctx: ImportContext,
+    lhs: Expr,
+    rhs: Expr,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
 ) -> Expr:
     left, right = ctx.type(lhs), ctx.type(rhs)
     if left.rank != right.rank or left.rank < 3:
@@ -61,7 +66,12 @@ def import_batch_dot(
 
 @OPS.imports("dot", ignored=("forward_stype",))
 def import_dot(
-    ctx: Ctx, lhs: Expr, rhs: Expr, *, transpose_a: bool = False, transpose_b: bool = False
+    ctx: ImportContext,
+    lhs: Expr,
+    rhs: Expr,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
 ) -> Expr:
     """Contracts the last axis of the left with the first of the right.
 
@@ -79,7 +89,7 @@ def import_dot(
 
 @OPS.imports("_npi_einsum")
 def import_einsum(
-    ctx: Ctx, *data: Expr, subscripts: str, num_args: int = 0, optimize: int = 0
+    ctx: ImportContext, *data: Expr, subscripts: str, num_args: int = 0, optimize: int = 0
 ) -> Expr:
     """Spaces mean nothing. ONNX Runtime has sums of floats, int32 and int64."""
     equation = subscripts.replace(" ", "")
@@ -91,7 +101,7 @@ def import_einsum(
 
 
 @OPS.imports("_npi_matmul")
-def import_matmul(ctx: Ctx, a: Expr, b: Expr) -> Expr:
+def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
     """A vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
@@ -102,7 +112,7 @@ def import_matmul(ctx: Ctx, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.imports("_np_dot")
-def import_np_dot(ctx: Ctx, a: Expr, b: Expr) -> Expr:
+def import_np_dot(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
     """Contracts the last axis of the left with the last but one of the right."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if not left or not right:
@@ -132,13 +142,18 @@ def _contracted(a: Expr, b: Expr, left: Sequence[int], right: Sequence[int]) -> 
 
 @OPS.imports("_npi_tensordot")
 def import_tensordot(
-    ctx: Ctx, a: Expr, b: Expr, *, a_axes_summed: tuple[int, ...], b_axes_summed: tuple[int, ...]
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    *,
+    a_axes_summed: tuple[int, ...],
+    b_axes_summed: tuple[int, ...],
 ) -> Expr:
     return _contracted(a, b, a_axes_summed, b_axes_summed)
 
 
 @OPS.imports("_npi_tensordot_int_axes")
-def import_tensordot_int_axes(ctx: Ctx, a: Expr, b: Expr, *, axes: int) -> Expr:
+def import_tensordot_int_axes(ctx: ImportContext, a: Expr, b: Expr, *, axes: int) -> Expr:
     """The last axes of the left meet the first of the right."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if not 0 <= axes <= min(left, right):
@@ -149,7 +164,7 @@ def import_tensordot_int_axes(ctx: Ctx, a: Expr, b: Expr, *, axes: int) -> Expr:
 
 
 @OPS.imports("_npi_polyval")
-def import_polyval(ctx: Ctx, p: Expr, x: Expr) -> Expr:
+def import_polyval(ctx: ImportContext, p: Expr, x: Expr) -> Expr:
     """Horner's rule, one coefficient after the other."""
     dtype = ctx.type(x).dtype
     wide = "int32" if dtype in ("int8", "uint8") else dtype
@@ -168,7 +183,9 @@ def import_polyval(ctx: Ctx, p: Expr, x: Expr) -> Expr:
 Product = Callable[[Expr, Expr], Expr]
 
 
-def in_floats(ctx: Out, left: Value, right: Value, depth: Dim, product: Product) -> Value | None:
+def in_floats(
+    ctx: ExportContext, left: Value, right: Value, depth: Dim, product: Product
+) -> Value | None:
     """Return a product of what MXNet multiplies in another dtype, None where it has the dtype.
 
     MXNet multiplies matrices of float32 and float64 on the CPU. float16 goes through float32.
@@ -202,11 +219,11 @@ def in_floats(ctx: Out, left: Value, right: Value, depth: Dim, product: Product)
     return ctx.spell(spelled, left, right)
 
 
-def _wide_integers(ctx: Out, left: Value, right: Value) -> bool:
+def _wide_integers(ctx: ExportContext, left: Value, right: Value) -> bool:
     return bool({ctx.type(left).dtype, ctx.type(right).dtype} & {"int32", "int64"})
 
 
-def _summed(ctx: Out, left: Value, right: Value, subscripts: str) -> Value:
+def _summed(ctx: ExportContext, left: Value, right: Value, subscripts: str) -> Value:
     """Return a product of wide integers, which wrap around as they do in Relay."""
     type_ = ctx.result_type()
     terms = [ctx.cast(x, type_.dtype) for x in (left, right)]
@@ -215,7 +232,7 @@ def _summed(ctx: Out, left: Value, right: Value, subscripts: str) -> Value:
 
 @OPS.exports("nn.dense")
 def export_dense(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
@@ -249,7 +266,7 @@ def export_dense(
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
     """One that no layer takes as its own is an addition."""
     type_ = ctx.type(data)
     shape: list[Dim] = [1] * type_.rank
@@ -259,7 +276,7 @@ def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
 
 @OPS.exports("nn.matmul")
 def export_matmul(
-    ctx: Out,
+    ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     *,
@@ -291,7 +308,7 @@ def export_matmul(
 
 @OPS.exports("nn.batch_matmul")
 def export_batch_matmul(
-    ctx: Out,
+    ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     *,
@@ -321,7 +338,7 @@ def export_batch_matmul(
 
 
 @OPS.exports("einsum")
-def export_einsum(ctx: Out, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
     """MXNet adds float16 up in float16."""
     if ctx.result_type().dtype == "float16":
 
@@ -357,7 +374,7 @@ def _as_dot(equation: str) -> tuple[bool, bool] | None:
 _DOT = re.compile(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)")
 
 
-def require_dtype(ctx: Out, data: Value, out_dtype: AnyValue) -> None:
+def require_dtype(ctx: ExportContext, data: Value, out_dtype: AnyValue) -> None:
     """Refuse results in another dtype than the data's.
 
     Raises:

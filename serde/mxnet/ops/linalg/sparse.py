@@ -9,7 +9,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -17,7 +17,7 @@ from serde.relay.ir.shapes import layout_axes
 from serde.weights import Array
 
 
-def _filled(ctx: Out, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
+def _filled(ctx: ExportContext, data: Value, indices: Value, indptr: Value, columns: int) -> Value:
     """Return a matrix in rows (CSR) or in blocks of them (BSR) with all its elements."""
     pointers, at = ctx.constant(indptr), ctx.constant(indices)
     type_ = ctx.type(data)
@@ -43,7 +43,7 @@ def _filled(ctx: Out, data: Value, indices: Value, indptr: Value, columns: int) 
 
 @OPS.exports("nn.sparse_dense")
 def export_sparse_dense(
-    ctx: Out,
+    ctx: ExportContext,
     dense_data: Value,
     sparse_data: Value,
     sparse_indices: Value,
@@ -59,7 +59,11 @@ def export_sparse_dense(
 
 @OPS.exports("nn.sparse_add")
 def export_sparse_add(
-    ctx: Out, dense_data: Value, sparse_data: Value, sparse_indices: Value, sparse_indptr: Value
+    ctx: ExportContext,
+    dense_data: Value,
+    sparse_data: Value,
+    sparse_indices: Value,
+    sparse_indptr: Value,
 ) -> Value:
     (columns,) = ctx.static_lengths(dense_data, [1])
     matrix = _filled(ctx, sparse_data, sparse_indices, sparse_indptr, columns)
@@ -68,7 +72,7 @@ def export_sparse_add(
 
 @OPS.exports("nn.sparse_transpose")
 def export_sparse_transpose(
-    ctx: Out, sparse_data: Value, sparse_indices: Value, sparse_indptr: Value
+    ctx: ExportContext, sparse_data: Value, sparse_indices: Value, sparse_indptr: Value
 ) -> tuple[Value, Value, Value]:
     pointers, at = ctx.constant(sparse_indptr), ctx.constant(sparse_indices)
     count = len(pointers) - 1
@@ -83,7 +87,7 @@ def export_sparse_transpose(
 
 @OPS.exports("nn.sparse_conv2d")
 def export_sparse_conv2d(
-    ctx: Out,
+    ctx: ExportContext,
     dense_data: Value,
     sparse_data: Value,
     sparse_indices: Value,
@@ -113,7 +117,7 @@ def export_sparse_conv2d(
 
 @OPS.exports("sparse_fill_empty_rows")
 def export_sparse_fill_empty_rows(
-    ctx: Out,
+    ctx: ExportContext,
     sparse_indices: Value,
     sparse_values: Value,
     dense_shape: Value,

@@ -9,6 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import ending_of, levels_of, scale_of, split_inputs
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
@@ -26,11 +27,10 @@ from serde.mxnet.ops.qnn.parameters import (
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_quantized_concat", ignored=("num_args",))
-def import_quantized_concat(ctx: Ctx, *inputs: Expr, dim: int = 1) -> Sequence[Expr]:
+def import_quantized_concat(ctx: ImportContext, *inputs: Expr, dim: int = 1) -> Sequence[Expr]:
     """The range of the result holds all ranges; it is int8 if one of them is."""
     count = len(inputs) // 3
     data, ranges = split_inputs(inputs, [count, 2 * count])
@@ -55,7 +55,7 @@ def _same(a: Expr, b: Expr) -> bool:
 
 @OPS.imports("_contrib_quantized_elemwise_add")
 def import_quantized_elemwise_add(
-    ctx: Ctx,
+    ctx: ImportContext,
     lhs: Expr,
     rhs: Expr,
     lhs_min: Expr,
@@ -91,7 +91,7 @@ def import_quantized_elemwise_add(
 
 @OPS.imports("_contrib_quantized_elemwise_mul")
 def import_quantized_elemwise_mul(
-    ctx: Ctx,
+    ctx: ImportContext,
     lhs: Expr,
     rhs: Expr,
     lhs_min: Expr,
@@ -126,7 +126,7 @@ def import_quantized_elemwise_mul(
     ignored=("momentum", "use_global_stats", "output_mean_var", "cudnn_off", "fix_gamma"),
 )
 def import_quantized_batch_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     gamma: Expr,
     beta: Expr,

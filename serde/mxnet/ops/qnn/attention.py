@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.bodies import NodeContext as Inside
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import ending_of, split_inputs
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
@@ -26,7 +26,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-def _part(ctx: Inside, data: Expr, heads: int, index: int) -> tuple[Expr, int]:
+def _part(ctx: ImportContext, data: Expr, heads: int, index: int) -> tuple[Expr, int]:
     """Return queries, keys or values as (batch, heads, length, width), and the width."""
     type_ = ctx.type(data)
     if type_.rank != 3 or type_.dtype != "int8":
@@ -45,7 +45,7 @@ def _joined(x: Expr) -> Expr:
 
 @OPS.imports("_sg_mkldnn_selfatt_qk")
 def import_sg_mkldnn_selfatt_qk(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     heads: int,
     quantized: bool = False,
@@ -74,7 +74,7 @@ def import_sg_mkldnn_selfatt_qk(
 
 @OPS.imports("_sg_mkldnn_selfatt_valatt")
 def import_sg_mkldnn_selfatt_valatt(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     heads: int,
     quantized: bool = False,

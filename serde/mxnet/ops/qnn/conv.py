@@ -9,9 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.conv import layouts, per_axis
 from serde.mxnet.ops.qnn.fused import (
     Ending,
@@ -39,7 +39,6 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.op.qnn.conv import channel_zero_point
-from serde.walk.table import ImportContext as Ctx
 
 Window = Mapping[str, AnyValue]
 
@@ -72,7 +71,7 @@ def _sums(data: Expr, weight: Expr, bias: Expr | None, window: Window) -> Expr:
 
 @OPS.imports("_contrib_quantized_conv", ignored=("workspace", "cudnn_tune", "cudnn_off"))
 def import_quantized_conv(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     kernel: tuple[int, ...],
     num_filter: int,
@@ -99,7 +98,7 @@ def import_quantized_conv(
 
 @OPS.imports("_sg_mkldnn_conv")
 def import_sg_mkldnn_conv(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     with_bn: bool = False,
     with_act: bool = False,
@@ -138,7 +137,7 @@ def import_sg_mkldnn_conv(
 
 
 def _normalized(
-    ctx: Inside,
+    ctx: ImportContext,
     weight: Expr,
     bias: Expr | None,
     norm: Sequence[Expr],
@@ -161,7 +160,7 @@ def _normalized(
 class _Layer:
     """A convolution of quantised data with float weights."""
 
-    def __init__(self, ctx: Inside, data: Expr, end: Expr, window: Window) -> None:
+    def __init__(self, ctx: ImportContext, data: Expr, end: Expr, window: Window) -> None:
         self.ctx = ctx
         self.data = data
         self.end = end
@@ -249,7 +248,7 @@ class _Layer:
 
 
 def _convolved(
-    ctx: Out,
+    ctx: ExportContext,
     operands: tuple[Value, Value],
     zeros: tuple[Value, Value],
     kernel_layout: str,
@@ -266,7 +265,7 @@ def _convolved(
 
 @OPS.exports("qnn.conv2d")
 def export_conv2d(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     input_zero_point: Value,
@@ -308,7 +307,7 @@ def export_conv2d(
 
 @OPS.exports("qnn.conv2d_transpose")
 def export_conv2d_transpose(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     input_zero_point: Value,

@@ -14,7 +14,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.bodies import NodeContext as Inside
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
     ONE,
@@ -28,7 +28,6 @@ from serde.mxnet.ops.qnn.parameters import (
 )
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 __all__ = [
     "Ending",
@@ -61,7 +60,7 @@ def split_inputs(inputs: Sequence[Expr], counts: Sequence[int]) -> list[Sequence
     return [inputs[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
-def levels_of(ctx: Ctx, data: Expr) -> float:
+def levels_of(ctx: ImportContext, data: Expr) -> float:
     """Return the levels to the end of the range of a quantised tensor.
 
     Raises:
@@ -99,7 +98,7 @@ class Weights:
 
 
 def quantized_weights(
-    ctx: Inside,
+    ctx: ImportContext,
     weight: Expr,
     bias: Expr | None,
     data_scale: Expr,
@@ -141,7 +140,7 @@ Step = Callable[[Expr], Expr]
 
 
 def activations(
-    ctx: Inside, layers: Sequence[str], names: Sequence[str]
+    ctx: ImportContext, layers: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, dict[str, AnyValue]], list[tuple[str, Step]]]:
     """Return the attributes of the layers inside a node and the functions behind them.
 
@@ -168,7 +167,7 @@ def activations(
     return attributes, functions
 
 
-def _step(ctx: Inside, op: str, attrs: dict[str, AnyValue]) -> Step:
+def _step(ctx: ImportContext, op: str, attrs: dict[str, AnyValue]) -> Step:
     converter = OPS.importer(op, ctx.version)
     if converter is None:
         raise Unsupported(f"{op} inside: no importer")

@@ -9,9 +9,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.bodies import NodeContext as Inside
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.fused import (
     Step,
     Weights,
@@ -36,7 +36,6 @@ from serde.mxnet.ops.qnn.parameters import (
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 __all__ = ["exact_product"]
 
@@ -47,7 +46,7 @@ POSITIVE = ("relu", "leaky", "clip", "abs")
 """Functions after which MXNet takes the result of a fused layer for uint8."""
 
 
-def _sums(ctx: Ctx, data: Expr, weight: Expr, bias: Expr | None, flatten: bool) -> Expr:
+def _sums(ctx: ImportContext, data: Expr, weight: Expr, bias: Expr | None, flatten: bool) -> Expr:
     """Return a product of levels in int32."""
     rows = relay.nn.batch_flatten(data) if flatten and ctx.type(data).rank != 2 else data
     total = call("serde.matmul_integer", rows, relay.transpose(weight, axes=[1, 0]), None, None)
@@ -64,7 +63,7 @@ def _bias_levels(bias: Expr, end: Expr, data_scale: Expr, weight_scale: Expr) ->
 
 @OPS.imports("_contrib_quantized_fully_connected")
 def import_quantized_fully_connected(
-    ctx: Ctx, *inputs: Expr, num_hidden: int, no_bias: bool = False, flatten: bool = True
+    ctx: ImportContext, *inputs: Expr, num_hidden: int, no_bias: bool = False, flatten: bool = True
 ) -> Sequence[Expr]:
     """MXNet cuts the levels of the bias towards zero."""
     count = 2 if no_bias else 3
@@ -80,7 +79,7 @@ def import_quantized_fully_connected(
 
 @OPS.imports("_sg_mkldnn_fully_connected")
 def import_sg_mkldnn_fully_connected(
-    ctx: Inside,
+    ctx: ImportContext,
     *inputs: Expr,
     quantized: bool = False,
     enable_float_output: bool = False,
@@ -141,7 +140,7 @@ def _function_of_sums(total: Expr, functions: Sequence[tuple[str, Step]]) -> Exp
     return whole(real)
 
 
-def _reach(ctx: Out, data: Value, zero_point: Value) -> int:
+def _reach(ctx: ExportContext, data: Value, zero_point: Value) -> int:
     """Return the greatest magnitude of a level."""
     dtype = ctx.type(data).dtype
     if dtype not in ("int8", "uint8"):
@@ -151,7 +150,7 @@ def _reach(ctx: Out, data: Value, zero_point: Value) -> int:
 
 
 def exact_product(
-    ctx: Out,
+    ctx: ExportContext,
     operands: tuple[Value, Value],
     zeros: tuple[Value, Value],
     depth: int,
@@ -180,7 +179,7 @@ def exact_product(
 
 @OPS.exports("qnn.dense")
 def export_dense(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     input_zero_point: Value,
@@ -204,7 +203,7 @@ def export_dense(
 
 @OPS.exports("qnn.batch_matmul")
 def export_batch_matmul(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     y: Value,
     x_zero_point: Value,

@@ -11,7 +11,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
     ONE,
@@ -29,7 +30,6 @@ from serde.mxnet.ops.qnn.parameters import (
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.op.qnn.parameters import along_axis, fixed_point
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array, dtype_name
 
 OutType = Literal["auto", "int8", "uint8"]
@@ -37,7 +37,7 @@ OutType = Literal["auto", "int8", "uint8"]
 
 @OPS.imports("_contrib_quantize")
 def import_quantize(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     min_range: Expr,
     max_range: Expr,
@@ -53,7 +53,7 @@ def import_quantize(
 
 @OPS.imports("_contrib_quantize_v2")
 def import_quantize_v2(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     out_type: OutType = "int8",
@@ -94,7 +94,7 @@ def _single(x: Expr) -> Expr:
 
 @OPS.imports("_contrib_quantize_asym")
 def import_quantize_asym(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     min_calib_range: float | None = None,
@@ -113,7 +113,7 @@ def import_quantize_asym(
 
 @OPS.imports("_contrib_dequantize")
 def import_dequantize(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     min_range: Expr,
     max_range: Expr,
@@ -128,7 +128,7 @@ def import_dequantize(
 
 @OPS.imports("_contrib_requantize")
 def import_requantize(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     min_range: Expr,
     max_range: Expr,
@@ -147,7 +147,7 @@ def import_requantize(
     return [result, *(symmetric(end) if dtype == "int8" else (number(0), end))]
 
 
-def _along(ctx: Out, values: Value, like: Value, axis: int) -> Value:
+def _along(ctx: ExportContext, values: Value, like: Value, axis: int) -> Value:
     """Return a scale or zero point in a shape that broadcasts with `like`."""
     rank = ctx.type(like).rank
     if values.data is not None:
@@ -171,7 +171,7 @@ def _saturated(data: Expr, source: str, dtype: str) -> Expr:
 
 @OPS.exports("qnn.quantize")
 def export_quantize(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     output_scale: Value,
     output_zero_point: Value,
@@ -190,7 +190,7 @@ def export_quantize(
 
 @OPS.exports("qnn.dequantize")
 def export_dequantize(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     input_scale: Value,
     input_zero_point: Value,
@@ -230,7 +230,7 @@ def rescaled(level: Expr, ratio: Array, away: bool) -> Expr:
 
 @OPS.exports("qnn.requantize")
 def export_requantize(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     input_scale: Value,
     input_zero_point: Value,

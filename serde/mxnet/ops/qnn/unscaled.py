@@ -11,26 +11,26 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.index.selection import import_embedding
 from serde.mxnet.ops.pool import import_pooling
 from serde.mxnet.ops.qnn.parameters import ONE, levels_in, scalar
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 FLOAT32 = np.dtype(np.float32)
 
 
 @OPS.imports("_contrib_quantized_flatten")
 def import_quantized_flatten(
-    ctx: Ctx, data: Expr, min_data: Expr, max_data: Expr
+    ctx: ImportContext, data: Expr, min_data: Expr, max_data: Expr
 ) -> Sequence[Expr]:
     return [relay.nn.batch_flatten(data), min_data, max_data]
 
 
 @OPS.imports("_contrib_quantized_act")
 def import_quantized_act(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     min_data: Expr,
     max_data: Expr,
@@ -46,7 +46,7 @@ def import_quantized_act(
 
 @OPS.imports("_contrib_quantized_embedding", ignored=("sparse_grad",))
 def import_quantized_embedding(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     weight: Expr,
     min_weight: Expr,
@@ -62,7 +62,7 @@ def import_quantized_embedding(
 
 @OPS.imports("_contrib_quantized_pooling", ignored=("cudnn_off", "p_value"))
 def import_quantized_pooling(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     min_data: Expr,
     max_data: Expr,

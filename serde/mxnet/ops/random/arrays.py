@@ -9,13 +9,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Room
 from serde.mxnet.ops.random.draws import DType, Size, kind_of, lengths, room_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import broadcast
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 FLOAT32 = np.dtype(np.float32)
@@ -29,7 +29,7 @@ def _given(inputs: Sequence[Expr], *numbers: float | None) -> list[float | Expr]
     return [next(tensors) if number is None else number for number in numbers]
 
 
-def _room(ctx: Ctx, inputs: Sequence[Expr], size: Size, dtype: str = "float32") -> Room:
+def _room(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str = "float32") -> Room:
     """Return room for `size` numbers, or without it for what the parameters broadcast to."""
     if size is None:
         return _room_for_each(ctx, inputs, (), dtype)
@@ -40,7 +40,7 @@ def _room(ctx: Ctx, inputs: Sequence[Expr], size: Size, dtype: str = "float32") 
     return Room(dtype, whole)
 
 
-def _room_for_each(ctx: Ctx, inputs: Sequence[Expr], size: Size, dtype: str) -> Room:
+def _room_for_each(ctx: ImportContext, inputs: Sequence[Expr], size: Size, dtype: str) -> Room:
     """Return room for `size` numbers for each element that the parameters broadcast to."""
     front = () if size is None else lengths(size)
     shapes = [ctx.type(x).concrete_shape for x in inputs]
@@ -56,7 +56,7 @@ def _room_for_each(ctx: Ctx, inputs: Sequence[Expr], size: Size, dtype: str) -> 
 
 @OPS.imports("_npi_uniform", ignored=("ctx",))
 def import_uniform(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     low: float | None,
     high: float | None,
@@ -69,7 +69,7 @@ def import_uniform(
 
 @OPS.imports("_npi_uniform_n", ignored=("ctx",))
 def import_uniform_n(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     low: float | None,
     high: float | None,
@@ -82,7 +82,7 @@ def import_uniform_n(
 
 @OPS.imports("_npi_normal", ignored=("ctx",))
 def import_normal(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     loc: float | None,
     scale: float | None,
@@ -95,7 +95,7 @@ def import_normal(
 
 @OPS.imports("_npi_normal_n", ignored=("ctx",))
 def import_normal_n(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     loc: float | None,
     scale: float | None,
@@ -108,7 +108,7 @@ def import_normal_n(
 
 @OPS.imports("_npi_gamma", ignored=("ctx",))
 def import_gamma(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     shape: float | None,
     scale: float | None,
@@ -121,48 +121,56 @@ def import_gamma(
 
 @OPS.imports("_npi_gumbel", ignored=("ctx",))
 def import_gumbel(
-    ctx: Ctx, *inputs: Expr, loc: float | None, scale: float | None, size: Size = None
+    ctx: ImportContext, *inputs: Expr, loc: float | None, scale: float | None, size: Size = None
 ) -> Expr:
     return distributions.gumbel(_room(ctx, inputs, size), *_given(inputs, loc, scale))
 
 
 @OPS.imports("_npi_logistic", ignored=("ctx",))
 def import_logistic(
-    ctx: Ctx, *inputs: Expr, loc: float | None, scale: float | None, size: Size = None
+    ctx: ImportContext, *inputs: Expr, loc: float | None, scale: float | None, size: Size = None
 ) -> Expr:
     return distributions.logistic(_room(ctx, inputs, size), *_given(inputs, loc, scale))
 
 
 @OPS.imports("_npi_exponential", ignored=("ctx",))
 def import_exponential(
-    ctx: Ctx, *inputs: Expr, scale: float | None = 1.0, size: Size = None
+    ctx: ImportContext, *inputs: Expr, scale: float | None = 1.0, size: Size = None
 ) -> Expr:
     return distributions.scaled_exponential(_room(ctx, inputs, size), *_given(inputs, scale))
 
 
 @OPS.imports("_npi_rayleigh", ignored=("ctx",))
-def import_rayleigh(ctx: Ctx, *inputs: Expr, scale: float | None = 1.0, size: Size = None) -> Expr:
+def import_rayleigh(
+    ctx: ImportContext, *inputs: Expr, scale: float | None = 1.0, size: Size = None
+) -> Expr:
     return distributions.rayleigh(_room(ctx, inputs, size), *_given(inputs, scale))
 
 
 @OPS.imports("_npi_pareto", ignored=("ctx",))
-def import_pareto(ctx: Ctx, *inputs: Expr, a: float | None = None, size: Size = None) -> Expr:
+def import_pareto(
+    ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
+) -> Expr:
     return distributions.pareto(_room(ctx, inputs, size), *_given(inputs, a))
 
 
 @OPS.imports("_npi_powerd")
-def import_powerd(ctx: Ctx, *inputs: Expr, a: float | None = None, size: Size = None) -> Expr:
+def import_powerd(
+    ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
+) -> Expr:
     return distributions.power(_room(ctx, inputs, size), *_given(inputs, a))
 
 
 @OPS.imports("_npi_weibull", ignored=("ctx",))
-def import_weibull(ctx: Ctx, *inputs: Expr, a: float | None = None, size: Size = None) -> Expr:
+def import_weibull(
+    ctx: ImportContext, *inputs: Expr, a: float | None = None, size: Size = None
+) -> Expr:
     return distributions.weibull(_room(ctx, inputs, size), *_given(inputs, a))
 
 
 @OPS.imports("_npi_bernoulli", ignored=("ctx",))
 def import_bernoulli(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     prob: float | None,
     logit: float | None,

@@ -9,13 +9,13 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random.distributions import Room, gumbel
 from serde.mxnet.ops.random.draws import DType, Size, lengths, room_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 INT32 = np.dtype(np.int32)
@@ -51,7 +51,12 @@ def _rows(lead: Sequence[Dim], drawn: Expr, shape: Sequence[int]) -> Expr:
 
 @OPS.imports("_sample_multinomial")
 def import_sample_multinomial(
-    ctx: Ctx, data: Expr, *, shape: Size = (), get_prob: bool = False, dtype: DType = INT32
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    shape: Size = (),
+    get_prob: bool = False,
+    dtype: DType = INT32,
 ) -> list[Expr]:
     """Of one distribution that is not told how often, one place is drawn, in a vector."""
     type_ = ctx.type(data)
@@ -76,7 +81,7 @@ def import_sample_multinomial(
 
 @OPS.imports("_npi_multinomial")
 def import_multinomial(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     n: int,
     pvals: tuple[float, ...] | None = None,
@@ -94,7 +99,7 @@ def import_multinomial(
 
 @OPS.imports("_npi_choice", ignored=("ctx",))
 def import_choice(
-    ctx: Ctx,
+    ctx: ImportContext,
     *inputs: Expr,
     a: int | None,
     size: Size,
@@ -145,7 +150,7 @@ def _reservoir(places: int, count: int) -> Expr:
 
 
 @OPS.imports("_shuffle")
-def import_shuffle(ctx: Ctx, data: Expr) -> Expr:
+def import_shuffle(ctx: ImportContext, data: Expr) -> Expr:
     """Whole slices of the first axis change places."""
     like = data
     for _ in range(ctx.type(data).rank - 1):
@@ -156,7 +161,7 @@ def import_shuffle(ctx: Ctx, data: Expr) -> Expr:
 
 @OPS.imports("_sample_unique_zipfian")
 def import_sample_unique_zipfian(
-    ctx: Ctx, *, range_max: int, shape: tuple[int, ...] | None = None
+    ctx: ImportContext, *, range_max: int, shape: tuple[int, ...] | None = None
 ) -> list[Expr]:
     """Numbers that are near to uniform on a scale of logarithms, those that come up again left out.
 

@@ -12,11 +12,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import require_float
-from serde.walk.table import ImportContext as Ctx
 
 Density = Callable[..., Expr]
 
@@ -87,7 +87,7 @@ DENSITIES: dict[str, tuple[Density, int]] = {
 """Logarithms of densities, and how many parameters they have."""
 
 
-def _spread(ctx: Ctx, param: Expr, rank: int) -> Expr:
+def _spread(ctx: ImportContext, param: Expr, rank: int) -> Expr:
     """Return a parameter with axes behind its own, of length 1, up to a rank."""
     missing = rank - ctx.type(param).rank
     if missing < 0:
@@ -95,7 +95,9 @@ def _spread(ctx: Ctx, param: Expr, rank: int) -> Expr:
     return relay.expand_dims(param, axis=-1, num_newaxis=missing) if missing else param
 
 
-def _evaluated(ctx: Ctx, density: Density, sample: Expr, params: list[Expr], is_log: bool) -> Expr:
+def _evaluated(
+    ctx: ImportContext, density: Density, sample: Expr, params: list[Expr], is_log: bool
+) -> Expr:
     type_ = ctx.type(sample)
     require_float(type_)
     wide = "float64" if type_.dtype == "float64" else "float32"
@@ -105,11 +107,11 @@ def _evaluated(ctx: Ctx, density: Density, sample: Expr, params: list[Expr], is_
 
 
 def _register(name: str, density: Density, count: int) -> None:
-    def import_one(ctx: Ctx, sample: Expr, param: Expr, *, is_log: bool = False) -> Expr:
+    def import_one(ctx: ImportContext, sample: Expr, param: Expr, *, is_log: bool = False) -> Expr:
         return _evaluated(ctx, density, sample, [param], is_log)
 
     def import_two(
-        ctx: Ctx, sample: Expr, first: Expr, second: Expr, *, is_log: bool = False
+        ctx: ImportContext, sample: Expr, first: Expr, second: Expr, *, is_log: bool = False
     ) -> Expr:
         return _evaluated(ctx, density, sample, [first, second], is_log)
 
@@ -122,7 +124,7 @@ for _name, (_density, _count) in DENSITIES.items():
 
 @OPS.imports("_random_pdf_dirichlet")
 def import_random_pdf_dirichlet(
-    ctx: Ctx, sample: Expr, alpha: Expr, *, is_log: bool = False
+    ctx: ImportContext, sample: Expr, alpha: Expr, *, is_log: bool = False
 ) -> Expr:
     """The last axis is one of places; a single sample gives one element, not a scalar."""
     type_ = ctx.type(sample)

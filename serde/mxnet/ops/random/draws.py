@@ -9,11 +9,11 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.random import distributions
 from serde.mxnet.ops.random.distributions import Distribution, Room
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 __all__ = ["DType", "Size", "kind_of", "lengths", "room_like"]
@@ -35,13 +35,13 @@ def lengths(size: tuple[int, ...] | int) -> tuple[int, ...]:
     return (size,) if isinstance(size, int) else size
 
 
-def room_like(ctx: Ctx, tensor: Expr, dtype: str) -> Room:
+def room_like(ctx: ImportContext, tensor: Expr, dtype: str) -> Room:
     """Return room for as many numbers as a tensor has."""
     shape = ctx.type(tensor).concrete_shape
     return Room(dtype, like=tensor) if shape is None else Room(dtype, shape)
 
 
-def _room(ctx: Ctx, data: Expr | None, shape: Size, dtype: DType | None) -> Room:
+def _room(ctx: ImportContext, data: Expr | None, shape: Size, dtype: DType | None) -> Room:
     if data is not None:
         return room_like(ctx, data, ctx.type(data).dtype)
     if shape is None:
@@ -51,7 +51,7 @@ def _room(ctx: Ctx, data: Expr | None, shape: Size, dtype: DType | None) -> Room
 
 @OPS.imports("_random_uniform", "_random_uniform_like", ignored=("ctx",))
 def import_random_uniform(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     low: float = 0.0,
@@ -64,7 +64,7 @@ def import_random_uniform(
 
 @OPS.imports("_random_normal", "_random_normal_like", ignored=("ctx",))
 def import_random_normal(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     loc: float = 0.0,
@@ -77,7 +77,7 @@ def import_random_normal(
 
 @OPS.imports("_random_gamma", "_random_gamma_like", ignored=("ctx",))
 def import_random_gamma(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     alpha: float = 1.0,
@@ -91,7 +91,7 @@ def import_random_gamma(
 
 @OPS.imports("_random_exponential", "_random_exponential_like", ignored=("ctx",))
 def import_random_exponential(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     lam: float = 1.0,
@@ -103,7 +103,7 @@ def import_random_exponential(
 
 @OPS.imports("_random_poisson", "_random_poisson_like", ignored=("ctx",))
 def import_random_poisson(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     lam: float = 1.0,
@@ -115,7 +115,7 @@ def import_random_poisson(
 
 @OPS.imports("_random_negative_binomial", "_random_negative_binomial_like", ignored=("ctx",))
 def import_random_negative_binomial(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     k: int = 1,
@@ -132,7 +132,7 @@ def import_random_negative_binomial(
     ignored=("ctx",),
 )
 def import_random_generalized_negative_binomial(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr | None = None,
     *,
     mu: float = 1.0,
@@ -146,7 +146,7 @@ def import_random_generalized_negative_binomial(
 
 @OPS.imports("_random_randint", ignored=("ctx",))
 def import_random_randint(
-    ctx: Ctx, *, low: int, high: int, shape: Size = None, dtype: DType | None = None
+    ctx: ImportContext, *, low: int, high: int, shape: Size = None, dtype: DType | None = None
 ) -> Expr:
     if not 0 < high - low <= MAX_RANGE:
         raise Unsupported(f"integers from {low} to {high}: expected 1 to 2**53 of them")
@@ -170,7 +170,7 @@ SAMPLED: dict[str, tuple[Distribution, int]] = {
 
 
 def _sampled(
-    ctx: Ctx, draw: Distribution, params: Sequence[Expr], shape: Size, dtype: DType | None
+    ctx: ImportContext, draw: Distribution, params: Sequence[Expr], shape: Size, dtype: DType | None
 ) -> Expr:
     """Draw `shape` numbers for each element of the parameters."""
     wanted = lengths(shape or ())
@@ -184,11 +184,18 @@ def _sampled(
 
 
 def _register_sampled(name: str, draw: Distribution, count: int) -> None:
-    def import_one(ctx: Ctx, param: Expr, *, shape: Size = (), dtype: DType | None = None) -> Expr:
+    def import_one(
+        ctx: ImportContext, param: Expr, *, shape: Size = (), dtype: DType | None = None
+    ) -> Expr:
         return _sampled(ctx, draw, [param], shape, dtype)
 
     def import_two(
-        ctx: Ctx, first: Expr, second: Expr, *, shape: Size = (), dtype: DType | None = None
+        ctx: ImportContext,
+        first: Expr,
+        second: Expr,
+        *,
+        shape: Size = (),
+        dtype: DType | None = None,
     ) -> Expr:
         return _sampled(ctx, draw, [first, second], shape, dtype)
 

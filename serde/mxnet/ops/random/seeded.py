@@ -12,13 +12,15 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
 
 
-def _drawn(ctx: Out, op: str, like: Value | None, type_: TensorType, **spread: float) -> Value:
+def _drawn(
+    ctx: ExportContext, op: str, like: Value | None, type_: TensorType, **spread: float
+) -> Value:
     """Draw numbers of a type; lengths that are symbols are those of `like`."""
     shape = type_.concrete_shape
     if like is not None and shape is None:
@@ -36,7 +38,7 @@ def _drawn(ctx: Out, op: str, like: Value | None, type_: TensorType, **spread: f
 
 @OPS.exports("serde.random_uniform")
 def export_random_uniform(
-    ctx: Out,
+    ctx: ExportContext,
     like: Value | None,
     *,
     shape: tuple[int, ...] | None,
@@ -50,7 +52,7 @@ def export_random_uniform(
 
 @OPS.exports("serde.random_normal")
 def export_random_normal(
-    ctx: Out,
+    ctx: ExportContext,
     like: Value | None,
     *,
     shape: tuple[int, ...] | None,
@@ -63,7 +65,9 @@ def export_random_normal(
 
 
 @OPS.exports("serde.bernoulli")
-def export_bernoulli(ctx: Out, probs: Value, *, dtype: AnyValue, seed: float | None) -> Value:
+def export_bernoulli(
+    ctx: ExportContext, probs: Value, *, dtype: AnyValue, seed: float | None
+) -> Value:
     type_ = TensorType(ctx.type(probs).shape, "float32")
     unit = _drawn(ctx, "_random_uniform", probs, type_, low=0.0, high=1.0)
     result = ctx.result_type().dtype
@@ -76,14 +80,19 @@ def export_bernoulli(ctx: Out, probs: Value, *, dtype: AnyValue, seed: float | N
 
 @OPS.exports("serde.multinomial")
 def export_multinomial(
-    ctx: Out, logits: Value, *, sample_size: int, dtype: np.dtype[AnyValue], seed: float | None
+    ctx: ExportContext,
+    logits: Value,
+    *,
+    sample_size: int,
+    dtype: np.dtype[AnyValue],
+    seed: float | None,
 ) -> Value:
     odds = ctx.spell(lambda x: relay.nn.softmax(relay.cast(x, "float32"), axis=-1), logits)
     drawn = ctx.emit("_sample_multinomial", odds, shape=(sample_size,), dtype="int32")
     return ctx.cast(ctx.typed(drawn, replace_dtype(ctx.result_type())), ctx.result_type().dtype)
 
 
-def _sampled(ctx: Out, name: str, parameter: str, rate: Value, **further: float) -> Value:
+def _sampled(ctx: ExportContext, name: str, parameter: str, rate: Value, **further: float) -> Value:
     """Draw one number for each element of a rate that is spread over the result."""
     result = ctx.result_type()
     number = ctx.scalar(rate)
@@ -100,14 +109,14 @@ def _sampled(ctx: Out, name: str, parameter: str, rate: Value, **further: float)
 
 @OPS.exports("serde.random_gamma")
 def export_random_gamma(
-    ctx: Out, alpha: Value, *, shape: tuple[int, ...] | None, seed: float | None
+    ctx: ExportContext, alpha: Value, *, shape: tuple[int, ...] | None, seed: float | None
 ) -> Value:
     return _sampled(ctx, "gamma", "alpha", alpha, beta=1.0)
 
 
 @OPS.exports("serde.random_poisson")
 def export_random_poisson(
-    ctx: Out, lam: Value, *, shape: tuple[int, ...] | None, seed: float | None
+    ctx: ExportContext, lam: Value, *, shape: tuple[int, ...] | None, seed: float | None
 ) -> Value:
     return _sampled(ctx, "poisson", "lam", lam)
 

@@ -7,17 +7,17 @@ from typing import Literal
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("CTCLoss")
 def import_ctc_loss(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     label: Expr,
     *lengths: Expr,
@@ -46,7 +46,7 @@ def _has_form(node: Call) -> bool:
 
 @OPS.exports("serde.ctc_loss", when=_has_form)
 def export_ctc_loss(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     label: Value,
     data_lengths: Value | None,

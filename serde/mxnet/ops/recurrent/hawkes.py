@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_hawkesll")
 def import_hawkesll(
-    ctx: Ctx,
+    ctx: ImportContext,
     lda: Expr,
     alpha: Expr,
     beta: Expr,
@@ -38,14 +38,18 @@ def import_hawkesll(
     return relay.subtract(likelihood, relay.sum(rest, axis=1)), relay.multiply(kept, final)
 
 
-def _expected(ctx: Ctx, lda: Expr, alpha: Expr, state: Expr, since: Expr, kept: Expr) -> Expr:
+def _expected(
+    ctx: ImportContext, lda: Expr, alpha: Expr, state: Expr, since: Expr, kept: Expr
+) -> Expr:
     """Return how many events of each kind are expected since its last one."""
     one = relay.const(1, ctx.type(state).dtype)
     excited = relay.multiply(relay.multiply(alpha, state), relay.subtract(one, kept))
     return relay.add(relay.multiply(lda, since), excited)
 
 
-def _event(ctx: Ctx, carried: list[Expr], slices: list[Expr], captured: list[Expr]) -> Function:
+def _event(
+    ctx: ImportContext, carried: list[Expr], slices: list[Expr], captured: list[Expr]
+) -> Function:
     """Return what an event does to states, last times of kinds, time, likelihood and number."""
     dtype = ctx.type(carried[0]).dtype
     given = [Var(f"x{i}", ctx.type(x)) for i, x in enumerate((*carried, *slices, *captured))]

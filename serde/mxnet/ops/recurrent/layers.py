@@ -16,14 +16,14 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.ops.layout import fixed_shape, tensor_type
 from serde.mxnet.ops.recurrent.stack import STACK, Mode, joined_parts, stack
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call, get
 from serde.relay.op.recurrent.gates import count_directions
-from serde.walk.table import ImportContext as Ctx
+from serde.walk.table import ImportContext
 
 _ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 """Where MXNet has the gates that Relay's operators list: input, forget, cell and output of an
@@ -38,7 +38,9 @@ _OPERATOR = {
 
 
 @OPS.imports("_rnn_param_concat")
-def import_rnn_param_concat(ctx: Ctx, *data: Expr, num_args: int = 0, dim: int = 1) -> Expr:
+def import_rnn_param_concat(
+    ctx: ImportContext, *data: Expr, num_args: int = 0, dim: int = 1
+) -> Expr:
     return relay.concatenate(data, axis=dim)
 
 
@@ -49,7 +51,7 @@ class _Vector:
     taken from there, so that a weight depends on nothing but itself.
     """
 
-    def __init__(self, ctx: Ctx, data: Expr) -> None:
+    def __init__(self, ctx: ImportContext, data: Expr) -> None:
         self._ctx = ctx
         self._data = data
         self._length = ctx.static_shape(data)[0]
@@ -93,7 +95,7 @@ def _is_reshape(node: Expr) -> TypeGuard[Call]:
 
 @OPS.imports("RNN", ignored=("p",))
 def import_rnn(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     parameters: Expr,
     *states: Expr,
@@ -166,7 +168,7 @@ def _bounds(
 
 
 def _states(
-    ctx: Ctx, given: Sequence[Expr], mode: Mode, use_sequence_length: bool
+    ctx: ImportContext, given: Sequence[Expr], mode: Mode, use_sequence_length: bool
 ) -> tuple[list[Expr | None], Expr | None]:
     """Return the initial states and the lengths, which are the last input.
 
@@ -225,7 +227,7 @@ def _biases(pieces: _Vector, hidden: int, directions: int, order: Sequence[int])
 
 @OPS.exports(STACK)
 def export_stack(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     parameters: Value,
     state: Value | None,
@@ -252,7 +254,7 @@ def export_stack(
     )  # fmt: skip
 
 
-def _begun(ctx: Out, data: Value, rows: int, width: int) -> Value:
+def _begun(ctx: ExportContext, data: Value, rows: int, width: int) -> Value:
     """Return states of zero; MXNet finds the length of the batch from the data."""
     type_ = ctx.type(data)
     batch = type_.shape[1]

@@ -9,17 +9,17 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 LEAST = float(np.float32(1e-8))
 """Probabilities below count as this one, in whatever dtype."""
 
 
 @OPS.imports("softmax_cross_entropy")
-def import_softmax_cross_entropy(ctx: Ctx, data: Expr, label: Expr) -> Expr:
+def import_softmax_cross_entropy(ctx: ImportContext, data: Expr, label: Expr) -> Expr:
     """The sum over all rows, with probabilities kept away from zero."""
     type_ = ctx.type(data)
     if type_.rank != 2:
@@ -33,7 +33,7 @@ def import_softmax_cross_entropy(ctx: Ctx, data: Expr, label: Expr) -> Expr:
 
 @OPS.exports("nn.nll_loss")
 def export_nll_loss(
-    ctx: Out,
+    ctx: ExportContext,
     predictions: Value,
     targets: Value,
     weights: Value,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.reduce.plain import Axes, reduced_axes, with_axis
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, normalize_axes
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("norm", ignored=("out_dtype",))
 def import_norm(
-    ctx: Ctx, data: Expr, *, ord: int = 2, axis: Axes = None, keepdims: bool = False
+    ctx: ImportContext, data: Expr, *, ord: int = 2, axis: Axes = None, keepdims: bool = False
 ) -> Expr:
     axes = reduced_axes(ctx.type(data).rank, axis)
     if ord == 1:
@@ -32,7 +32,7 @@ WHOLE, FROBENIUS, NUCLEAR = -2, 1, 2
 
 @OPS.imports("_npi_norm")
 def import_npi_norm(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     ord: float = 2.0,
@@ -82,7 +82,9 @@ def _of_vectors(data: Expr, ord: float, axes: tuple[int, ...], keepdims: bool) -
     return relay.power(total, relay.const(1 / ord, dtype))
 
 
-def _of_values(ctx: Ctx, data: Expr, reduction: str, axes: tuple[int, ...], keepdims: bool) -> Expr:
+def _of_values(
+    ctx: ImportContext, data: Expr, reduction: str, axes: tuple[int, ...], keepdims: bool
+) -> Expr:
     """Return what a reduction makes of the singular values."""
     rank = ctx.type(data).rank
     order = [*(axis for axis in range(rank) if axis not in axes), *axes]

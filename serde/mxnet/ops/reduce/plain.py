@@ -12,12 +12,12 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 FLOAT32 = np.dtype("float32")
 
@@ -32,7 +32,9 @@ def reduced_axes(rank: int, axis: Axes, exclude: bool = False) -> tuple[int, ...
     return tuple(a for a in range(rank) if a not in named) if exclude else named
 
 
-def with_axis(ctx: Ctx, data: Expr, result: Expr, axes: tuple[int, ...], keepdims: bool) -> Expr:
+def with_axis(
+    ctx: ImportContext, data: Expr, result: Expr, axes: tuple[int, ...], keepdims: bool
+) -> Expr:
     """Return `result` as MXNet shapes it: never a scalar."""
     if keepdims or len(axes) < ctx.type(data).rank:
         return result
@@ -41,7 +43,12 @@ def with_axis(ctx: Ctx, data: Expr, result: Expr, axes: tuple[int, ...], keepdim
 
 def _reduction(target: str) -> Callable[..., AnyValue]:
     def import_reduction(
-        ctx: Ctx, data: Expr, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False
+        ctx: ImportContext,
+        data: Expr,
+        *,
+        axis: Axes = None,
+        keepdims: bool = False,
+        exclude: bool = False,
     ) -> Expr:
         axes = reduced_axes(ctx.type(data).rank, axis, exclude)
         result = getattr(relay, target)(data, axis=axes, keepdims=keepdims)
@@ -56,7 +63,12 @@ for _target in ("sum", "mean", "max", "min", "prod"):
 
 def _reduction_of_numbers(target: str, identity: float) -> Callable[..., AnyValue]:
     def import_reduction(
-        ctx: Ctx, data: Expr, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False
+        ctx: ImportContext,
+        data: Expr,
+        *,
+        axis: Axes = None,
+        keepdims: bool = False,
+        exclude: bool = False,
     ) -> Expr:
         dtype = ctx.type(data).dtype
         if is_float(dtype):
@@ -73,7 +85,12 @@ OPS.imports("nanprod")(_reduction_of_numbers("prod", 1.0))
 
 @OPS.imports("_square_sum")
 def import_square_sum(
-    ctx: Ctx, data: Expr, *, axis: Axes = None, keepdims: bool = False, exclude: bool = False
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    axis: Axes = None,
+    keepdims: bool = False,
+    exclude: bool = False,
 ) -> Expr:
     """MXNet has it of row-sparse matrices alone, which are dense here."""
     squares = relay.multiply(data, data)
@@ -82,7 +99,7 @@ def import_square_sum(
 
 @OPS.imports("moments")
 def import_moments(
-    ctx: Ctx, data: Expr, *, axes: Axes = None, keepdims: bool = False
+    ctx: ImportContext, data: Expr, *, axes: Axes = None, keepdims: bool = False
 ) -> list[Expr]:
     if axes is None or axes == ():
         raise Unsupported("no axes, of which MXNet has no moments", hint="name all of them")
@@ -93,7 +110,7 @@ def import_moments(
 
 def _arg_reduction(target: str) -> Callable[..., AnyValue]:
     def import_arg_reduction(
-        ctx: Ctx, data: Expr, *, axis: int | None = None, keepdims: bool = False
+        ctx: ImportContext, data: Expr, *, axis: int | None = None, keepdims: bool = False
     ) -> Expr:
         """The index comes as float32; without an axis it counts through the flat tensor."""
         if axis is None:
@@ -113,14 +130,14 @@ for _target in ("argmax", "argmin"):
 
 
 @OPS.imports("argmax_channel")
-def import_argmax_channel(ctx: Ctx, data: Expr) -> Expr:
+def import_argmax_channel(ctx: ImportContext, data: Expr) -> Expr:
     return relay.cast(relay.argmax(data, axis=(1,)), FLOAT32)
 
 
 def _declare_reduction_export(name: str) -> None:
     @OPS.exports(name)
     def export_reduction(
-        ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
+        ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
     ) -> Value:
         """MXNet adds up float16 in float16."""
         type_ = ctx.type(data)
@@ -135,7 +152,9 @@ def _declare_reduction_export(name: str) -> None:
         return _reduced(ctx, name, data, axes, keepdims)
 
 
-def _reduced(ctx: Out, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool) -> Value:
+def _reduced(
+    ctx: ExportContext, op: str, data: Value, axes: int | tuple[int, ...], keepdims: bool
+) -> Value:
     """Emit a reduction; one of all axes to a scalar keeps them first."""
     result = ctx.result_type()
     if result.shape or not ctx.np_shape:
@@ -150,7 +169,9 @@ for _name in ("sum", "mean", "max", "min", "prod"):
 
 def _declare_truth_export(name: str, target: str) -> None:
     @OPS.exports(name)
-    def export_truth(ctx: Out, data: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+    def export_truth(
+        ctx: ExportContext, data: Value, *, axis: Axes, keepdims: bool, exclude: bool
+    ) -> Value:
         build = getattr(relay, target)
 
         def spelled(x: Expr) -> Expr:
@@ -165,7 +186,7 @@ _declare_truth_export("any", "max")
 
 @OPS.exports("variance")
 def export_variance(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     mean: Value,
     *,
@@ -197,7 +218,7 @@ EXACT = 2**24
 def _declare_arg_export(name: str) -> None:
     @OPS.exports(name)
     def export_arg(
-        ctx: Out,
+        ctx: ExportContext,
         data: Value,
         *,
         axis: Axes,
@@ -260,7 +281,7 @@ def _shifted(data: Expr, axis: int, places: int, value: float) -> Expr:
 
 
 def _running(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     axis: int | None,
     dtype: np.dtype[AnyValue] | None,
@@ -287,7 +308,7 @@ def _running(
 
 @OPS.exports("cumsum")
 def export_cumsum(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     axis: int | None,
@@ -318,7 +339,7 @@ def _doubled(data: Expr, axis: int) -> Expr:
 
 @OPS.exports("cumprod")
 def export_cumprod(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     axis: int | None,
@@ -330,7 +351,7 @@ def export_cumprod(
 
 @OPS.imports("_np_cumsum")
 def import_cumsum(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     *,
     axis: int | None = None,
@@ -345,7 +366,7 @@ def import_cumsum(
 def _declare_arg_import(name: str) -> None:
     @OPS.imports(f"_npi_{name}")
     def import_arg(
-        ctx: Ctx, data: Expr, *, axis: int | None = None, keepdims: bool = False
+        ctx: ImportContext, data: Expr, *, axis: int | None = None, keepdims: bool = False
     ) -> Expr:
         return relay.cast(getattr(relay, name)(data, axis=axis, keepdims=keepdims), "int64")
 

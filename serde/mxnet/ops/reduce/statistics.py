@@ -14,22 +14,22 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.op.reduce.plain import reduced
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import dtype_name
 
 Axes = int | tuple[int, ...] | None
 DType = np.dtype[AnyValue] | None
 
 
-def _axes(ctx: Ctx, data: Expr, axis: Axes) -> tuple[int, ...]:
+def _axes(ctx: ImportContext, data: Expr, axis: Axes) -> tuple[int, ...]:
     return reduced(ctx.type(data).rank, (axis,) if isinstance(axis, int) else axis, False)
 
 
-def _cast(ctx: Ctx, data: Expr, dtype: str) -> Expr:
+def _cast(ctx: ImportContext, data: Expr, dtype: str) -> Expr:
     return data if ctx.type(data).dtype == dtype else relay.cast(data, dtype)
 
 
@@ -38,12 +38,12 @@ def _require_no_initial(initial: float | None) -> None:
         raise Unsupported(f"initial={initial:g}, which MXNet itself does not support")
 
 
-def _is_empty(ctx: Ctx, data: Expr) -> bool:
+def _is_empty(ctx: ImportContext, data: Expr) -> bool:
     return 0 in ctx.type(data).shape
 
 
 def _total(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     axes: Sequence[int],
     keepdims: bool,
@@ -66,7 +66,7 @@ def _total(
     return _cast(ctx, found, dtype)
 
 
-def _count(ctx: Ctx, data: Expr, axes: Sequence[int], dtype: str, less: int = 0) -> Expr:
+def _count(ctx: ImportContext, data: Expr, axes: Sequence[int], dtype: str, less: int = 0) -> Expr:
     """Return how many elements are reduced to one, less a number, as a scalar."""
     lengths = [ctx.type(data).shape[axis] for axis in axes]
     fixed = [length for length in lengths if isinstance(length, int)]
@@ -86,7 +86,7 @@ def _count(ctx: Ctx, data: Expr, axes: Sequence[int], dtype: str, less: int = 0)
 def _declare_total(name: str) -> None:
     @OPS.imports(f"_np_{name}")
     def import_total(
-        ctx: Ctx,
+        ctx: ImportContext,
         a: Expr,
         *,
         axis: Axes = None,
@@ -114,7 +114,7 @@ for _name in ("sum", "prod"):
 def _declare_extreme(name: str, of_truth: str) -> None:
     @OPS.imports(f"_np_{name}")
     def import_extreme(
-        ctx: Ctx,
+        ctx: ImportContext,
         a: Expr,
         *,
         axis: Axes = None,
@@ -132,7 +132,9 @@ _declare_extreme("min", "all")
 
 def _declare_truth(name: str) -> None:
     @OPS.imports(f"_np_{name}")
-    def import_truth(ctx: Ctx, data: Expr, *, axis: Axes = None, keepdims: bool = False) -> Expr:
+    def import_truth(
+        ctx: ImportContext, data: Expr, *, axis: Axes = None, keepdims: bool = False
+    ) -> Expr:
         truth = _cast(ctx, data, "bool")
         return getattr(relay, name)(truth, axis=_axes(ctx, data, axis), keepdims=keepdims)
 
@@ -141,7 +143,7 @@ for _name in ("all", "any"):
     _declare_truth(_name)
 
 
-def _mean(ctx: Ctx, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str) -> Expr:
+def _mean(ctx: ImportContext, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str) -> Expr:
     """Return a mean: the sum rounded to its dtype, then divided in that dtype.
 
     Of no elements, MXNet's is 0; as a truth it is that of the sum.
@@ -155,7 +157,7 @@ def _mean(ctx: Ctx, data: Expr, axes: Sequence[int], keepdims: bool, dtype: str)
     return _quotient(ctx, total, _count(ctx, data, axes, dtype))
 
 
-def _quotient(ctx: Ctx, total: Expr, count: Expr) -> Expr:
+def _quotient(ctx: ImportContext, total: Expr, count: Expr) -> Expr:
     """Return a quotient, of integers rounded towards zero; ONNX divides none of 8 bits."""
     dtype = ctx.type(total).dtype
     if dtype not in ("int8", "uint8"):
@@ -165,7 +167,7 @@ def _quotient(ctx: Ctx, total: Expr, count: Expr) -> Expr:
 
 @OPS.imports("_npi_mean")
 def import_mean(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     *,
     axis: Axes = None,
@@ -179,7 +181,9 @@ def import_mean(
     return _mean(ctx, a, _axes(ctx, a, axis), keepdims, result)
 
 
-def _variance(ctx: Ctx, a: Expr, axis: Axes, dtype: DType, ddof: int, keepdims: bool) -> Expr:
+def _variance(
+    ctx: ImportContext, a: Expr, axis: Axes, dtype: DType, ddof: int, keepdims: bool
+) -> Expr:
     """Return the variance as MXNet rounds it.
 
     Mean and squares have the dtype of the data, sum and quotient that of the result.
@@ -201,7 +205,7 @@ def _variance(ctx: Ctx, a: Expr, axis: Axes, dtype: DType, ddof: int, keepdims: 
 
 @OPS.imports("_npi_var")
 def import_var(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     *,
     axis: Axes = None,
@@ -214,7 +218,7 @@ def import_var(
 
 @OPS.imports("_npi_std")
 def import_std(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     *,
     axis: Axes = None,
@@ -232,7 +236,7 @@ def import_std(
 
 @OPS.imports("_npi_average")
 def import_average(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     weights: Expr | None = None,
     *,
@@ -275,7 +279,7 @@ _ROUNDED: dict[str, Callable[[Expr], Expr]] = {
 
 @OPS.imports("_npi_percentile")
 def import_percentile(
-    ctx: Ctx,
+    ctx: ImportContext,
     a: Expr,
     q: Expr | None = None,
     *,
@@ -314,7 +318,7 @@ def import_percentile(
     return found
 
 
-def _rows(ctx: Ctx, data: Expr, kept: Sequence[int], axes: Sequence[int]) -> Expr:
+def _rows(ctx: ImportContext, data: Expr, kept: Sequence[int], axes: Sequence[int]) -> Expr:
     """Return `data` with the axes to reduce joined as the last one."""
     order = [*kept, *axes]
     if order != sorted(order):
@@ -322,7 +326,7 @@ def _rows(ctx: Ctx, data: Expr, kept: Sequence[int], axes: Sequence[int]) -> Exp
     return relay.reshape(data, (*(0,) * len(kept), -1)) if len(axes) > 1 else data
 
 
-def _place(ctx: Ctx, rows: Expr, q: Expr | None, q_scalar: float | None) -> Expr:
+def _place(ctx: ImportContext, rows: Expr, q: Expr | None, q_scalar: float | None) -> Expr:
     """Return where in the sorted rows the percentiles stand."""
     last = _count(ctx, rows, [ctx.type(rows).rank - 1], "float64", 1)
     if q is None:

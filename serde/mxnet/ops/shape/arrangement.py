@@ -11,18 +11,20 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.layout import LayoutPlan
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.exports("layout_transform")
-def export_layout_transform(ctx: Out, data: Value, *, src_layout: str, dst_layout: str) -> Value:
+def export_layout_transform(
+    ctx: ExportContext, data: Value, *, src_layout: str, dst_layout: str
+) -> Value:
     plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
 
     def spelled(x: Expr) -> Expr:
@@ -45,19 +47,21 @@ def summed_to(data: Expr, shape: Sequence[Dim]) -> Expr:
 
 
 @OPS.exports("collapse_sum_like")
-def export_collapse_sum_like(ctx: Out, data: Value, collapse_type: Value) -> Value:
+def export_collapse_sum_like(ctx: ExportContext, data: Value, collapse_type: Value) -> Value:
     return ctx.spell(lambda x: summed_to(x, ctx.type(collapse_type).shape), data)
 
 
 @OPS.exports("collapse_sum_to")
-def export_collapse_sum_to(ctx: Out, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_collapse_sum_to(
+    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
+) -> Value:
     wanted = [int(length) for length in ctx.constant(shape)]
     return ctx.spell(lambda x: summed_to(x, wanted), data)
 
 
 @OPS.exports("sliding_window")
 def export_sliding_window(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     axis: int,
@@ -83,7 +87,7 @@ def export_sliding_window(
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: Out, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """MXNet has the sequence along axis 0, the batch along axis 1, lengths in the data's dtype."""
     type_ = ctx.type(data)
@@ -104,7 +108,7 @@ def export_reverse_sequence(
 
 @OPS.imports("SequenceReverse")
 def import_sequence_reverse(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     sequence_length: Expr | None = None,
     *,
@@ -119,7 +123,7 @@ def import_sequence_reverse(
 
 @OPS.exports("nn.dilate")
 def export_dilate(
-    ctx: Out, data: Value, *, strides: tuple[int, ...], dilation_value: float
+    ctx: ExportContext, data: Value, *, strides: tuple[int, ...], dilation_value: float
 ) -> Value:
     """Each axis gets one more behind it, of which only the first place is not filled."""
 
@@ -146,7 +150,7 @@ def _dilated(data: Expr, axis: int, step: int, value: float) -> Expr:
 
 @OPS.exports("nn.mirror_pad")
 def export_mirror_pad(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     mode: Literal["SYMMETRIC", "REFLECT"],
@@ -174,7 +178,7 @@ def export_mirror_pad(
 
 
 @OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: Out, data: Value, buffer: Value, *, axis: int) -> Value:
+def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
     along = axis % ctx.type(buffer).rank
     (length,) = ctx.static_lengths(buffer, [along])
 

@@ -13,12 +13,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
@@ -36,21 +36,21 @@ def _filled(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue
 
 @OPS.imports("_zeros", "_npi_zeros", ignored=("ctx",))
 def import_zeros(
-    ctx: Ctx, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+    ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
     return _filled(0, shape, dtype)
 
 
 @OPS.imports("_ones", "_npi_ones", ignored=("ctx",))
 def import_ones(
-    ctx: Ctx, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+    ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
     return _filled(1, shape, dtype)
 
 
 @OPS.imports("_full", ignored=("ctx",))
 def import_full(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     shape: int | tuple[int, ...],
     value: float,
@@ -61,7 +61,7 @@ def import_full(
 
 @OPS.imports("_zeros_without_dtype", ignored=("ctx",))
 def import_zeros_without_dtype(
-    ctx: Ctx, *, shape: int | tuple[int, ...] | None = None, dtype: int = -1
+    ctx: ImportContext, *, shape: int | tuple[int, ...] | None = None, dtype: int = -1
 ) -> Expr:
     if shape is None or dtype < 0:
         raise Unsupported("zeros whose shape or dtype follows from what they meet")
@@ -70,7 +70,7 @@ def import_zeros_without_dtype(
 
 @OPS.imports("_arange", "_npi_arange", ignored=("ctx",))
 def import_arange(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     start: float,
     stop: float | None = None,
@@ -109,7 +109,7 @@ def _cast(x: Expr, dtype: np.dtype[AnyValue]) -> Expr:
 
 @OPS.imports("_linspace", ignored=("ctx",))
 def import_linspace(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     start: float,
     stop: float,
@@ -128,7 +128,7 @@ def _spaced(start: float, stop: float, num: int, endpoint: bool) -> Array:
 
 @OPS.imports("_npi_logspace", ignored=("ctx",))
 def import_logspace(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     start: float,
     stop: float,
@@ -150,7 +150,7 @@ def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
 
 @OPS.imports("_eye", ignored=("ctx",))
 def import_eye(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     N: int,  # noqa: N803
     M: int = 0,  # noqa: N803
@@ -163,7 +163,7 @@ def import_eye(
 
 @OPS.imports("_npi_eye", ignored=("ctx",))
 def import_np_eye(
-    ctx: Ctx,
+    ctx: ImportContext,
     *,
     N: int,  # noqa: N803
     M: int | None = None,  # noqa: N803
@@ -175,7 +175,7 @@ def import_np_eye(
 
 @OPS.imports("_npi_identity", ignored=("ctx",))
 def import_np_identity(
-    ctx: Ctx, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+    ctx: ImportContext, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
 ) -> Expr:
     if len(shape) != 2 or shape[0] != shape[1]:
         raise Unsupported(f"expected the shape of a square matrix, found {shape}")
@@ -184,7 +184,10 @@ def import_np_identity(
 
 @OPS.imports("_npi_indices", ignored=("ctx",))
 def import_indices(
-    ctx: Ctx, *, dimensions: int | tuple[int, ...], dtype: np.dtype[AnyValue] = np.dtype("int32")
+    ctx: ImportContext,
+    *,
+    dimensions: int | tuple[int, ...],
+    dtype: np.dtype[AnyValue] = np.dtype("int32"),
 ) -> Expr:
     lengths = (dimensions,) if isinstance(dimensions, int) else dimensions
     if not lengths:
@@ -207,7 +210,7 @@ WINDOWS: dict[str, Callable[[Array], Array]] = {
 def _register_window(name: str, window: Callable[[Array], Array]) -> None:
     @OPS.imports(f"_npi_{name}", ignored=("ctx",))
     def import_window(
-        ctx: Ctx,
+        ctx: ImportContext,
         *,
         M: int | None = None,  # noqa: N803
         dtype: np.dtype[AnyValue] = FLOAT32,
@@ -228,7 +231,7 @@ for _name, _window in WINDOWS.items():
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: Out, data: Value, fill_value: Value) -> Value:
+def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
     type_ = ctx.type(data)
     value = ctx.cast(fill_value, type_.dtype)
     lengths = type_.concrete_shape
@@ -240,7 +243,7 @@ def export_full_like(ctx: Out, data: Value, fill_value: Value) -> Value:
 
 @OPS.exports("arange")
 def export_arange(
-    ctx: Out, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
 ) -> Value:
     """A range of constant length is counted, whatever its ends are."""
     (length,) = ctx.result_type().shape
@@ -258,7 +261,7 @@ def export_arange(
 
 @OPS.exports("meshgrid")
 def export_meshgrid(
-    ctx: Out, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
+    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
 ) -> tuple[Value, ...]:
     shape = ctx.result_types()[0].shape
     places = list(range(len(data)))
@@ -275,7 +278,7 @@ def export_meshgrid(
 
 
 @OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
     shape = ctx.type(data).concrete_shape
     result = ctx.result_type()
     if shape is not None:
@@ -285,7 +288,7 @@ def export_ndarray_size(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
 
 
 @OPS.exports("trilu")
-def export_trilu(ctx: Out, data: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
     """The two last axes must be fixed: their places are compared with `k`."""
     rows, columns = ctx.static_lengths(data, (-2, -1))
     offsets = ctx.const(np.arange(columns)[None, :] - np.arange(rows)[:, None], "int64")
@@ -300,7 +303,7 @@ def export_trilu(ctx: Out, data: Value, k: Value, *, upper: bool) -> Value:
 
 @OPS.exports("matrix_set_diag")
 def export_matrix_set_diag(
-    ctx: Out,
+    ctx: ExportContext,
     input: Value,
     diagonal: Value,
     *,
@@ -333,7 +336,7 @@ def export_matrix_set_diag(
 
 
 @OPS.exports("reinterpret")
-def export_reinterpret(ctx: Out, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """MXNet reads no bits: only integers of one width, and constants, are converted."""
     source, target = numpy_dtype(ctx.type(data).dtype), numpy_dtype(ctx.result_type().dtype)
     if data.data is not None:

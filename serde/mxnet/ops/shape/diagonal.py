@@ -6,14 +6,14 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.shape.rearrangement import axes_last, reshaped
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 
 
-def _matrix(ctx: Ctx, data: Expr, k: int) -> Expr:
+def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
     """Return the matrix that has a vector on diagonal `k`, zeros elsewhere."""
     (length,) = ctx.static_shape(data)
     zero = scalar_like(ctx, data, 0)
@@ -25,7 +25,7 @@ def _matrix(ctx: Ctx, data: Expr, k: int) -> Expr:
     return relay.where(relay.const(np.eye(size, k=k, dtype=np.bool_)), line, zero)
 
 
-def _diagonal(ctx: Ctx, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
+def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
     """Return diagonal `k` of two axes as the last one: its places in the matrix as a row."""
     rows, columns = ctx.static_lengths(data, (axis1, axis2))
     last = axes_last(ctx, data, axis1, axis2)
@@ -38,7 +38,9 @@ def _diagonal(ctx: Ctx, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
 
 
 @OPS.imports("diag")
-def import_diag(ctx: Ctx, data: Expr, *, k: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+def import_diag(
+    ctx: ImportContext, data: Expr, *, k: int = 0, axis1: int = 0, axis2: int = 1
+) -> Expr:
     """Of a vector the matrix that has it as a diagonal."""
     if ctx.type(data).rank == 1:
         return _matrix(ctx, data, k)
@@ -46,31 +48,33 @@ def import_diag(ctx: Ctx, data: Expr, *, k: int = 0, axis1: int = 0, axis2: int 
 
 
 @OPS.imports("_np_diag")
-def import_np_diag(ctx: Ctx, data: Expr, *, k: int = 0) -> Expr:
+def import_np_diag(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
     if ctx.type(data).rank > 2:
         raise Unsupported(f"expected a vector or a matrix, found {ctx.type(data)!r}")
     return import_diag(ctx, data, k=k)
 
 
 @OPS.imports("_np_diagflat")
-def import_diagflat(ctx: Ctx, data: Expr, *, k: int = 0) -> Expr:
+def import_diagflat(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
     return _matrix(ctx, relay.reshape(data, (-1,)), k)
 
 
 @OPS.imports("_np_diagonal")
 def import_diagonal(
-    ctx: Ctx, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
+    ctx: ImportContext, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
 ) -> Expr:
     return _diagonal(ctx, data, offset, axis1, axis2)
 
 
 @OPS.imports("_np_trace")
-def import_trace(ctx: Ctx, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Expr:
+def import_trace(
+    ctx: ImportContext, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
+) -> Expr:
     return relay.sum(_diagonal(ctx, data, offset, axis1, axis2), axis=(-1,))
 
 
 @OPS.imports("_npi_tril")
-def import_tril(ctx: Ctx, data: Expr, *, k: int = 0) -> Expr:
+def import_tril(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
     """Of a vector the triangle of a square whose every row it is."""
     if ctx.type(data).rank == 1:
         (length,) = ctx.type(data).shape
@@ -79,7 +83,7 @@ def import_tril(ctx: Ctx, data: Expr, *, k: int = 0) -> Expr:
 
 
 @OPS.imports("_npi_diag_indices_from")
-def import_diag_indices_from(ctx: Ctx, data: Expr) -> Expr:
+def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
     shape = ctx.static_shape(data)
     if len(shape) < 2 or len(set(shape)) > 1:
         raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")

@@ -6,10 +6,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
-from serde.walk.table import ImportContext as Ctx
 from serde.walk.table import TypedContext
 from serde.weights import numpy_dtype
 
@@ -36,7 +36,7 @@ def places(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int
 
 @OPS.imports("_contrib_arange_like", ignored=("ctx",))
 def import_arange_like(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     start: float = 0.0,

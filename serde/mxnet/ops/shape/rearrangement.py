@@ -9,17 +9,17 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_np_reshape", ignored=("order",))
-def import_np_reshape(ctx: Ctx, a: Expr, *, newshape: tuple[int, ...] | int) -> Expr:
+def import_np_reshape(ctx: ImportContext, a: Expr, *, newshape: tuple[int, ...] | int) -> Expr:
     """Knows -1 alone, and 0 is a length. MXNet does not look at ``order``: it is always C."""
     shape = (newshape,) if isinstance(newshape, int) else newshape
     return reshaped(a, shape)
@@ -85,7 +85,7 @@ class _Codes:
 
 @OPS.imports("_npx_reshape", ignored=("order",))
 def import_npx_reshape(
-    ctx: Ctx, a: Expr, *, newshape: tuple[int, ...] | int, reverse: bool = False
+    ctx: ImportContext, a: Expr, *, newshape: tuple[int, ...] | int, reverse: bool = False
 ) -> Expr:
     """MXNet does not look at ``order``. ``reverse`` turns axes and codes round, and the result."""
     codes = (newshape,) if isinstance(newshape, int) else newshape
@@ -96,7 +96,9 @@ def import_npx_reshape(
 
 
 @OPS.imports("_np_squeeze")
-def import_np_squeeze(ctx: Ctx, a: Expr, *, axis: int | tuple[int, ...] | None = None) -> Expr:
+def import_np_squeeze(
+    ctx: ImportContext, a: Expr, *, axis: int | tuple[int, ...] | None = None
+) -> Expr:
     if axis is None:
         axis = tuple(i for i, length in enumerate(ctx.static_shape(a)) if length == 1)
     axes = (axis,) if isinstance(axis, int) else axis
@@ -104,13 +106,19 @@ def import_np_squeeze(ctx: Ctx, a: Expr, *, axis: int | tuple[int, ...] | None =
 
 
 @OPS.imports("_np_transpose")
-def import_np_transpose(ctx: Ctx, a: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
+def import_np_transpose(
+    ctx: ImportContext, a: Expr, *, axes: tuple[int, ...] | None = None
+) -> Expr:
     return relay.transpose(a, axes)
 
 
 @OPS.imports("_np_moveaxis")
 def import_moveaxis(
-    ctx: Ctx, a: Expr, *, source: tuple[int, ...] | int, destination: tuple[int, ...] | int
+    ctx: ImportContext,
+    a: Expr,
+    *,
+    source: tuple[int, ...] | int,
+    destination: tuple[int, ...] | int,
 ) -> Expr:
     rank = ctx.type(a).rank
     moved, places = (
@@ -127,7 +135,7 @@ def import_moveaxis(
 
 @OPS.imports("_np_roll")
 def import_roll(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     shift: tuple[int, ...] | int | None = None,
@@ -151,14 +159,16 @@ def import_roll(
 
 
 @OPS.imports("_npi_flip")
-def import_flip(ctx: Ctx, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
+def import_flip(ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] | int) -> Expr:
     for each in (axis,) if isinstance(axis, int) else axis:
         data = relay.reverse(data, each)
     return data
 
 
 @OPS.imports("_npi_rot90")
-def import_rot90(ctx: Ctx, data: Expr, *, k: int = 1, axes: tuple[int, ...] | None = None) -> Expr:
+def import_rot90(
+    ctx: ImportContext, data: Expr, *, k: int = 1, axes: tuple[int, ...] | None = None
+) -> Expr:
     if axes is None or len(axes) != 2:
         raise Unsupported(f"expected two axes to turn, found {axes}")
     rank = ctx.type(data).rank
@@ -176,7 +186,9 @@ def import_rot90(ctx: Ctx, data: Expr, *, k: int = 1, axes: tuple[int, ...] | No
 
 
 @OPS.imports("_npi_broadcast_to")
-def import_np_broadcast_to(ctx: Ctx, array: Expr, *, shape: tuple[int, ...] | int = ()) -> Expr:
+def import_np_broadcast_to(
+    ctx: ImportContext, array: Expr, *, shape: tuple[int, ...] | int = ()
+) -> Expr:
     """-2 keeps the length there is, counted from the last axis."""
     wanted = (shape,) if isinstance(shape, int) else shape
     own = ctx.type(array).shape
@@ -194,7 +206,7 @@ Mode = Literal["constant", "edge", "maximum", "minimum", "reflect", "symmetric"]
 
 @OPS.imports("_npi_pad", ignored=("reflect_type",))
 def import_np_pad(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     pad_width: tuple[tuple[int, ...] | int, ...],
@@ -230,7 +242,9 @@ def _widths(pad_width: Sequence[Sequence[int] | int], rank: int) -> list[tuple[i
     return [(row[0], row[1]) for row in rows]
 
 
-def _mirrored(ctx: Ctx, data: Expr, axis: int, widths: tuple[int, int], edge: bool) -> Expr:
+def _mirrored(
+    ctx: ImportContext, data: Expr, axis: int, widths: tuple[int, int], edge: bool
+) -> Expr:
     """Continue an axis by its mirror image, again and again where the widths are longer."""
     length = ctx.type(data).shape[axis]
     if not isinstance(length, int) or max(widths) <= length - (not edge):
@@ -240,7 +254,7 @@ def _mirrored(ctx: Ctx, data: Expr, axis: int, widths: tuple[int, int], edge: bo
     return relay.take(data, relay.Constant(places), axis=axis, mode="fast")
 
 
-def axes_last(ctx: Ctx, data: Expr, *axes: int) -> Expr:
+def axes_last(ctx: ImportContext, data: Expr, *axes: int) -> Expr:
     """Return `data` with some axes moved behind the others, in the order given."""
     rank = ctx.type(data).rank
     named = [normalize_axis(axis, rank) for axis in axes]

@@ -13,21 +13,21 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.elementwise import scalar_like
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 from serde.weights import numpy_dtype
 
 FLOAT32 = np.dtype("float32")
 
 
 @OPS.imports("Flatten")
-def import_flatten(ctx: Ctx, data: Expr) -> Expr:
+def import_flatten(ctx: ImportContext, data: Expr) -> Expr:
     if ctx.type(data).rank == 1:
         return relay.expand_dims(data, 1)
     return relay.nn.batch_flatten(data)
@@ -35,7 +35,7 @@ def import_flatten(ctx: Ctx, data: Expr) -> Expr:
 
 @OPS.imports("Reshape", ignored=("target_shape", "keep_highest"))
 def import_reshape(
-    ctx: Ctx, data: Expr, *, shape: tuple[int, ...] = (), reverse: bool = False
+    ctx: ImportContext, data: Expr, *, shape: tuple[int, ...] = (), reverse: bool = False
 ) -> Expr:
     """``reverse`` reads the special codes from the last axis on."""
     if not shape:
@@ -46,7 +46,7 @@ def import_reshape(
 
 @OPS.imports("reshape_like")
 def import_reshape_like(
-    ctx: Ctx,
+    ctx: ImportContext,
     lhs: Expr,
     rhs: Expr,
     *,
@@ -66,12 +66,12 @@ def import_reshape_like(
 
 
 @OPS.imports("transpose")
-def import_transpose(ctx: Ctx, data: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
+def import_transpose(ctx: ImportContext, data: Expr, *, axes: tuple[int, ...] = ()) -> Expr:
     return relay.transpose(data, axes or None)
 
 
 @OPS.imports("SwapAxis")
-def import_swap_axis(ctx: Ctx, data: Expr, *, dim1: int = 0, dim2: int = 0) -> Expr:
+def import_swap_axis(ctx: ImportContext, data: Expr, *, dim1: int = 0, dim2: int = 0) -> Expr:
     rank = ctx.type(data).rank
     order = list(range(rank))
     first, second = normalize_axis(dim1, rank), normalize_axis(dim2, rank)
@@ -80,12 +80,14 @@ def import_swap_axis(ctx: Ctx, data: Expr, *, dim1: int = 0, dim2: int = 0) -> E
 
 
 @OPS.imports("expand_dims")
-def import_expand_dims(ctx: Ctx, data: Expr, *, axis: int) -> Expr:
+def import_expand_dims(ctx: ImportContext, data: Expr, *, axis: int) -> Expr:
     return relay.expand_dims(data, axis)
 
 
 @OPS.imports("squeeze")
-def import_squeeze(ctx: Ctx, data: Expr, *, axis: int | tuple[int, ...] | None = None) -> Expr:
+def import_squeeze(
+    ctx: ImportContext, data: Expr, *, axis: int | tuple[int, ...] | None = None
+) -> Expr:
     """A tensor whose every axis goes keeps one of length 1."""
     shape = ctx.static_shape(data) if axis is None else ctx.type(data).shape
     if axis is None:
@@ -98,25 +100,25 @@ def import_squeeze(ctx: Ctx, data: Expr, *, axis: int | tuple[int, ...] | None =
 
 
 @OPS.imports("Concat")
-def import_concat(ctx: Ctx, *data: Expr, dim: int = 1, num_args: int = 0) -> Expr:
+def import_concat(ctx: ImportContext, *data: Expr, dim: int = 1, num_args: int = 0) -> Expr:
     return relay.concatenate(data, axis=dim)
 
 
 @OPS.imports("stack")
-def import_stack(ctx: Ctx, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
+def import_stack(ctx: ImportContext, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
     return relay.stack(data, axis=axis)
 
 
 @OPS.imports("SliceChannel")
 def import_slice_channel(
-    ctx: Ctx, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
+    ctx: ImportContext, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
 ) -> AnyValue:
     return _split(data, num_outputs, axis, squeeze_axis)
 
 
 @OPS.imports("_split_v2")
 def import_split_v2(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     indices: tuple[int, ...] = (),
@@ -134,12 +136,12 @@ def _split(data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool) -
 
 
 @OPS.imports("tile")
-def import_tile(ctx: Ctx, data: Expr, *, reps: tuple[int, ...]) -> Expr:
+def import_tile(ctx: ImportContext, data: Expr, *, reps: tuple[int, ...]) -> Expr:
     return relay.tile(data, reps)
 
 
 @OPS.imports("repeat")
-def import_repeat(ctx: Ctx, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
     """What is repeated no times is an empty vector, of whatever rank it was."""
     if repeats == 0:
         return relay.zeros([0], ctx.type(data).dtype)
@@ -149,14 +151,14 @@ def import_repeat(ctx: Ctx, data: Expr, *, repeats: int, axis: int | None = None
 
 
 @OPS.imports("reverse")
-def import_reverse(ctx: Ctx, data: Expr, *, axis: tuple[int, ...]) -> Expr:
+def import_reverse(ctx: ImportContext, data: Expr, *, axis: tuple[int, ...]) -> Expr:
     for each in axis:
         data = relay.reverse(data, each)
     return data
 
 
 @OPS.imports("broadcast_to")
-def import_broadcast_to(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_broadcast_to(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
     """A 0 keeps the length there is."""
     lengths = ctx.type(data).shape
     if len(shape) != len(lengths):
@@ -167,7 +169,7 @@ def import_broadcast_to(ctx: Ctx, data: Expr, *, shape: tuple[int, ...]) -> Expr
 
 @OPS.imports("broadcast_axis")
 def import_broadcast_axis(
-    ctx: Ctx, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
+    ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
 ) -> Expr:
     """An axis that is not named may have any length, even one that is not known."""
     target = list(ctx.type(data).shape)
@@ -181,7 +183,7 @@ def import_broadcast_axis(
 
 @OPS.imports("broadcast_like")
 def import_broadcast_like(
-    ctx: Ctx,
+    ctx: ImportContext,
     lhs: Expr,
     rhs: Expr,
     *,
@@ -199,7 +201,7 @@ def import_broadcast_like(
 
 @OPS.imports("Pad")
 def import_pad(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     mode: Literal["constant", "edge", "reflect"],
@@ -215,23 +217,23 @@ def import_pad(
 
 
 @OPS.imports("shape_array")
-def import_shape_array(ctx: Ctx, data: Expr) -> Expr:
+def import_shape_array(ctx: ImportContext, data: Expr) -> Expr:
     return relay.shape_of(data, dtype="int64")
 
 
 @OPS.imports("size_array")
-def import_size_array(ctx: Ctx, data: Expr) -> Expr:
+def import_size_array(ctx: ImportContext, data: Expr) -> Expr:
     return relay.expand_dims(relay.ndarray_size(data, dtype="int64"), 0)
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: Out, data: Value) -> Value:
+def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit_bytes("Flatten", data)
 
 
 @OPS.exports("reshape", "contrib_reverse_reshape")
 def export_reshape(
-    ctx: Out, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
+    ctx: ExportContext, data: Value, *, newshape: tuple[Dim, ...], allowzero: bool = False
 ) -> Value:
     """Only the shape that comes out matters."""
     return ctx.reshape(data, ctx.result_type().shape)
@@ -239,7 +241,7 @@ def export_reshape(
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     shape_like: Value,
     *,
@@ -255,7 +257,7 @@ def export_reshape_like(
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: Out, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
     rank = ctx.type(data).rank
     if num_newaxis == 1 and rank:
         return ctx.emit("expand_dims", data, axis=axis % (rank + 1))
@@ -263,7 +265,7 @@ def export_expand_dims(ctx: Out, data: Value, *, axis: int, num_newaxis: int) ->
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     result = ctx.result_type()
     if not result.shape or axis == () or result.rank == ctx.type(data).rank:
         return ctx.reshape(data, result.shape)
@@ -271,7 +273,7 @@ def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Va
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     order = tuple(reversed(range(rank))) if axes is None else normalize_axes(axes, rank)
     if rank > MOST_TRANSPOSED:
@@ -300,14 +302,14 @@ def _one_by_one(data: Expr, order: Sequence[int]) -> Expr:
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
     return ctx.emit_bytes("Concat", *data, dim=axis, num_args=len(data))
 
 
 @OPS.exports("stack")
-def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     result = ctx.emit_bytes("stack", *data, axis=axis, num_args=len(data))
     if ctx.type(data[0]).rank:
         return result
@@ -316,7 +318,7 @@ def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
 
 @OPS.exports("split")
 def export_split(
-    ctx: Out, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> Sequence[Value]:
     """The indices of MXNet start with a 0."""
     axis = normalize_axis(axis, ctx.type(data).rank)
@@ -333,7 +335,9 @@ def export_split(
 
 
 @OPS.exports("broadcast_to")
-def export_broadcast_to(ctx: Out, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue) -> Value:
+def export_broadcast_to(
+    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
+) -> Value:
     """A 0 keeps the length there is, but to NumPy's operator."""
     wanted = ctx.result_type().shape
     if ctx.result_type().size == 0:
@@ -347,30 +351,30 @@ def export_broadcast_to(ctx: Out, data: Value, *, shape: tuple[Dim, ...], dtype:
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: Out, data: Value, broadcast_type: Value) -> Value:
+def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
     missing = ctx.type(broadcast_type).rank - ctx.type(data).rank
     data = ctx.reshape(data, (*[1] * missing, *ctx.type(data).shape))
     return ctx.emit_bytes("broadcast_like", data, broadcast_type)
 
 
 @OPS.exports("tile")
-def export_tile(ctx: Out, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
     return ctx.emit_bytes("tile", data, reps=reps)
 
 
 @OPS.exports("repeat")
-def export_repeat(ctx: Out, data: Value, *, repeats: int, axis: int | None) -> Value:
+def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
     return ctx.emit_bytes("repeat", data, repeats=repeats, axis=axis)
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: Out, data: Value, *, axis: int) -> Value:
+def export_reverse(ctx: ExportContext, data: Value, *, axis: int) -> Value:
     return ctx.emit_bytes("reverse", data, axis=(axis % ctx.type(data).rank,))
 
 
 @OPS.exports("nn.pad")
 def export_pad(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     pad_val: Value,
     *,
@@ -399,7 +403,7 @@ def export_pad(
 
 
 def _padded_by_parts(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     pad_val: Value,
     pad_width: Sequence[tuple[int, int]],
@@ -436,7 +440,9 @@ def _between_blocks(data: Expr, value: Expr, axis: int, widths: tuple[int, int])
 
 def _declare_filled_export(name: str, value: float) -> None:
     @OPS.exports(name)
-    def export_filled(ctx: Out, *, shape: tuple[Dim, ...] | None, dtype: AnyValue) -> Value:
+    def export_filled(
+        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+    ) -> Value:
         type_ = ctx.result_type()
         lengths = type_.concrete_shape
         if lengths is None:
@@ -449,18 +455,18 @@ for _name, _value in (("zeros", 0), ("ones", 1)):
 
 
 @OPS.exports("zeros_like")
-def export_zeros_like(ctx: Out, data: Value) -> Value:
+def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit_bytes("zeros_like", data)
 
 
 @OPS.exports("ones_like")
-def export_ones_like(ctx: Out, data: Value) -> Value:
+def export_ones_like(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit_bytes("ones_like", data)
 
 
 @OPS.exports("full")
 def export_full(
-    ctx: Out, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
 ) -> Value:
     lengths = ctx.result_type().concrete_shape
     if lengths is None:
@@ -472,5 +478,5 @@ def export_full(
 
 
 @OPS.exports("shape_of")
-def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", ctx.emit("shape_array", data), dtype=dtype)

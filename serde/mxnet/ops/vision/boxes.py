@@ -10,18 +10,18 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.mxnet.ops.vision.suppression import NO_CLASS
 from serde.relay.ir.expr import Call, Constant, Expr, TupleGetItem
 from serde.relay.ir.registry import OpDef, call
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_MultiBoxPrior")
 def import_multibox_prior(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     sizes: tuple[float, ...] = (1.0,),
@@ -47,7 +47,7 @@ def import_multibox_prior(
 
 @OPS.exports("vision.multibox_prior")
 def export_multibox_prior(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     sizes: tuple[float, ...],
@@ -64,7 +64,7 @@ def export_multibox_prior(
 
 @OPS.imports("_contrib_MultiBoxDetection")
 def import_multibox_detection(
-    ctx: Ctx,
+    ctx: ImportContext,
     cls_prob: Expr,
     loc_pred: Expr,
     anchor: Expr,
@@ -91,7 +91,7 @@ def import_multibox_detection(
 
 @OPS.exports("vision.multibox_transform_loc", when=lambda call: not call.attrs["keep_background"])
 def export_multibox_transform_loc(
-    ctx: Out,
+    ctx: ExportContext,
     cls_prob: Value,
     loc_pred: Value,
     anchor: Value,
@@ -164,7 +164,7 @@ def _decoded(offsets: Expr, anchor: Expr, variances: Sequence[float], dtype: str
 
 @OPS.imports("_contrib_MultiBoxTarget")
 def import_multibox_target(
-    ctx: Ctx,
+    ctx: ImportContext,
     anchor: Expr,
     label: Expr,
     cls_pred: Expr,
@@ -191,7 +191,7 @@ def _in_single_precision(call: Call) -> bool:
 
 @OPS.exports("serde.multibox_target", when=_in_single_precision)
 def export_multibox_target(
-    ctx: Out,
+    ctx: ExportContext,
     anchor: Value,
     label: Value,
     cls_pred: Value,
@@ -212,7 +212,7 @@ def export_multibox_target(
 
 @OPS.exports("vision.get_valid_counts")
 def export_get_valid_counts(
-    ctx: Out, data: Value, score_threshold: Value, *, id_index: int, score_index: int
+    ctx: ExportContext, data: Value, score_threshold: Value, *, id_index: int, score_index: int
 ) -> AnyValue:
     """Rows are sorted by whether they count, and by their places, which no two share."""
     batch, number, width = ctx.static_shape(data)
@@ -316,7 +316,7 @@ def _detected(boxes: Call, bound: float, force_suppress: bool, top_k: int) -> Ex
 
 @OPS.exports("serde.multibox_detection")
 def export_multibox_detection(
-    ctx: Out,
+    ctx: ExportContext,
     cls_prob: Value,
     loc_pred: Value,
     anchor: Value,

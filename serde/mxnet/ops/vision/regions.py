@@ -9,19 +9,19 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.layout import FLOATS, arranged, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_ROIAlign")
 def import_roi_align(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     rois: Expr,
     *,
@@ -54,7 +54,7 @@ def _between_pixels(call: Call) -> bool:
 
 @OPS.exports("serde.roi_align", when=_between_pixels)
 def export_roi_align_aligned(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     rois: Value,
     images: Value,
@@ -77,7 +77,12 @@ def export_roi_align_aligned(
 
 @OPS.imports("ROIPooling")
 def import_roi_pooling(
-    ctx: Ctx, data: Expr, rois: Expr, *, pooled_size: tuple[int, ...], spatial_scale: float
+    ctx: ImportContext,
+    data: Expr,
+    rois: Expr,
+    *,
+    pooled_size: tuple[int, ...],
+    spatial_scale: float,
 ) -> Expr:
     pooled = relay.vision.roi_pool(data, _within(ctx, rois), pooled_size, spatial_scale)
     return _known(ctx, rois, pooled)
@@ -85,7 +90,7 @@ def import_roi_pooling(
 
 @OPS.imports("_contrib_RROIAlign")
 def import_rroi_align(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     rois: Expr,
     *,
@@ -101,7 +106,7 @@ def import_rroi_align(
 
 @OPS.exports("serde.roi_align_rotated")
 def export_roi_align_rotated(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     rois: Value,
     *,
@@ -115,13 +120,13 @@ def export_roi_align_rotated(
     )  # fmt: skip
 
 
-def _within(ctx: Ctx, rois: Expr) -> Expr:
+def _within(ctx: ImportContext, rois: Expr) -> Expr:
     """Return regions, those of no image (a negative number) as of the first."""
     least = np.array([0, *[-np.inf] * 4], ctx.type(rois).dtype)
     return relay.maximum(rois, relay.Constant(least))
 
 
-def _known(ctx: Ctx, rois: Expr, pooled: Expr) -> Expr:
+def _known(ctx: ImportContext, rois: Expr, pooled: Expr) -> Expr:
     """Return what was pooled, zero for regions of no image."""
     dtype = ctx.type(rois).dtype
     image = relay.strided_slice(rois, [0], [1], [1], axes=[1])
@@ -129,7 +134,7 @@ def _known(ctx: Ctx, rois: Expr, pooled: Expr) -> Expr:
     return relay.where(nowhere, relay.const(0, dtype), pooled)
 
 
-def _of_its_bin(ctx: Ctx, data: Expr, pooled: Expr, size: tuple[int, ...]) -> Expr:
+def _of_its_bin(ctx: ImportContext, data: Expr, pooled: Expr, size: tuple[int, ...]) -> Expr:
     """Return for each bin the channels that are its own: those of a number are all bins' once."""
     bins = size[0] * size[1]
     (channels,) = ctx.static_lengths(data, [1])
@@ -153,7 +158,7 @@ def _window(pooled_size: tuple[Dim, ...]) -> tuple[int, ...]:
 
 @OPS.exports("vision.roi_align", when=_channels_first)
 def export_roi_align(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     rois: Value,
     *,
@@ -173,7 +178,7 @@ def export_roi_align(
 
 @OPS.exports("vision.roi_pool", when=_channels_first)
 def export_roi_pool(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     rois: Value,
     *,
@@ -201,7 +206,7 @@ for _name in ("vision.roi_align", "vision.roi_pool"):
 
 @OPS.imports("_contrib_Proposal", "_contrib_MultiProposal")
 def import_proposal(
-    ctx: Ctx,
+    ctx: ImportContext,
     cls_prob: Expr,
     bbox_pred: Expr,
     im_info: Expr,
@@ -227,7 +232,7 @@ def import_proposal(
 
 @OPS.exports("serde.scored_proposal")
 def export_scored_proposal(
-    ctx: Out,
+    ctx: ExportContext,
     cls_prob: Value,
     bbox_pred: Value,
     im_info: Value,
@@ -252,7 +257,7 @@ def export_scored_proposal(
 
 @OPS.exports("vision.proposal")
 def export_proposal(
-    ctx: Out,
+    ctx: ExportContext,
     cls_prob: Value,
     bbox_pred: Value,
     im_info: Value,

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from serde.errors import Unsupported
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.walk.table import ImportContext as Ctx
 
 
 @OPS.imports("_contrib_PSROIPooling")
 def import_psroi_pooling(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     rois: Expr,
     *,
@@ -30,7 +30,7 @@ def import_psroi_pooling(
 
 @OPS.exports("serde.psroi_pool")
 def export_psroi_pool(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     rois: Value,
     *,
@@ -47,7 +47,7 @@ def export_psroi_pool(
 
 @OPS.imports("_contrib_DeformablePSROIPooling")
 def import_deformable_psroi_pooling(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     rois: Expr,
     trans: Expr | None = None,
@@ -73,7 +73,7 @@ def import_deformable_psroi_pooling(
 
 @OPS.exports("serde.deformable_psroi_pool")
 def export_deformable_psroi_pool(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     rois: Value,
     trans: Value | None,

@@ -8,12 +8,12 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext as Out
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.walk.table import ImportContext as Ctx
 
 __all__ = ["NO_CLASS"]
 
@@ -25,7 +25,7 @@ Form = Literal["corner", "center"]
 
 @OPS.imports("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
 def import_box_nms(
-    ctx: Ctx,
+    ctx: ImportContext,
     data: Expr,
     *,
     overlap_thresh: float = 0.5,
@@ -57,7 +57,7 @@ def import_box_nms(
 
 @OPS.exports("serde.box_nms")
 def export_box_nms(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     iou_threshold: float,
@@ -81,7 +81,7 @@ def export_box_nms(
 
 @OPS.imports("_contrib_bipartite_matching")
 def import_bipartite_matching(
-    ctx: Ctx, data: Expr, *, is_ascend: bool = False, threshold: float, topk: int = -1
+    ctx: ImportContext, data: Expr, *, is_ascend: bool = False, threshold: float, topk: int = -1
 ) -> list[Expr]:
     """The best pair is matched, then the best of what is left; `topk` matches and one more."""
     type_ = ctx.type(data)

@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
@@ -36,7 +36,7 @@ def join_heads(x: Expr) -> Expr:
     return relay.reshape(relay.transpose(x, axes=[0, 2, 1, 3]), (0, 0, -3))
 
 
-def length_of(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+def length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int32."""
     length = ctx.type(x).shape[axis]
     if isinstance(length, int):
@@ -45,7 +45,7 @@ def length_of(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
     return relay.take(shape, relay.const(np.int32(axis)), axis=0, mode="fast")
 
 
-def places(ctx: ImportCtx, x: Expr, axis: int) -> Expr:
+def places(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the places along an axis as a vector of int32."""
     length = ctx.type(x).shape[axis]
     if isinstance(length, int):
@@ -79,7 +79,7 @@ class Sight:
         parts = (self.offset, self.lengths, self.left, self.right)
         return all(each is None for each in parts)
 
-    def allowed(self, ctx: ImportCtx, query: Expr, key: Expr) -> Expr | None:
+    def allowed(self, ctx: ImportContext, query: Expr, key: Expr) -> Expr | None:
         """Return what is seen as bool, of rank 2 or 4; None if it is everything."""
         keys = places(ctx, key, 2)
         found = []
@@ -107,7 +107,7 @@ class Sight:
         return whole
 
 
-def combined(ctx: ImportCtx, mask: Expr | None, allowed: Expr | None) -> Expr | None:
+def combined(ctx: ImportContext, mask: Expr | None, allowed: Expr | None) -> Expr | None:
     """Return a mask in which what is not allowed is hidden, too."""
     if mask is None or allowed is None:
         return allowed if mask is None else mask
@@ -117,7 +117,7 @@ def combined(ctx: ImportCtx, mask: Expr | None, allowed: Expr | None) -> Expr | 
 
 
 def attend(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -145,7 +145,7 @@ def attend(
     )
 
 
-def longer_mask(ctx: ImportCtx, mask: Expr, key: Expr) -> Expr:
+def longer_mask(ctx: ImportContext, mask: Expr, key: Expr) -> Expr:
     """Return a mask whose rows are as long as there are keys: what it lacks is hidden."""
     row, keys = ctx.type(mask).shape[-1], ctx.type(key).shape[2]
     if row == keys or isinstance(row, Any) or isinstance(keys, Any):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import join_heads, places, split_heads
 from serde.onnx.ops.table import MICROSOFT, OPS
 from serde.relay.ir.expr import Expr
@@ -14,7 +14,7 @@ __all__ = ["rotated"]
 
 
 def rotated(
-    ctx: ImportCtx, x: Expr, cos: Expr, sin: Expr, *, width: int, interleaved: bool
+    ctx: ImportContext, x: Expr, cos: Expr, sin: Expr, *, width: int, interleaved: bool
 ) -> Expr:
     """Return heads whose first elements are turned, pair by pair.
 
@@ -54,7 +54,7 @@ def _at_places(cache: Expr, position_ids: Expr) -> Expr:
 
 @OPS.imports("RotaryEmbedding", since=23)
 def import_rotary_embedding(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     cos_cache: Expr,
     sin_cache: Expr,
@@ -78,7 +78,7 @@ def import_rotary_embedding(
 
 @MICROSOFT.imports("RotaryEmbedding")
 def import_microsoft_rotary_embedding(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     position_ids: Expr,
     cos_cache: Expr,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import join_heads, split_heads
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
@@ -48,7 +48,7 @@ def _step(types: dict[str, TensorType], scale: float, group: int) -> Function:
 
 @OPS.imports("LinearAttention", since=27, ignored=("chunk_size",))
 def import_linear_attention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -106,7 +106,7 @@ def import_linear_attention(
 
 @OPS.imports("CausalConvWithState", since=27)
 def import_causal_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,

@@ -8,9 +8,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import (
     Sight,
     attend,
@@ -37,7 +36,7 @@ def _has_form(node: Call) -> bool:
     return known and not isinstance(query.shape[2], Any)
 
 
-def _whole_mask(ctx: Ctx, query: Value, key: Value, mask: Value | None) -> Value | None:
+def _whole_mask(ctx: ExportContext, query: Value, key: Value, mask: Value | None) -> Value | None:
     """ONNX pads a row that is too short, and ONNX Runtime repeats neither rows nor columns."""
     if mask is None:
         return None
@@ -49,7 +48,7 @@ def _whole_mask(ctx: Ctx, query: Value, key: Value, mask: Value | None) -> Value
 
 @OPS.exports("serde.attention", since=23, when=_has_form)
 def export_attention(
-    ctx: Ctx,
+    ctx: ExportContext,
     query: Value,
     key: Value,
     value: Value,
@@ -73,7 +72,7 @@ def export_attention(
 
 @OPS.imports("Attention", since=(23, 24, 25), ignored=("softmax_precision",))
 def import_attention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     q: Expr,
     k: Expr,
     v: Expr,
@@ -125,7 +124,7 @@ class _Stages:
     """What becomes of the products of queries and keys, as Attention can yield it."""
 
     def __init__(
-        self, ctx: ImportCtx, query: Expr, key: Expr, scale: float | None, softcap: float | None
+        self, ctx: ImportContext, query: Expr, key: Expr, scale: float | None, softcap: float | None
     ) -> None:
         heads, groups = (ctx.static_lengths(x, [1])[0] for x in (query, key))
         shared = key if heads == groups else relay.repeat(key, heads // groups, axis=1)

@@ -6,8 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import (
     pads,
     require_dtype,
@@ -19,7 +18,7 @@ from serde.relay.ir.dims import Dim
 
 @OPS.exports("nn.conv2d_backward_weight")
 def export_conv2d_backward_weight(
-    ctx: Ctx,
+    ctx: ExportContext,
     grad: Value,
     x: Value,
     *,
@@ -49,7 +48,7 @@ def export_conv2d_backward_weight(
     return arranged(ctx, cut, "IOHW", out_layout or "OIHW")
 
 
-def _grouped(ctx: Ctx, x: Value, groups: int) -> tuple[Value, ...]:
+def _grouped(ctx: ExportContext, x: Value, groups: int) -> tuple[Value, ...]:
     """Return equal parts of the first axis."""
     if groups == 1:
         return (x,)

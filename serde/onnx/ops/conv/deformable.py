@@ -9,9 +9,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import per_axis
 from serde.onnx.ops.conv.windows import filters, kernel_shape, pads
 from serde.onnx.ops.elementwise import cast, widened
@@ -27,7 +26,7 @@ from serde.weights import Array
 
 @OPS.exports("nn.deformable_conv2d")
 def export_deformable_conv2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     offset: Value,
     weight: Value,
@@ -80,7 +79,7 @@ def export_deformable_conv2d(
 
 
 def _places(
-    ctx: Ctx,
+    ctx: ExportContext,
     shifts: Value,
     axis: int,
     steps: tuple[Dim, int, int],
@@ -105,7 +104,7 @@ def _places(
 
 
 def _read(
-    ctx: Ctx,
+    ctx: ExportContext,
     table: Value,
     images: Value,
     places: Sequence[Value],
@@ -121,7 +120,7 @@ def _read(
 
 @OPS.exports("nn.correlation")
 def export_correlation(
-    ctx: Ctx,
+    ctx: ExportContext,
     a: Value,
     b: Value,
     *,
@@ -165,7 +164,7 @@ def export_correlation(
     return result if work == dtype else cast(ctx, result, dtype)
 
 
-def _shifted(ctx: Ctx, image: Value, shift: Sequence[int], border: int) -> Value:
+def _shifted(ctx: ExportContext, image: Value, shift: Sequence[int], border: int) -> Value:
     """Return an image without a border, the cut moved down and to the right."""
     if border == 0:
         return image
@@ -177,7 +176,7 @@ def _shifted(ctx: Ctx, image: Value, shift: Sequence[int], border: int) -> Value
 
 @OPS.exports("serde.deform_conv2d", since=19)
 def export_deform_conv2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     offset: Value,
@@ -208,7 +207,7 @@ def export_deform_conv2d(
 
 @OPS.imports("DeformConv", since=(19, 22))
 def import_deform_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     offset: Expr,

@@ -10,9 +10,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
     filters,
@@ -35,7 +34,7 @@ def _convolution(ndim: int) -> Callable[..., Value]:
     spatial = SPATIAL[ndim]
 
     def export_convolution(
-        ctx: Ctx,
+        ctx: ExportContext,
         x: Value,
         weight: Value,
         bias: Value | None = None,
@@ -96,7 +95,7 @@ def per_axis(values: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
 
 
 def padding_of(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -129,7 +128,7 @@ def padding_of(
 
 
 def padded_alike(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     kernel: Sequence[int],
     strides: Sequence[int],
@@ -168,7 +167,7 @@ def _int(value: int) -> Expr:
 
 @OPS.imports("Conv", since=(1, 11, 22))
 def import_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     b: Expr | None = None,

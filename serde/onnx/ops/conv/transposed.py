@@ -9,9 +9,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, per_axis
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
@@ -31,7 +30,7 @@ def _transposed(ndim: int) -> Callable[..., Value]:
     spatial = SPATIAL[ndim]
 
     def export_transposed_convolution(
-        ctx: Ctx,
+        ctx: ExportContext,
         x: Value,
         weight: Value,
         bias: Value | None = None,
@@ -71,7 +70,7 @@ for _ndim in SPATIAL:
 
 
 def _around(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     reach: Sequence[int],
     strides: Sequence[int],
@@ -98,7 +97,7 @@ def _around(
 
 @OPS.imports("ConvTranspose", since=(1, 11, 22))
 def import_conv_transpose(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     b: Expr | None = None,

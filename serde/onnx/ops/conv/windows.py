@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.linalg import BYTES
 from serde.onnx.ops.shape import arranged
 from serde.relay.ir.dims import Dim
@@ -38,7 +37,12 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
 
 
 def filters(
-    ctx: Ctx, weight: Value, layout: str, wanted: str, groups: int = 1, inputs: Dim | None = None
+    ctx: ExportContext,
+    weight: Value,
+    layout: str,
+    wanted: str,
+    groups: int = 1,
+    inputs: Dim | None = None,
 ) -> Value:
     """Return the weight as ONNX keeps it.
 
@@ -68,7 +72,7 @@ def filters(
     )
 
 
-def kernel_shape(ctx: Ctx, weight: Value, layout: str, spatial: str) -> list[int]:
+def kernel_shape(ctx: ExportContext, weight: Value, layout: str, spatial: str) -> list[int]:
     """Return the spatial lengths of a weight.
 
     Raises:
@@ -82,7 +86,7 @@ EXACT_DEPTH = (1 << 31) // 255**2
 """So many products of two bytes less their zero points add up within int32."""
 
 
-def require_bytes(ctx: Ctx, x: Value, weight: Value) -> None:
+def require_bytes(ctx: ExportContext, x: Value, weight: Value) -> None:
     """Refuse a convolution of integers that ConvInteger, which sums bytes in int32, cannot say.
 
     Sums in int64 are the same where they cannot leave int32.
@@ -101,7 +105,7 @@ def require_bytes(ctx: Ctx, x: Value, weight: Value) -> None:
         )
 
 
-def require_dtype(ctx: Ctx, x: Value) -> None:
+def require_dtype(ctx: ExportContext, x: Value) -> None:
     """Refuse a convolution in another dtype than its data.
 
     Raises:

@@ -10,9 +10,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import (
     cast,
     chosen,
@@ -32,7 +31,7 @@ OPS.exports("equal")(same("Equal"))
 
 
 def _arithmetic(target: str) -> Callable[..., Value]:
-    def export_arithmetic(ctx: Ctx, x: Value, y: Value) -> Value:
+    def export_arithmetic(ctx: ExportContext, x: Value, y: Value) -> Value:
         return computed(ctx, target, x, y)
 
     return export_arithmetic
@@ -48,13 +47,13 @@ for _name, _target in {
 
 
 def _comparison(target: str) -> Callable[..., Value]:
-    def export_comparison(ctx: Ctx, x: Value, y: Value) -> Value:
+    def export_comparison(ctx: ExportContext, x: Value, y: Value) -> Value:
         return ctx.emit(target, _ordered(ctx, x), _ordered(ctx, y))
 
     return export_comparison
 
 
-def _ordered(ctx: Ctx, x: Value) -> Value:
+def _ordered(ctx: ExportContext, x: Value) -> Value:
     """ONNX does not order truth values."""
     return cast(ctx, x, np.int32) if ctx.type(x).dtype == "bool" else x
 
@@ -66,7 +65,7 @@ OPS.exports("less")(_comparison("Less"))
 
 
 def _logical(target: str) -> Callable[..., Value]:
-    def export_logical(ctx: Ctx, *operands: Value) -> Value:
+    def export_logical(ctx: ExportContext, *operands: Value) -> Value:
         """Relay takes numbers, too, and gives their dtype back."""
         dtype = ctx.type(operands[0]).dtype
         result = ctx.emit(target, *[truth(ctx, x) for x in operands])
@@ -85,12 +84,12 @@ for _name, _target in {
 
 
 @OPS.exports("where")
-def export_where(ctx: Ctx, condition: Value, x: Value, y: Value) -> Value:
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
     return chosen(ctx, truth(ctx, condition), x, y, ctx.type(x).dtype)
 
 
 @OPS.exports("power")
-def export_power(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
     """Before 12 Pow takes floats only, and never small integers: both go through float64."""
     dtype = ctx.type(x).dtype
     if is_float(dtype) or (dtype in ("int32", "int64") and ctx.version >= 12):
@@ -100,16 +99,16 @@ def export_power(ctx: Ctx, x: Value, y: Value) -> Value:
 
 
 @OPS.exports("maximum")
-def export_maximum(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_maximum(ctx: ExportContext, x: Value, y: Value) -> Value:
     return _extreme(ctx, "Max", "Greater", x, y)
 
 
 @OPS.exports("minimum")
-def export_minimum(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_minimum(ctx: ExportContext, x: Value, y: Value) -> Value:
     return _extreme(ctx, "Min", "Less", x, y)
 
 
-def _extreme(ctx: Ctx, op: str, comparison: str, x: Value, y: Value) -> Value:
+def _extreme(ctx: ExportContext, op: str, comparison: str, x: Value, y: Value) -> Value:
     """Before 12, Max and Min take floats only; truth values never."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
@@ -120,41 +119,41 @@ def _extreme(ctx: Ctx, op: str, comparison: str, x: Value, y: Value) -> Value:
 
 
 @OPS.exports("not_equal")
-def export_not_equal(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_not_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("Not", ctx.emit("Equal", x, y))
 
 
 @OPS.exports("less_equal", since=12)
-def export_less_equal(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_less_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("LessOrEqual", _ordered(ctx, x), _ordered(ctx, y))
 
 
 @OPS.exports("less_equal")
-def export_less_equal_v1(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_less_equal_v1(ctx: ExportContext, x: Value, y: Value) -> Value:
     """Two comparisons, since the negation of the opposite one is true for NaN."""
     x, y = _ordered(ctx, x), _ordered(ctx, y)
     return ctx.emit("Or", ctx.emit("Less", x, y), ctx.emit("Equal", x, y))
 
 
 @OPS.exports("greater_equal", since=12)
-def export_greater_equal(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_greater_equal(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("GreaterOrEqual", _ordered(ctx, x), _ordered(ctx, y))
 
 
 @OPS.exports("greater_equal")
-def export_greater_equal_v1(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_greater_equal_v1(ctx: ExportContext, x: Value, y: Value) -> Value:
     """Two comparisons, since the negation of the opposite one is true for NaN."""
     x, y = _ordered(ctx, x), _ordered(ctx, y)
     return ctx.emit("Or", ctx.emit("Greater", x, y), ctx.emit("Equal", x, y))
 
 
 @OPS.exports("mod", "trunc_mod")
-def export_mod(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
     return ctx.emit("Mod", x, y, fmod=1)
 
 
 @OPS.exports("floor_mod")
-def export_floor_mod(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_floor_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
     """Of floats, the exact remainder with the dividend's sign, moved to the divisor's side.
 
     A rounded quotient could be a whole number that the exact one is below.
@@ -166,7 +165,9 @@ def export_floor_mod(ctx: Ctx, x: Value, y: Value) -> Value:
     return ctx.emit("Where", beside, ctx.emit("Add", rest, y), rest)
 
 
-def _widely(ctx: Ctx, export: Callable[[Ctx, Value, Value], Value], x: Value, y: Value) -> Value:
+def _widely(
+    ctx: ExportContext, export: Callable[[ExportContext, Value, Value], Value], x: Value, y: Value
+) -> Value:
     """Return what a converter makes of operands in a wider dtype, in their own."""
     dtype = ctx.type(x).dtype
     work = working(dtype)
@@ -175,7 +176,7 @@ def _widely(ctx: Ctx, export: Callable[[Ctx, Value, Value], Value], x: Value, y:
 
 
 @OPS.exports("floor_divide")
-def export_floor_divide(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_floor_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
     if not ctx.takes("Div", ctx.type(x).dtype):
         return _widely(ctx, export_floor_divide, x, y)
     if is_float(ctx.type(x).dtype):
@@ -185,7 +186,7 @@ def export_floor_divide(ctx: Ctx, x: Value, y: Value) -> Value:
 
 
 @OPS.exports("trunc_divide")
-def export_trunc_divide(ctx: Ctx, x: Value, y: Value) -> Value:
+def export_trunc_divide(ctx: ExportContext, x: Value, y: Value) -> Value:
     if not ctx.takes("Div", ctx.type(x).dtype):
         return _widely(ctx, export_trunc_divide, x, y)
     quotient = ctx.emit("Div", x, y)
@@ -194,7 +195,7 @@ def export_trunc_divide(ctx: Ctx, x: Value, y: Value) -> Value:
     return ctx.emit("Mul", ctx.emit("Sign", quotient), ctx.emit("Floor", ctx.emit("Abs", quotient)))
 
 
-def aligned(ctx: ImportCtx, x: Expr, y: Expr, axis: int | None, broadcast: bool) -> Expr:
+def aligned(ctx: ImportContext, x: Expr, y: Expr, axis: int | None, broadcast: bool) -> Expr:
     """Return `y` with axes of 1 behind, so that its first one stands at `axis` of `x`.
 
     Before version 7, ONNX broadcasts where asked only, and names the axis.
@@ -245,7 +246,7 @@ LEGACY = {
 
 
 def _binary(target: str) -> Callable[..., Expr]:
-    def import_binary(ctx: ImportCtx, x: Expr, y: Expr) -> Expr:
+    def import_binary(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
         return call(target, x, y)
 
     return import_binary
@@ -253,7 +254,7 @@ def _binary(target: str) -> Callable[..., Expr]:
 
 def _legacy(target: str) -> Callable[..., Expr]:
     def import_legacy(
-        ctx: ImportCtx, x: Expr, y: Expr, *, axis: int | None = None, broadcast: bool = False
+        ctx: ImportContext, x: Expr, y: Expr, *, axis: int | None = None, broadcast: bool = False
     ) -> Expr:
         return call(target, x, aligned(ctx, x, y, axis, broadcast))
 
@@ -269,7 +270,7 @@ for _name, (_target, _versions) in LEGACY.items():
 
 
 @OPS.imports("Pow", since=(7, 12, 13, 15))
-def import_pow(ctx: ImportCtx, x: Expr, y: Expr) -> Expr:
+def import_pow(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
     """The exponent may have a dtype of its own; an integer to a float's power is truncated."""
     dtype, exponent = ctx.type(x).dtype, ctx.type(y).dtype
     if dtype == exponent:
@@ -280,7 +281,7 @@ def import_pow(ctx: ImportCtx, x: Expr, y: Expr) -> Expr:
 
 
 @OPS.imports("Mod", since=(10, 13, 28))
-def import_mod(ctx: ImportCtx, x: Expr, y: Expr, *, fmod: bool = False) -> Expr:
+def import_mod(ctx: ImportContext, x: Expr, y: Expr, *, fmod: bool = False) -> Expr:
     if fmod:
         return relay.mod(x, y)
     if is_float(ctx.type(x).dtype) and ctx.version < 28:
@@ -290,18 +291,18 @@ def import_mod(ctx: ImportCtx, x: Expr, y: Expr, *, fmod: bool = False) -> Expr:
 
 @OPS.imports("BitShift", since=(11, 28))
 def import_bit_shift(
-    ctx: ImportCtx, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
+    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
 ) -> Expr:
     return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
 
 
 @OPS.imports("Where", since=(9, 16))
-def import_where(ctx: ImportCtx, condition: Expr, x: Expr, y: Expr) -> Expr:
+def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
     return relay.where(condition, x, y)
 
 
 def _variadic(target: str) -> Callable[..., Expr]:
-    def import_variadic(ctx: ImportCtx, first: Expr, *others: Expr) -> Expr:
+    def import_variadic(ctx: ImportContext, first: Expr, *others: Expr) -> Expr:
         return reduce(lambda x, y: call(target, x, y), others, first)
 
     return import_variadic
@@ -317,13 +318,13 @@ OPS.imports("Min", since=(1, 6, 8, 12, 13), ignored=("consumed_inputs",))(_varia
 
 
 @OPS.imports("Mean", since=(1, 6, 8, 13), ignored=("consumed_inputs",))
-def import_mean(ctx: ImportCtx, first: Expr, *others: Expr) -> Expr:
+def import_mean(ctx: ImportContext, first: Expr, *others: Expr) -> Expr:
     total = reduce(relay.add, others, first)
     return relay.divide(total, scalar_like(ctx, first, 1 + len(others)))
 
 
 @OPS.exports("left_shift")
-def export_left_shift(ctx: Ctx, x: Value, places: Value) -> Value:
+def export_left_shift(ctx: ExportContext, x: Value, places: Value) -> Value:
     """A product with a power of two, which wraps as a shift does.
 
     ONNX shifts unsigned integers only. As in NumPy, a shift by all bits or more leaves zero.
@@ -336,7 +337,7 @@ def export_left_shift(ctx: Ctx, x: Value, places: Value) -> Value:
 
 
 @OPS.exports("right_shift")
-def export_right_shift(ctx: Ctx, x: Value, places: Value) -> Value:
+def export_right_shift(ctx: ExportContext, x: Value, places: Value) -> Value:
     """The floor of a division by a power of two, in int64; of uint64, a BitShift.
 
     As in NumPy, a shift by all bits or more leaves the sign alone.
@@ -360,7 +361,7 @@ def export_right_shift(ctx: Ctx, x: Value, places: Value) -> Value:
     return cast(ctx, floor, dtype)
 
 
-def _shifts_within(ctx: Ctx, x: Value, places: Value) -> bool:
+def _shifts_within(ctx: ExportContext, x: Value, places: Value) -> bool:
     """Whether BitShift says a shift: of an unsigned number, by less than its bits."""
     dtype = ctx.type(x).dtype
     if dtype not in ("uint8", "uint32", "uint64") or places.data is None:
@@ -368,12 +369,12 @@ def _shifts_within(ctx: Ctx, x: Value, places: Value) -> bool:
     return bool((places.data < np.dtype(dtype).itemsize * 8).all())
 
 
-def _bounded_places(ctx: Ctx, places: Value, most: int) -> Value:
+def _bounded_places(ctx: ExportContext, places: Value, most: int) -> Value:
     """Return counts of places as int64, those below 0 or above `most` as `most`."""
     wide, bound = cast(ctx, places, np.int64), ctx.const(most, np.int64)
     low = ctx.emit("Less", wide, ctx.const(0, np.int64))
     return ctx.emit("Where", ctx.emit("Or", low, ctx.emit("Less", bound, wide)), bound, wide)
 
 
-def _low_places(ctx: Ctx, places: Value) -> Value:
+def _low_places(ctx: ExportContext, places: Value) -> Value:
     return ctx.emit("Mod", places, ctx.const(64, np.uint64), fmod=0)

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.table import OPS
 
@@ -21,7 +20,7 @@ COMBINED: Final[dict[str, np.ufunc]] = {
 }
 
 
-def combined(ctx: Ctx, op: str, a: Value, b: Value) -> Value:
+def combined(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
     """Return two int64 combined bit by bit; before 18 by tables of their hexadecimal digits."""
     if ctx.version >= 18:
         return ctx.emit(f"Bitwise{op}", a, b)
@@ -37,7 +36,7 @@ def combined(ctx: Ctx, op: str, a: Value, b: Value) -> Value:
     return ctx.emit("Squeeze", column, axes=[-1])
 
 
-def _digits(ctx: Ctx, x: Value) -> Value:
+def _digits(ctx: ExportContext, x: Value) -> Value:
     """Return the hexadecimal digits of int64 on a new last axis, the lowest first."""
     wide = cast(ctx, x, np.uint64)
     wide = (
@@ -51,7 +50,7 @@ def _digits(ctx: Ctx, x: Value) -> Value:
 
 
 def _bitwise(op: str) -> Callable[..., Value]:
-    def export_bitwise(ctx: Ctx, x: Value, y: Value) -> Value:
+    def export_bitwise(ctx: ExportContext, x: Value, y: Value) -> Value:
         dtype = ctx.type(x).dtype
         if dtype == "bool":
             return ctx.emit(op, x, y)
@@ -68,7 +67,7 @@ for _op in COMBINED:
 
 
 @OPS.exports("bitwise_not")
-def export_bitwise_not(ctx: Ctx, x: Value) -> Value:
+def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
     """Before 18: what all ones less the number leave, which wraps in every width."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":

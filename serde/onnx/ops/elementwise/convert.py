@@ -10,9 +10,8 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
@@ -28,7 +27,7 @@ FLOAT8 = {
 """Types to which a cast saturates unless told otherwise, with their greatest values."""
 
 
-def cast(ctx: Ctx, x: Value, dtype: AnyValue) -> Value:
+def cast(ctx: ExportContext, x: Value, dtype: AnyValue) -> Value:
     """Return `x` in another dtype; Relay's float8 do not saturate, ONNX's do unless told."""
     wanted = np.dtype(dtype)
     saturate = 0 if wanted.name in FLOAT8 else None
@@ -45,7 +44,7 @@ def working(dtype: str) -> str:
     return "float32" if is_float(dtype) else "int64"
 
 
-def computed(ctx: Ctx, op: str, *operands: Value, **attrs: AnyValue) -> Value:
+def computed(ctx: ExportContext, op: str, *operands: Value, **attrs: AnyValue) -> Value:
     """Return what an operator gives, in a wider dtype where it does not take the operands'."""
     dtype = ctx.type(operands[0]).dtype
     if ctx.takes(op, dtype):
@@ -54,24 +53,24 @@ def computed(ctx: Ctx, op: str, *operands: Value, **attrs: AnyValue) -> Value:
     return cast(ctx, ctx.emit(op, *[cast(ctx, x, work) for x in operands], **attrs), dtype)
 
 
-def truth(ctx: Ctx, x: Value) -> Value:
+def truth(ctx: ExportContext, x: Value) -> Value:
     """Return whether each element differs from zero."""
     return x if ctx.type(x).dtype == "bool" else cast(ctx, x, np.bool_)
 
 
 @OPS.exports("cast")
-def export_cast(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_cast(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """ONNX says nothing of floats beyond an integer's range, and Relay neither."""
     return cast(ctx, x, dtype)
 
 
 @OPS.exports("cast_like")
-def export_cast_like(ctx: Ctx, x: Value, like: Value) -> Value:
+def export_cast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     return cast(ctx, x, ctx.type(like).dtype)
 
 
 @OPS.exports("reinterpret")
-def export_reinterpret(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
+def export_reinterpret(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue]) -> Value:
     """BitCast came with 26; among integers of one width a Cast keeps the bits, too."""
     given = np.dtype(numpy_dtype(ctx.type(x).dtype))
     if given == dtype:
@@ -92,7 +91,7 @@ CHOSEN = {"bool": "uint8", "int16": "int32", "uint16": "int32", "uint64": "int64
 """Dtypes of which ONNX Runtime has no Where, and one of the same values or bits that it has."""
 
 
-def chosen(ctx: Ctx, condition: Value, x: Value, y: Value, dtype: str) -> Value:
+def chosen(ctx: ExportContext, condition: Value, x: Value, y: Value, dtype: str) -> Value:
     """Return `x` where the condition holds, else `y`; both are of `dtype`."""
     work = CHOSEN.get(dtype)
     if work is None:
@@ -100,55 +99,55 @@ def chosen(ctx: Ctx, condition: Value, x: Value, y: Value, dtype: str) -> Value:
     return cast(ctx, ctx.emit("Where", condition, cast(ctx, x, work), cast(ctx, y, work)), dtype)
 
 
-def widened(ctx: Ctx, x: Value, dtype: str) -> Value:
+def widened(ctx: ExportContext, x: Value, dtype: str) -> Value:
     """Return `x` in `dtype`; itself where it is that already."""
     return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)
 
 
 @OPS.exports("copy")
-def export_copy(ctx: Ctx, x: Value) -> Value:
+def export_copy(ctx: ExportContext, x: Value) -> Value:
     return x
 
 
-def typed(ctx: Ctx, x: Value, like: Value, dtype: str) -> Value:
+def typed(ctx: ExportContext, x: Value, like: Value, dtype: str) -> Value:
     """Return a value with a Relay type: the shape of `like`, and `dtype`."""
     return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: Ctx, x: Value, value: Value) -> Value:
+def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
     return ctx.emit("Expand", widened(ctx, value, ctx.type(x).dtype), _shape_of(ctx, x))
 
 
-def _shape_of(ctx: Ctx, x: Value) -> Value:
+def _shape_of(ctx: ExportContext, x: Value) -> Value:
     """Return the shape of `x`, a constant where it is known."""
     known = ctx.type(x).concrete_shape
     return ctx.emit("Shape", x) if known is None else ctx.shape(known)
 
 
 @OPS.exports("zeros_like")
-def export_zeros_like(ctx: Ctx, x: Value) -> Value:
+def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
     return filled(ctx, _shape_of(ctx, x), 0, ctx.type(x).dtype)
 
 
 @OPS.exports("ones_like")
-def export_ones_like(ctx: Ctx, x: Value) -> Value:
+def export_ones_like(ctx: ExportContext, x: Value) -> Value:
     return filled(ctx, _shape_of(ctx, x), 1, ctx.type(x).dtype)
 
 
-def filled(ctx: Ctx, shape: Value, value: float, dtype: str) -> Value:
+def filled(ctx: ExportContext, shape: Value, value: float, dtype: str) -> Value:
     """Return a tensor of the shape held by `shape`, every element `value`."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
     return ctx.emit("ConstantOfShape", shape, value=tensor)
 
 
-def scalar_like(ctx: ImportCtx, x: Expr, value: float) -> Expr:
+def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     """Return a scalar constant of the dtype of `x`."""
     return relay.Constant(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
 
 
-def converted(ctx: ImportCtx, x: Expr, dtype: str, saturate: bool) -> Expr:
+def converted(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Expr:
     """Return `x` in another dtype; beyond the range of a float8, its greatest value if asked."""
     if saturate and dtype in FLOAT8 and is_float(ctx.type(x).dtype):
         limit = FLOAT8[dtype]
@@ -158,7 +157,7 @@ def converted(ctx: ImportCtx, x: Expr, dtype: str, saturate: bool) -> Expr:
 
 @OPS.imports("Cast", since=(6, 9, 13, 19, 21, 23, 24, 25, 28))
 def import_cast(
-    ctx: ImportCtx, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
+    ctx: ImportContext, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
 ) -> Expr:
     dtype = ctx.dtype(to)
     if dtype == "float8_e8m0fnu" and round_mode != "nearest":
@@ -167,7 +166,7 @@ def import_cast(
 
 
 @OPS.imports("Cast", since=1)
-def import_cast_v1(ctx: ImportCtx, x: Expr, *, to: str) -> Expr:
+def import_cast_v1(ctx: ImportContext, x: Expr, *, to: str) -> Expr:
     """The first version names the type."""
     names = dict(onnx.TensorProto.DataType.items())
     if to.upper() not in names:
@@ -177,7 +176,7 @@ def import_cast_v1(ctx: ImportCtx, x: Expr, *, to: str) -> Expr:
 
 @OPS.imports("CastLike", since=(15, 19, 21, 23, 24, 25))
 def import_cast_like(
-    ctx: ImportCtx, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
+    ctx: ImportContext, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
 ) -> Expr:
     dtype = ctx.type(target).dtype
     if dtype == "float8_e8m0fnu" and round_mode != "nearest":
@@ -186,10 +185,10 @@ def import_cast_like(
 
 
 @OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
-def import_identity(ctx: ImportCtx, x: Expr) -> Expr:
+def import_identity(ctx: ImportContext, x: Expr) -> Expr:
     return x
 
 
 @OPS.imports("BitCast", since=26)
-def import_bit_cast(ctx: ImportCtx, x: Expr, *, to: int) -> Expr:
+def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
     return relay.reinterpret(x, ctx.dtype(to))

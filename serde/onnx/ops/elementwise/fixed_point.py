@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS
 from serde.weights import Array
 
 
-def scaled(ctx: Ctx, x: Value, multiplier: Value, divisor: Value, away: bool = False) -> Value:
+def scaled(
+    ctx: ExportContext, x: Value, multiplier: Value, divisor: Value, away: bool = False
+) -> Value:
     """Return int64 `x` times a ratio of positive int64, rounded to the nearest.
 
     ONNX shifts unsigned integers only. Its division truncates, so that halves go away from
@@ -32,7 +33,7 @@ def scaled(ctx: Ctx, x: Value, multiplier: Value, divisor: Value, away: bool = F
     return ctx.emit("Div", ctx.emit("Sub", raised, rest), divisor)
 
 
-def fixed_ratio(ctx: Ctx, mantissa: Array, exponent: Array) -> tuple[Value, Value]:
+def fixed_ratio(ctx: ExportContext, mantissa: Array, exponent: Array) -> tuple[Value, Value]:
     """Return mantissa * 2**(exponent - 31) as a multiplier and a divisor of int64."""
     one = np.int64(1)
     multiplier = np.asarray(mantissa, np.int64) * (one << np.maximum(exponent, 0))
@@ -41,14 +42,16 @@ def fixed_ratio(ctx: Ctx, mantissa: Array, exponent: Array) -> tuple[Value, Valu
 
 
 @OPS.exports("fixed_point_multiply")
-def export_fixed_point_multiply(ctx: Ctx, x: Value, *, multiplier: int, shift: int) -> Value:
+def export_fixed_point_multiply(
+    ctx: ExportContext, x: Value, *, multiplier: int, shift: int
+) -> Value:
     ratio = fixed_ratio(ctx, np.array(multiplier), np.array(shift))
     return cast(ctx, scaled(ctx, cast(ctx, x, np.int64), *ratio), np.int32)
 
 
 @OPS.exports("fixed_point_multiply_per_axis")
 def export_fixed_point_multiply_per_axis(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     multiplier: Value,
     left_shift: Value,
@@ -74,7 +77,7 @@ def export_fixed_point_multiply_per_axis(
     return cast(ctx, scaled(ctx, wide, _spread(ctx, by, free), divisor), np.int32)
 
 
-def _spread(ctx: Ctx, x: Value, axes: Value) -> Value:
+def _spread(ctx: ExportContext, x: Value, axes: Value) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
     places = ctx.constant(axes).tolist()
     if not places:

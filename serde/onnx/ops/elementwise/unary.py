@@ -8,9 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, computed, filled, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
@@ -46,14 +45,14 @@ SAME = {
 def same(target: str) -> Callable[..., Value]:
     """Return the converter of an operator that differs by its name only."""
 
-    def export_same(ctx: Ctx, *operands: Value) -> Value:
+    def export_same(ctx: ExportContext, *operands: Value) -> Value:
         return ctx.emit(target, *operands)
 
     return export_same
 
 
 def _function(target: str) -> Callable[..., Value]:
-    def export_function(ctx: Ctx, x: Value) -> Value:
+    def export_function(ctx: ExportContext, x: Value) -> Value:
         return computed(ctx, target, x)
 
     return export_function
@@ -64,7 +63,7 @@ for _name, _target in SAME.items():
 
 
 def _of_floats(target: str) -> Callable[..., Value]:
-    def export_of_floats(ctx: Ctx, x: Value) -> Value:
+    def export_of_floats(ctx: ExportContext, x: Value) -> Value:
         """An integer is whole already."""
         return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
 
@@ -78,21 +77,21 @@ OPS.exports("floor")(_of_floats("Floor"))
 
 
 @OPS.exports("erf", "fast_erf")
-def export_erf(ctx: Ctx, x: Value) -> Value:
+def export_erf(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Erf", x)
 
 
 @OPS.exports("isnan")
-def export_isnan(ctx: Ctx, x: Value) -> Value:
+def export_isnan(ctx: ExportContext, x: Value) -> Value:
     return _property(ctx, "IsNaN", x)
 
 
 @OPS.exports("isinf")
-def export_isinf(ctx: Ctx, x: Value) -> Value:
+def export_isinf(ctx: ExportContext, x: Value) -> Value:
     return _property(ctx, "IsInf", x)
 
 
-def _property(ctx: Ctx, op: str, x: Value) -> Value:
+def _property(ctx: ExportContext, op: str, x: Value) -> Value:
     """No integer is infinite or not a number; IsInf takes float16 from 20 on only."""
     dtype = ctx.type(x).dtype
     if not is_float(dtype):
@@ -103,34 +102,34 @@ def _property(ctx: Ctx, op: str, x: Value) -> Value:
 
 
 @OPS.exports("isfinite")
-def export_isfinite(ctx: Ctx, x: Value) -> Value:
+def export_isfinite(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Not", ctx.emit("Or", export_isnan(ctx, x), export_isinf(ctx, x)))
 
 
 @OPS.exports("rsqrt")
-def export_rsqrt(ctx: Ctx, x: Value) -> Value:
+def export_rsqrt(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Reciprocal", ctx.emit("Sqrt", x))
 
 
 @OPS.exports("log2")
-def export_log2(ctx: Ctx, x: Value) -> Value:
+def export_log2(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(2)))
 
 
 @OPS.exports("log10")
-def export_log10(ctx: Ctx, x: Value) -> Value:
+def export_log10(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Mul", ctx.emit("Log", x), ctx.scalar_like(x, 1 / math.log(10)))
 
 
 @OPS.exports("trunc")
-def export_trunc(ctx: Ctx, x: Value) -> Value:
+def export_trunc(ctx: ExportContext, x: Value) -> Value:
     if not is_float(ctx.type(x).dtype):
         return x
     return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Floor", ctx.emit("Abs", x)))
 
 
 @OPS.exports("round")
-def export_round(ctx: Ctx, x: Value) -> Value:
+def export_round(ctx: ExportContext, x: Value) -> Value:
     """Relay rounds a half away from zero, ONNX to even.
 
     The fraction is compared on its own: adding a half first would round the
@@ -146,7 +145,7 @@ def export_round(ctx: Ctx, x: Value) -> Value:
 
 
 @OPS.exports("clip")
-def export_clip(ctx: Ctx, x: Value, *, a_min: float, a_max: float) -> Value:
+def export_clip(ctx: ExportContext, x: Value, *, a_min: float, a_max: float) -> Value:
     """Integers are clipped with integers; before 12, Clip takes floats only."""
     type_ = ctx.type(x)
     if is_float(type_.dtype):
@@ -189,7 +188,7 @@ UNARY = {
 
 
 def _unary(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: ImportCtx, x: Expr) -> Expr:
+    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
         return call(target, x)
 
     return import_unary
@@ -200,12 +199,12 @@ for _name, (_target, _versions) in UNARY.items():
 
 
 @OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
-def import_reciprocal(ctx: ImportCtx, x: Expr) -> Expr:
+def import_reciprocal(ctx: ImportContext, x: Expr) -> Expr:
     return relay.divide(scalar_like(ctx, x, 1), x)
 
 
 @OPS.imports("Round", since=(11, 22))
-def import_round(ctx: ImportCtx, x: Expr) -> Expr:
+def import_round(ctx: ImportContext, x: Expr) -> Expr:
     """ONNX rounds a half to even, Relay away from zero: there, it is corrected to even."""
     whole = relay.floor(x)
     rest = relay.subtract(x, whole)
@@ -222,7 +221,7 @@ def import_round(ctx: ImportCtx, x: Expr) -> Expr:
 
 @OPS.imports("IsInf", since=(10, 20))
 def import_isinf(
-    ctx: ImportCtx, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
+    ctx: ImportContext, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
 ) -> Expr:
     found = relay.isinf(x)
     zero = scalar_like(ctx, x, 0)
@@ -234,18 +233,18 @@ def import_isinf(
 
 
 @OPS.imports("Not")
-def import_not(ctx: ImportCtx, x: Expr) -> Expr:
+def import_not(ctx: ImportContext, x: Expr) -> Expr:
     return relay.logical_not(x)
 
 
 @OPS.imports("BitwiseNot", since=18)
-def import_bitwise_not(ctx: ImportCtx, x: Expr) -> Expr:
+def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
     return relay.bitwise_not(x)
 
 
 @OPS.imports("Clip", since=(1, 6), ignored=("consumed_inputs",))
 def import_clip_v1(
-    ctx: ImportCtx, x: Expr, *, min: float | None = None, max: float | None = None
+    ctx: ImportContext, x: Expr, *, min: float | None = None, max: float | None = None
 ) -> Expr:
     low = None if min is None else scalar_like(ctx, x, min)
     high = None if max is None else scalar_like(ctx, x, max)
@@ -253,7 +252,9 @@ def import_clip_v1(
 
 
 @OPS.imports("Clip", since=(11, 12, 13))
-def import_clip(ctx: ImportCtx, x: Expr, min: Expr | None = None, max: Expr | None = None) -> Expr:
+def import_clip(
+    ctx: ImportContext, x: Expr, min: Expr | None = None, max: Expr | None = None
+) -> Expr:
     """Bounds that are not constant, or cross, are a maximum and then a minimum."""
     low, high = (None if bound is None else ctx.known(bound) for bound in (min, max))
     is_fixed = (min is None or low is not None) and (max is None or high is not None)
@@ -267,7 +268,7 @@ def import_clip(ctx: ImportCtx, x: Expr, min: Expr | None = None, max: Expr | No
 
 
 @OPS.exports("sign")
-def export_sign(ctx: Ctx, x: Value) -> Value:
+def export_sign(ctx: ExportContext, x: Value) -> Value:
     """Two comparisons of int64, of which ONNX Runtime has the Sign wrong beyond 32 bits."""
     dtype = ctx.type(x).dtype
     if dtype not in ("int64", "uint64"):

@@ -6,8 +6,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import fixed
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, beyond, length_of, pixels, rounded, sampled
@@ -18,7 +17,7 @@ from serde.relay.ir.dims import Dim
 
 @OPS.exports("image.crop_and_resize")
 def export_crop_and_resize(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     boxes: Value,
     box_indices: Value,
@@ -52,7 +51,7 @@ def export_crop_and_resize(
     return arranged(ctx, result, "NHWC", layout)
 
 
-def _places(ctx: Ctx, edges: Value, axis: int, size: int, last: Value) -> Value:
+def _places(ctx: ExportContext, edges: Value, axis: int, size: int, last: Value) -> Value:
     """Return where the pixels of each box lie along an axis, on that axis of three."""
     shape = ctx.ints([-1, 1, 1])
     start, end = (

@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.image.sampling import (
     CUBIC,
@@ -36,7 +35,7 @@ MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
 @OPS.exports("image.grid_sample")
 def export_grid_sample(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     grid: Value,
     *,
@@ -70,7 +69,7 @@ def export_grid_sample(
 
 
 def _spelled(
-    ctx: Ctx,
+    ctx: ExportContext,
     table: Value,
     grid: Value,
     shape: Sequence[Dim],
@@ -104,7 +103,7 @@ def _spelled(
     )  # fmt: skip
 
 
-def _unnormalized(ctx: Ctx, place: Value, length: Value, align_corners: bool) -> Value:
+def _unnormalized(ctx: ExportContext, place: Value, length: Value, align_corners: bool) -> Value:
     """Return coordinates of -1 to 1 as pixels."""
     one, two = (ctx.const([value], np.float64) for value in (1, 2))
     moved = ctx.emit("Add", place, one)
@@ -115,7 +114,7 @@ def _unnormalized(ctx: Ctx, place: Value, length: Value, align_corners: bool) ->
     return ctx.emit("Div", wide, two)
 
 
-def _reflected(ctx: Ctx, align_corners: bool, place: Value, last: Value) -> Value:
+def _reflected(ctx: ExportContext, align_corners: bool, place: Value, last: Value) -> Value:
     """Fold places back at the centres or the edges of the end pixels, then limit them.
 
     An axis of one pixel, which has no length between its centres, is limited alone.
@@ -133,7 +132,9 @@ def _reflected(ctx: Ctx, align_corners: bool, place: Value, last: Value) -> Valu
 
 
 @OPS.exports("image.affine_grid")
-def export_affine_grid(ctx: Ctx, matrix: Value, *, target_shape: tuple[int, ...]) -> Value:
+def export_affine_grid(
+    ctx: ExportContext, matrix: Value, *, target_shape: tuple[int, ...]
+) -> Value:
     """Before 20, each column of the matrices times the coordinates of its axis."""
     batch = ctx.type(matrix).shape[0]
     dtype = ctx.type(matrix).dtype
@@ -159,7 +160,13 @@ def _has_even_halves(node: Call) -> bool:
 
 
 def export_grid_sample_whole(
-    ctx: Ctx, x: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
+    ctx: ExportContext,
+    x: Value,
+    grid: Value,
+    *,
+    method: str,
+    padding_mode: str,
+    align_corners: bool,
 ) -> Value:
     """From 20 on methods have the names of those for any number of axes."""
     names = {"linear": "bilinear", "cubic": "bicubic"}
@@ -181,7 +188,7 @@ OPS.exports("serde.grid_sample", since=16, when=_has_even_halves)(export_grid_sa
 
 @OPS.imports("GridSample", since=(16, 20, 22))
 def import_grid_sample(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     grid: Expr,
     *,
@@ -202,7 +209,7 @@ def import_grid_sample(
 
 @OPS.exports("serde.affine_grid", since=20)
 def export_affine_grid_whole(
-    ctx: Ctx,
+    ctx: ExportContext,
     theta: Value,
     shape: Value | None,
     *,
@@ -215,7 +222,7 @@ def export_affine_grid_whole(
 
 @OPS.imports("AffineGrid", since=20)
 def import_affine_grid(
-    ctx: ImportCtx, theta: Expr, size: Expr, *, align_corners: bool = False
+    ctx: ImportContext, theta: Expr, size: Expr, *, align_corners: bool = False
 ) -> Expr:
     if not ctx.is_constant(size):
         return call("serde.affine_grid", theta, size, align_corners=align_corners)

@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import arranged, unsqueeze
@@ -20,7 +19,7 @@ from serde.weights import numpy_dtype
 
 @OPS.exports("image.dilation2d")
 def export_dilation2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     *,
@@ -57,6 +56,6 @@ def export_dilation2d(
     return arranged(ctx, reduce(partial(_greater, ctx), sums), "NCHW", data_layout)
 
 
-def _greater(ctx: Ctx, a: Value, b: Value) -> Value:
+def _greater(ctx: ExportContext, a: Value, b: Value) -> Value:
     """Before 12, Max takes no integers."""
     return ctx.emit("Where", ctx.emit("Greater", a, b), a, b)

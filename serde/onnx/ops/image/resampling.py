@@ -9,9 +9,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import SPATIAL
 from serde.onnx.ops.image.resize import DROPPED, SHIFTED, coordinates_of
 from serde.onnx.ops.table import OPS
@@ -63,7 +62,7 @@ def _is_of_11(node: Call) -> bool:
 
 
 def export_resize(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     roi: Value | None,
     scales: Value | None,
@@ -120,7 +119,7 @@ OPS.exports("serde.resize", when=_is_of_11)(export_resize)
 
 
 def _target(
-    ctx: ImportCtx, x: Expr, scales: Expr | None, sizes: Expr | None, axes: Sequence[int]
+    ctx: ImportContext, x: Expr, scales: Expr | None, sizes: Expr | None, axes: Sequence[int]
 ) -> tuple[tuple[Dim, ...] | None, bool]:
     """Return the lengths of `axes` afterwards where known, and whether scales are their ratios."""
     if sizes is not None:
@@ -141,7 +140,7 @@ def _target(
 
 
 def resampled(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scales: Expr | None,
     sizes: Expr | None,
@@ -211,14 +210,14 @@ def _vague(dims: Sequence[Dim]) -> bool:
     return any(isinstance(dim, Any) for dim in dims)
 
 
-def _given(ctx: ImportCtx, x: Expr | None) -> Expr | None:
+def _given(ctx: ImportContext, x: Expr | None) -> Expr | None:
     """Return an operand; one without elements stands for none."""
     return None if x is None or ctx.type(x).shape == (0,) else x
 
 
 @OPS.imports("Resize", since=(11, 13, 18, 19))
 def import_resize(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     roi: Expr | None = None,
     scales: Expr | None = None,
@@ -254,7 +253,7 @@ def import_resize(
 
 @OPS.imports("Resize", since=10)
 def import_resize_v10(
-    ctx: ImportCtx, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
+    ctx: ImportContext, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
 ) -> Expr:
     """Before 11, places are those of the first pixel times the scale, rounded down."""
     return resampled(ctx, x, scales, None, mode="asymmetric", method=mode)
@@ -265,7 +264,7 @@ UpsampleMode = Literal["nearest", "linear", "bilinear"]
 
 @OPS.imports("Upsample", since=(9, 10))
 def import_upsample(
-    ctx: ImportCtx, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest"
+    ctx: ImportContext, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest"
 ) -> Expr:
     method = "nearest" if mode == "nearest" else "linear"
     return resampled(ctx, x, scales, None, mode="asymmetric", method=method)
@@ -273,14 +272,14 @@ def import_upsample(
 
 @OPS.imports("Upsample", since=7)
 def import_upsample_v7(
-    ctx: ImportCtx, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
+    ctx: ImportContext, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
 ) -> Expr:
     return import_upsample(ctx, x, _scales(scales), mode=mode)
 
 
 @OPS.imports("Upsample", since=1)
 def import_upsample_v1(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     height_scale: float,

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape import arranged, integers, require_short
@@ -40,7 +39,7 @@ ROUNDING = {
 
 
 def resize(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     sizes: Value | None = None,
@@ -84,7 +83,7 @@ def _nearest(coordinates: str, rounding: str) -> str:
 
 def _resize(ndim: int) -> Callable[..., Value]:
     def export_resize(
-        ctx: Ctx,
+        ctx: ExportContext,
         x: Value,
         *,
         size: tuple[Dim, ...] | None,
@@ -151,7 +150,7 @@ for _ndim in SPATIAL:
 
 
 def _looked_up(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     how: Interpolation,
     layout: str,
@@ -188,7 +187,7 @@ def _looked_up(
 
 
 def _axis_by_axis(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     lengths: Sequence[Dim],
     sizes: Sequence[Dim],
@@ -213,7 +212,7 @@ def _axis_by_axis(
 
 @OPS.exports("dyn.image.resize2d")
 def export_dyn_resize2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     size: Value,
     roi: Value,
@@ -250,7 +249,9 @@ def export_dyn_resize2d(
     return arranged(ctx, result, "NCHW", layout)
 
 
-def _scaled(ctx: Ctx, x: Value, scales: Value, layout: str, method: str, coordinates: str) -> Value:
+def _scaled(
+    ctx: ExportContext, x: Value, scales: Value, layout: str, method: str, coordinates: str
+) -> Value:
     """Resize to rounded lengths, which ONNX would cut off; the scales are a vector of float64."""
     wanted = "NC" + SPATIAL[len(layout) - 2]
     image = arranged(ctx, x, layout, wanted)
@@ -275,7 +276,12 @@ def _coordinates(method: str, coordinates: str) -> dict[str, AnyValue]:
 
 
 def _upsampled(
-    ctx: Ctx, x: Value, scales: Sequence[float], layout: str, method: str, coordinates: str
+    ctx: ExportContext,
+    x: Value,
+    scales: Sequence[float],
+    layout: str,
+    method: str,
+    coordinates: str,
 ) -> Value:
     """Resize by whole scales, or to lengths that are known or computed from the scales."""
     wanted = "NC" + SPATIAL[len(scales)]
@@ -295,7 +301,7 @@ def _upsampled(
 
 @OPS.exports("nn.upsampling")
 def export_upsampling(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     scale_h: float,
@@ -310,7 +316,7 @@ def export_upsampling(
 
 @OPS.exports("nn.upsampling3d")
 def export_upsampling3d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     scale_d: float,
@@ -324,7 +330,7 @@ def export_upsampling3d(
     return _upsampled(ctx, x, scales, layout, method, coordinate_transformation_mode)
 
 
-def _joined(ctx: Ctx, scales: Sequence[Value]) -> Value:
+def _joined(ctx: ExportContext, scales: Sequence[Value]) -> Value:
     """Return scalars as one vector of float64."""
     parts = [ctx.emit("Reshape", cast(ctx, scale, np.float64), ctx.ints([1])) for scale in scales]
     return ctx.emit("Concat", *parts, axis=0)
@@ -332,7 +338,7 @@ def _joined(ctx: Ctx, scales: Sequence[Value]) -> Value:
 
 @OPS.exports("dyn.nn.upsampling")
 def export_dyn_upsampling(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     scale_h: Value,
     scale_w: Value,
@@ -347,7 +353,7 @@ def export_dyn_upsampling(
 
 @OPS.exports("dyn.nn.upsampling3d")
 def export_dyn_upsampling3d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     scale_d: Value,
     scale_h: Value,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
@@ -56,21 +55,21 @@ CUBIC = _cubic(-0.75)
 """Keys' cubic convolution as samplers of grids have it."""
 
 
-def length_of(ctx: Ctx, dim: Dim) -> Value:
+def length_of(ctx: ExportContext, dim: Dim) -> Value:
     """Return a length as one number of float64."""
     if isinstance(dim, int):
         return ctx.const([dim], np.float64)
     return cast(ctx, ctx.shape([dim]), np.float64)
 
 
-def pixels(ctx: Ctx, x: Value, shape: Sequence[Dim]) -> Value:
+def pixels(ctx: ExportContext, x: Value, shape: Sequence[Dim]) -> Value:
     """Return ``(pixels, channels)`` of images whose channels are on axis 1 of `shape`."""
     order = [0, *range(2, len(shape)), 1]
     moved = ctx.emit("Transpose", x, perm=order)
     return ctx.emit("Reshape", moved, ctx.shape([-1, shape[1]]))
 
 
-def numbers(ctx: Ctx, count: Dim, rank: int) -> Value:
+def numbers(ctx: ExportContext, count: Dim, rank: int) -> Value:
     """Return 0, 1, ... below `count` as float64 on the first of `rank` axes."""
     shape = [-1] + [1] * (rank - 1)
     if isinstance(count, int):
@@ -80,7 +79,7 @@ def numbers(ctx: Ctx, count: Dim, rank: int) -> Value:
     return ctx.emit("Reshape", cast(ctx, steps, np.float64), ctx.ints(shape))
 
 
-def rounded(ctx: Ctx, place: Value) -> Value:
+def rounded(ctx: ExportContext, place: Value) -> Value:
     """Return the nearest whole number, of two the one further from zero."""
     raised = ctx.emit("Add", ctx.emit("Abs", place), ctx.const([0.5], np.float64))
     whole = ctx.emit("Floor", raised)
@@ -88,19 +87,19 @@ def rounded(ctx: Ctx, place: Value) -> Value:
     return ctx.emit("Where", negative, ctx.emit("Neg", whole), whole)
 
 
-def limited(ctx: Ctx, place: Value, last: Value) -> Value:
+def limited(ctx: ExportContext, place: Value, last: Value) -> Value:
     """Return places of float64 from 0 up to `last`."""
     return ctx.emit("Max", ctx.emit("Min", place, last), ctx.const([0], np.float64))
 
 
-def beyond(ctx: Ctx, place: Value, last: Value) -> Value:
+def beyond(ctx: ExportContext, place: Value, last: Value) -> Value:
     """Return whether places are before the first or behind the last pixel."""
     before = ctx.emit("Less", place, ctx.const([0], np.float64))
     return ctx.emit("Or", before, ctx.emit("Greater", place, last))
 
 
 def sampled(
-    ctx: Ctx,
+    ctx: ExportContext,
     table: Value,
     images: Value,
     places: Sequence[Value],
@@ -151,7 +150,9 @@ def sampled(
     return squeeze(ctx, values, own) if own else values
 
 
-def _corners(ctx: Ctx, place: Value, taps: Taps, shape: Sequence[int]) -> tuple[Value, Value]:
+def _corners(
+    ctx: ExportContext, place: Value, taps: Taps, shape: Sequence[int]
+) -> tuple[Value, Value]:
     """Return the neighbours of places along an axis of `shape` of their own, and their weights."""
     offsets = ctx.const(np.reshape(np.array(taps.offsets), shape), np.float64)
     whole = ctx.emit("Floor", place)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -14,14 +13,20 @@ from serde.relay.ir.registry import call
 
 @OPS.exports("serde.tensor_scatter", since=24)
 def export_tensor_scatter(
-    ctx: Ctx, data: Value, update: Value, write_indices: Value | None, *, axis: int, mode: str
+    ctx: ExportContext,
+    data: Value,
+    update: Value,
+    write_indices: Value | None,
+    *,
+    axis: int,
+    mode: str,
 ) -> Value:
     return ctx.emit("TensorScatter", data, update, write_indices, axis=axis, mode=mode)
 
 
 @OPS.imports("TensorScatter", since=24)
 def import_tensor_scatter(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     past_cache: Expr,
     update: Expr,
     write_indices: Expr | None = None,

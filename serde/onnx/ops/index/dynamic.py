@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.index.scatter import dense
 from serde.onnx.ops.index.slicing import END
@@ -19,7 +18,7 @@ from serde.onnx.ops.table import OPS
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     begin: Value,
     end: Value,
@@ -41,7 +40,7 @@ def export_dyn_strided_slice(
 
 @OPS.exports("dyn.one_hot")
 def export_dyn_one_hot(
-    ctx: Ctx,
+    ctx: ExportContext,
     indices: Value,
     on: Value,
     off: Value,
@@ -64,7 +63,7 @@ def export_dyn_one_hot(
 
 @OPS.exports("dyn.topk")
 def export_dyn_topk(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     k: Value,
     *,
@@ -87,6 +86,6 @@ def export_dyn_topk(
 
 @OPS.exports("dyn.sparse_to_dense")
 def export_dyn_sparse_to_dense(
-    ctx: Ctx, indices: Value, values: Value, default: Value, shape: Value
+    ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value
 ) -> Value:
     return dense(ctx, indices, values, default, integers(ctx, shape))

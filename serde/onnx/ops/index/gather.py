@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
@@ -19,7 +18,7 @@ from serde.relay.ir.expr import Expr
 
 @OPS.exports("take")
 def export_take(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     indices: Value,
     *,
@@ -44,7 +43,13 @@ def export_take(
 
 
 def _batched_take(
-    ctx: Ctx, x: Value, indices: Value, rank: int, index_rank: int, axis: int, batched: int
+    ctx: ExportContext,
+    x: Value,
+    indices: Value,
+    rank: int,
+    index_rank: int,
+    axis: int,
+    batched: int,
 ) -> Value:
     """GatherND looks behind the batch axes, so `axis` goes there and what it passed comes back."""
     passed = list(range(batched, axis))
@@ -71,7 +76,7 @@ def _within(indices: Value, length: AnyValue) -> bool:
     return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
 
 
-def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
+def _bounded(ctx: ExportContext, indices: Value, length: AnyValue, mode: str) -> Value:
     dtype, rank = ctx.type(indices).dtype, ctx.type(indices).rank
     if dtype not in ("int32", "int64"):
         indices, dtype = cast(ctx, indices, np.int64), "int64"
@@ -95,12 +100,12 @@ def _bounded(ctx: Ctx, indices: Value, length: AnyValue, mode: str) -> Value:
 
 
 @OPS.exports("gather")
-def export_gather(ctx: Ctx, x: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | None) -> Value:
     places = _as_places(ctx, indices)
     return ctx.emit("GatherElements", x, places, axis=(axis or 0) % ctx.type(x).rank)
 
 
-def _as_places(ctx: Ctx, indices: Value) -> Value:
+def _as_places(ctx: ExportContext, indices: Value) -> Value:
     """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
     known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
     return indices if known else integers(ctx, indices)
@@ -108,7 +113,7 @@ def _as_places(ctx: Ctx, indices: Value) -> Value:
 
 @OPS.exports("gather_nd")
 def export_gather_nd(
-    ctx: Ctx, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     rank = ctx.type(indices).rank
@@ -119,7 +124,7 @@ def export_gather_nd(
 
 @OPS.imports("Slice", since=1)
 def import_slice_v1(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     starts: tuple[int, ...],
@@ -131,7 +136,7 @@ def import_slice_v1(
 
 @OPS.imports("Slice", since=(10, 11, 13))
 def import_slice(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     starts: Expr,
     ends: Expr,
@@ -157,7 +162,7 @@ def import_slice(
 
 
 def _sliced_at(
-    ctx: ImportCtx, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
+    ctx: ImportContext, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
 ) -> Expr:
     """Slice axes that are computed: all of them, those that are not named whole."""
     rank = ctx.type(x).rank
@@ -178,11 +183,11 @@ FAR = 2**62
 
 
 @OPS.imports("GatherElements", since=(11, 13))
-def import_gather_elements(ctx: ImportCtx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     return relay.gather(x, axis, indices)
 
 
-def _gathered(ctx: Ctx, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
+def _gathered(ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
     """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
     if not batch_dims or ctx.version >= 12:
         return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
@@ -198,7 +203,7 @@ def _gathered(ctx: Ctx, x: Value, indices: Value, rank: int, batch_dims: int) ->
 
 
 @OPS.exports("adv_index")
-def export_adv_index(ctx: Ctx, operands: tuple[Value, ...]) -> Value:
+def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
     """The indices broadcast, then stand side by side as rows."""
     x, indices = operands[0], operands[1:]
     wide = [integers(ctx, each) for each in indices]
@@ -214,7 +219,7 @@ def export_adv_index(ctx: Ctx, operands: tuple[Value, ...]) -> Value:
 
 
 @OPS.exports("unravel_index")
-def export_unravel_index(ctx: Ctx, x: Value, shape: Value) -> Value:
+def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     """The last coordinate is the rest by the last length, and so on with the quotient."""
     (count,) = ctx.static_shape(shape)
     rest, sizes = integers(ctx, x), integers(ctx, shape)

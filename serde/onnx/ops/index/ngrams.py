@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.weights import Array
@@ -18,7 +18,7 @@ from serde.weights import Array
 
 @OPS.imports("TfIdfVectorizer", since=9)
 def import_tf_idf_vectorizer(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     max_gram_length: int,
@@ -78,7 +78,7 @@ def _grams(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
     return found
 
 
-def _count(ctx: ImportCtx, rows: Expr, grams: Array, skips: int) -> Expr:
+def _count(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> Expr:
     """Return how often each n-gram stands in each row, its items up to `skips` others apart."""
     length = grams.shape[1]
     keys = [ctx.array(column) for column in grams.T]
@@ -102,13 +102,13 @@ def _shifted(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
         yield relay.strided_slice(rows, begin=[before], end=[end], strides=[1], axes=[1])
 
 
-def _nothing(ctx: ImportCtx, rows: Expr, count: int) -> Expr:
+def _nothing(ctx: ImportContext, rows: Expr, count: int) -> Expr:
     """Return zeros for n-grams whose length is not counted."""
     none = relay.sum(relay.cast(relay.not_equal(rows, rows), "int64"), axis=1, keepdims=True)
     return relay.add(none, ctx.array(np.zeros((1, count), np.int64)))
 
 
-def _weighted(ctx: ImportCtx, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
+def _weighted(ctx: ImportContext, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
     factors = ctx.array(np.array(weights, np.float32))
     return relay.multiply(counts if mode == "TFIDF" else _positive(counts), factors)
 
@@ -117,7 +117,7 @@ def _positive(counts: Expr) -> Expr:
     return relay.cast(relay.greater(counts, relay.const(np.float32(0.0))), "float32")
 
 
-def _placed(ctx: ImportCtx, counts: Expr, indices: Sequence[int]) -> Expr:
+def _placed(ctx: ImportContext, counts: Expr, indices: Sequence[int]) -> Expr:
     """Return the entries of the result: sums of the counts that go to each of them."""
     if min(indices) < 0 or 8 * (max(indices) + 1) > MAX_INLINE_BYTES:
         raise Unsupported(f"entries {min(indices)} to {max(indices)} of the result")

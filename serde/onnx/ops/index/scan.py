@@ -9,8 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 from onnx import helper
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, filled, working
 from serde.onnx.ops.shape import lengths
 from serde.onnx.ops.table import OPS
@@ -38,7 +37,7 @@ class Scanned:
 
 
 def scan(
-    ctx: Ctx,
+    ctx: ExportContext,
     state: Scanned,
     items: Sequence[Scanned],
     steps: Sequence[Step],
@@ -91,7 +90,7 @@ def scan(
     return found[-1]
 
 
-def _flat(ctx: Ctx, x: Value, axis: int | None) -> tuple[Value, int]:
+def _flat(ctx: ExportContext, x: Value, axis: int | None) -> tuple[Value, int]:
     """Return the tensor to be walked, and its axis: no axis stands for the flat tensor."""
     if axis is None:
         return ctx.emit("Reshape", x, ctx.ints([-1])), 0
@@ -100,7 +99,12 @@ def _flat(ctx: Ctx, x: Value, axis: int | None) -> tuple[Value, int]:
 
 @OPS.exports("cumsum")
 def export_cumsum(
-    ctx: Ctx, x: Value, *, axis: int | None, dtype: np.dtype[AnyValue] | None, exclusive: bool
+    ctx: ExportContext,
+    x: Value,
+    *,
+    axis: int | None,
+    dtype: np.dtype[AnyValue] | None,
+    exclusive: bool,
 ) -> Value:
     """ONNX Runtime sums in the four dtypes of 32 and 64 bits; in others the sum is rounded once."""
     given, wanted = ctx.type(x).dtype, ctx.result_type().dtype
@@ -114,7 +118,12 @@ def export_cumsum(
 
 @OPS.exports("cumprod")
 def export_cumprod(
-    ctx: Ctx, x: Value, *, axis: int | None, dtype: np.dtype[AnyValue] | None, exclusive: bool
+    ctx: ExportContext,
+    x: Value,
+    *,
+    axis: int | None,
+    dtype: np.dtype[AnyValue] | None,
+    exclusive: bool,
 ) -> Value:
     """CumProd came with 26; a Scan multiplies in the same order."""
     type_, wanted = ctx.type(x), ctx.result_type().dtype

@@ -11,9 +11,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
 from serde.onnx.ops.index.scan import Scanned, Step, scan
 from serde.onnx.ops.index.slicing import END
@@ -38,7 +37,7 @@ def _meeting(how: str) -> list[Step]:
 
 
 def _elements(
-    ctx: Ctx, x: Value, indices: Value, updates: Value, axis: int, how: str, dtype: str
+    ctx: ExportContext, x: Value, indices: Value, updates: Value, axis: int, how: str, dtype: str
 ) -> Value:
     """Accumulate along an axis, in `dtype`; before the version that does, one index at a time."""
     if ctx.version >= SINCE[how]:
@@ -57,7 +56,7 @@ def _elements(
 
 @OPS.exports("scatter_elements")
 def export_scatter_elements(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     indices: Value,
     updates: Value,
@@ -86,7 +85,7 @@ def export_scatter_elements(
 
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     indices: Value,
     updates: Value,
@@ -113,14 +112,14 @@ def export_scatter_nd(
 @OPS.imports("Scatter", since=9)
 @OPS.imports("ScatterElements", since=(11, 13))
 def import_scatter(
-    ctx: ImportCtx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
 ) -> Expr:
     return relay.scatter_elements(data, indices, updates, axis, "update")
 
 
 @OPS.imports("ScatterElements", since=(16, 18))
 def import_scatter_elements(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     data: Expr,
     indices: Expr,
     updates: Expr,
@@ -133,14 +132,14 @@ def import_scatter_elements(
     return relay.scatter_elements(data, indices, updates, axis, how)
 
 
-def _require_version(ctx: ImportCtx, reduction: str) -> None:
+def _require_version(ctx: ImportContext, reduction: str) -> None:
     if reduction != "none" and ctx.version < SINCE[reduction]:
         raise Unsupported(f"reduction={reduction!r} before version {SINCE[reduction]}")
 
 
 @OPS.imports("ScatterND", since=(11, 13, 16, 18))
 def import_scatter_nd(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     data: Expr,
     indices: Expr,
     updates: Expr,
@@ -156,7 +155,7 @@ def import_scatter_nd(
     return relay.scatter_nd(data, places, updates, "update" if reduction == "none" else reduction)
 
 
-def _from_the_start(ctx: ImportCtx, indices: Expr, data: Expr) -> Expr:
+def _from_the_start(ctx: ImportContext, indices: Expr, data: Expr) -> Expr:
     """Return known indices, tuples along the last axis, without negative ones."""
     known = ctx.known(indices)
     if known is None or not known.ndim:
@@ -171,7 +170,7 @@ def _from_the_start(ctx: ImportCtx, indices: Expr, data: Expr) -> Expr:
 
 
 def _one_by_one(
-    ctx: Ctx, operands: tuple[Value, Value, Value], mode: str, dtype: str, depth: int
+    ctx: ExportContext, operands: tuple[Value, Value, Value], mode: str, dtype: str, depth: int
 ) -> Value:
     """Accumulate the updates of a ScatterND one after another."""
     x, rows, updates = operands
@@ -192,12 +191,17 @@ def _one_by_one(
 
 @OPS.exports("sparse_to_dense")
 def export_sparse_to_dense(
-    ctx: Ctx, indices: Value, values: Value, default: Value, *, output_shape: tuple[Dim, ...]
+    ctx: ExportContext,
+    indices: Value,
+    values: Value,
+    default: Value,
+    *,
+    output_shape: tuple[Dim, ...],
 ) -> Value:
     return dense(ctx, indices, values, default, ctx.shape(ctx.result_type().shape))
 
 
-def dense(ctx: Ctx, indices: Value, values: Value, default: Value, shape: Value) -> Value:
+def dense(ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value) -> Value:
     """Return a tensor of `default` with the values at the indices, one index a row."""
     rank = ctx.result_type().rank
     rows = ctx.emit("Reshape", integers(ctx, indices), ctx.ints([-1, rank]))

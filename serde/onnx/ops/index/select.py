@@ -8,8 +8,7 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, filled, truth, widened
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
@@ -19,7 +18,7 @@ from serde.relay.ir.shapes import is_float
 
 @OPS.exports("one_hot")
 def export_one_hot(
-    ctx: Ctx,
+    ctx: ExportContext,
     indices: Value,
     on: Value,
     off: Value,
@@ -45,7 +44,7 @@ def export_one_hot(
 
 @OPS.exports("sequence_mask")
 def export_sequence_mask(
-    ctx: Ctx, x: Value, lengths: Value, *, mask_value: float, axis: int
+    ctx: ExportContext, x: Value, lengths: Value, *, mask_value: float, axis: int
 ) -> Value:
     """Positions run along `axis` (0 or 1), sequences along the other of the two."""
     rank = ctx.type(x).rank
@@ -67,7 +66,7 @@ def export_sequence_mask(
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: Ctx, x: Value) -> Value:
+def export_argwhere(ctx: ExportContext, x: Value) -> Value:
     """NonZero gives a column for each place; of a scalar, as many rows without elements."""
     marks = truth(ctx, x)
     if ctx.type(x).rank:

@@ -6,8 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.shape import counting, integers
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import SymDim
@@ -17,7 +16,7 @@ END = int(np.iinfo(np.int64).max)
 
 @OPS.exports("strided_slice")
 def export_strided_slice(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     begin: tuple[int, ...],
@@ -47,7 +46,9 @@ def export_strided_slice(
 
 
 @OPS.exports("slice_like")
-def export_slice_like(ctx: Ctx, x: Value, like: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_slice_like(
+    ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
+) -> Value:
     rank = ctx.type(x).rank
     places = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
     wanted = [ctx.type(like).shape[axis] for axis in places]
@@ -60,7 +61,7 @@ def export_slice_like(ctx: Ctx, x: Value, like: Value, *, axes: tuple[int, ...] 
 
 @OPS.exports("strided_set")
 def export_strided_set(
-    ctx: Ctx, x: Value, region: Value, begin: Value, end: Value, strides: Value
+    ctx: ExportContext, x: Value, region: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     """A Slice of the places of all elements tells where the region goes."""
     shape, flat = ctx.emit("Shape", x), ctx.ints([-1])

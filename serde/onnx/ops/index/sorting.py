@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import lengths, unsqueeze
@@ -35,7 +34,9 @@ WIDER = {
 """Dtypes that not every version of TopK orders in ONNX Runtime, and one that holds each."""
 
 
-def ordered(ctx: Ctx, x: Value, count: Value, axis: int, ascending: bool) -> tuple[Value, Value]:
+def ordered(
+    ctx: ExportContext, x: Value, count: Value, axis: int, ascending: bool
+) -> tuple[Value, Value]:
     """Return the first `count` elements along `axis` in order, and their places as int64."""
     dtype = ctx.type(x).dtype
     wide = WIDER.get(dtype, dtype)
@@ -47,7 +48,7 @@ def ordered(ctx: Ctx, x: Value, count: Value, axis: int, ascending: bool) -> tup
 
 @OPS.exports("sort")
 def export_sort(
-    ctx: Ctx, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     """The attribute dtype has no meaning here."""
     return ordered(ctx, x, lengths(ctx, x, [axis]), axis, is_ascend)[0]
@@ -55,7 +56,7 @@ def export_sort(
 
 @OPS.exports("argsort")
 def export_argsort(
-    ctx: Ctx, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     places = ordered(ctx, x, lengths(ctx, x, [axis]), axis, is_ascend)[1]
     return cast(ctx, places, ctx.result_type().dtype)
@@ -63,7 +64,7 @@ def export_argsort(
 
 @OPS.exports("topk")
 def export_topk(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     k: int | None,
@@ -81,7 +82,7 @@ def export_topk(
     return found if ret_type == "indices" else (values, found)
 
 
-def _first_k(ctx: ImportCtx, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
+def _first_k(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
     """Return values and places; to Relay a number below 1 means all, so none is cut off."""
     known = ctx.ints(k)[0] if ctx.is_constant(k) and ctx.type(k).shape in ((), (1,)) else None
     found = list(relay.topk(x, k if known is None else known, axis, "both", is_ascend, "int64"))
@@ -93,37 +94,37 @@ def _first_k(ctx: ImportCtx, x: Expr, k: Expr, axis: int, is_ascend: bool) -> li
 
 
 @OPS.imports("TopK", since=1)
-def import_topk_v1(ctx: ImportCtx, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
+def import_topk_v1(ctx: ImportContext, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
     return _first_k(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
 
 
 @OPS.imports("TopK", since=10)
-def import_topk_v10(ctx: ImportCtx, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
+def import_topk_v10(ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
     return _first_k(ctx, x, k, axis, is_ascend=False)
 
 
 @OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
 def import_topk(
-    ctx: ImportCtx, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
+    ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
 ) -> list[Expr]:
     """What is not asked to be sorted may be."""
     return _first_k(ctx, x, k, axis, is_ascend=not largest)
 
 
 @OPS.exports("invert_permutation")
-def export_invert_permutation(ctx: Ctx, x: Value) -> Value:
+def export_invert_permutation(ctx: ExportContext, x: Value) -> Value:
     places = ordered(ctx, x, lengths(ctx, x, [0]), 0, ascending=True)[1]
     return widened_places(ctx, places, ctx.type(x).dtype)
 
 
-def widened_places(ctx: Ctx, places: Value, dtype: str) -> Value:
+def widened_places(ctx: ExportContext, places: Value, dtype: str) -> Value:
     """Return places, which ONNX counts in int64, in `dtype`."""
     return places if dtype == "int64" else cast(ctx, places, dtype)
 
 
 @OPS.exports("searchsorted")
 def export_searchsorted(
-    ctx: Ctx, sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
+    ctx: ExportContext, sequence: Value, values: Value, *, right: bool, dtype: np.dtype[AnyValue]
 ) -> Value:
     """The number of elements before each value, found by comparing it with all of them.
 
@@ -150,7 +151,9 @@ def export_searchsorted(
 
 
 @OPS.exports("unique")
-def export_unique(ctx: Ctx, x: Value, *, sorted: bool, return_counts: bool) -> tuple[Value, ...]:
+def export_unique(
+    ctx: ExportContext, x: Value, *, sorted: bool, return_counts: bool
+) -> tuple[Value, ...]:
     """Relay's results are as long as the data, with zeros behind the last."""
     dtype = ctx.type(x).dtype
     wide = "float32" if dtype in ("float16", "bfloat16") else "int64"

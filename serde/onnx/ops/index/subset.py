@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
@@ -14,7 +13,7 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("serde.compress")
-def export_compress(ctx: Ctx, x: Value, condition: Value, *, axis: int | None) -> Value:
+def export_compress(ctx: ExportContext, x: Value, condition: Value, *, axis: int | None) -> Value:
     """Before 28 it takes no bfloat16."""
     if ctx.type(x).dtype != "bfloat16" or ctx.version >= 28:
         return ctx.emit("Compress", x, condition, axis=axis)
@@ -23,7 +22,9 @@ def export_compress(ctx: Ctx, x: Value, condition: Value, *, axis: int | None) -
 
 
 @OPS.imports("Compress", since=(9, 11, 28))
-def import_compress(ctx: ImportCtx, x: Expr, condition: Expr, *, axis: int | None = None) -> Expr:
+def import_compress(
+    ctx: ImportContext, x: Expr, condition: Expr, *, axis: int | None = None
+) -> Expr:
     return call("serde.compress", x, condition, axis=axis)
 
 
@@ -43,7 +44,7 @@ def _is_sorted_by_runtimes(node: Call) -> bool:
 
 @OPS.exports("serde.unique", when=_is_sorted_by_runtimes)
 def export_unique_of_axis(
-    ctx: Ctx, x: Value, *, axis: int | None, sorted: bool
+    ctx: ExportContext, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
     dtype = ctx.type(x).dtype
     wide = SORTED[dtype]
@@ -54,7 +55,7 @@ def export_unique_of_axis(
 
 @OPS.imports("Unique", since=(11, 28))
 def import_unique(
-    ctx: ImportCtx, x: Expr, *, axis: int | None = None, sorted: bool = True
+    ctx: ImportContext, x: Expr, *, axis: int | None = None, sorted: bool = True
 ) -> list[Expr]:
     found = call("serde.unique", x, axis=axis, sorted=sorted)
     return [relay.TupleGetItem(found, each) for each in range(4)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import of_rows
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT
@@ -15,35 +15,35 @@ __all__ = ["activated"]
 
 
 @MICROSOFT.imports("Gelu")
-def import_gelu(ctx: ImportCtx, x: Expr) -> Expr:
+def import_gelu(ctx: ImportContext, x: Expr) -> Expr:
     return call("serde.gelu", x)
 
 
 @MICROSOFT.imports("BiasGelu")
-def import_bias_gelu(ctx: ImportCtx, x: Expr, bias: Expr) -> Expr:
+def import_bias_gelu(ctx: ImportContext, x: Expr, bias: Expr) -> Expr:
     return call("serde.gelu", relay.add(x, bias))
 
 
 @MICROSOFT.imports("FastGelu")
-def import_fast_gelu(ctx: ImportCtx, x: Expr, bias: Expr | None = None) -> Expr:
+def import_fast_gelu(ctx: ImportContext, x: Expr, bias: Expr | None = None) -> Expr:
     """The form with a hyperbolic tangent."""
     return call("serde.gelu", x if bias is None else relay.add(x, bias), approximate="tanh")
 
 
 @MICROSOFT.imports("QuickGelu")
-def import_quick_gelu(ctx: ImportCtx, x: Expr, *, alpha: float = 1.702) -> Expr:
+def import_quick_gelu(ctx: ImportContext, x: Expr, *, alpha: float = 1.702) -> Expr:
     return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
 
 
 @MICROSOFT.imports("BiasAdd")
-def import_bias_add(ctx: ImportCtx, x: Expr, bias: Expr, skip: Expr) -> Expr:
+def import_bias_add(ctx: ImportContext, x: Expr, bias: Expr, skip: Expr) -> Expr:
     """Channels are the last axis."""
     return relay.add(relay.add(x, bias), skip)
 
 
 @MICROSOFT.imports("BiasSoftmax")
 def import_bias_softmax(
-    ctx: ImportCtx, x: Expr, bias: Expr, *, axis: int = 1, is_inner_broadcast: bool
+    ctx: ImportContext, x: Expr, bias: Expr, *, axis: int = 1, is_inner_broadcast: bool
 ) -> Expr:
     """All axes from `axis` on form one row; the bias has length 1 where it is repeated."""
     rank = ctx.type(x).rank
@@ -53,7 +53,7 @@ def import_bias_softmax(
     return of_rows(ctx, relay.add(x, bias), axis, relay.nn.softmax)
 
 
-def activated(ctx: ImportCtx, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
+def activated(ctx: ImportContext, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
     """Return the function that a fused layer names.
 
     Raises:

@@ -6,7 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import (
     Sight,
     attend,
@@ -22,7 +22,7 @@ from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 
 
-def _added_mask(ctx: ImportCtx, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
+def _added_mask(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
     """Return what a mask of integers adds to the products: `hidden` where it is not positive.
 
     A vector has the number of keys of each sample, and may have the first of them behind it.
@@ -42,7 +42,7 @@ def _added_mask(ctx: ImportCtx, mask: Expr, query: Expr, key: Expr, hidden: floa
     return relay.where(kept, scalar_like(ctx, query, 0), scalar_like(ctx, query, hidden))
 
 
-def _within(ctx: ImportCtx, ends: Expr, query: Expr, key: Expr) -> Expr:
+def _within(ctx: ImportContext, ends: Expr, query: Expr, key: Expr) -> Expr:
     """Return which keys lie before the end of their sample, and not before its start."""
     keys = relay.cast(places(ctx, key, 2), ctx.type(ends).dtype)
     if ctx.type(ends).shape[0] == ctx.type(query).shape[0]:
@@ -62,7 +62,7 @@ def _within(ctx: ImportCtx, ends: Expr, query: Expr, key: Expr) -> Expr:
 
 
 def _attended(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     heads: tuple[Expr, Expr, Expr],
     past: tuple[Expr, Expr] | None,
     mask: Expr | None,
@@ -93,7 +93,7 @@ def _split_last(x: Expr, sizes: tuple[int, ...]) -> list[Expr]:
 
 
 def _self_attention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     projected: Expr,
     num_heads: int,
     sizes: tuple[int, ...],
@@ -124,7 +124,7 @@ def _self_attention(
 
 @MICROSOFT.imports("Attention")
 def import_attention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     weights: Expr,
     bias: Expr | None = None,
@@ -163,7 +163,7 @@ def import_attention(
 
 @MICROSOFT.imports("QAttention")
 def import_qattention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     weight: Expr,
     bias: Expr,
@@ -209,7 +209,7 @@ def _unpacked(x: Expr, count: int) -> list[Expr]:
 
 @MICROSOFT.imports("MultiHeadAttention")
 def import_multi_head_attention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     query: Expr,
     key: Expr | None = None,
     value: Expr | None = None,
@@ -248,7 +248,7 @@ def import_multi_head_attention(
 
 
 def _given_heads(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     query: Expr,
     key: Expr | None,
     value: Expr | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, import_conv
 from serde.onnx.ops.microsoft.activation import activated
 from serde.onnx.ops.pool.window import import_max_pool
@@ -15,13 +15,13 @@ from serde.relay.ir.expr import Expr
 __all__ = ["channels_behind", "channels_first"]
 
 
-def channels_first(ctx: ImportCtx, x: Expr) -> Expr:
+def channels_first(ctx: ImportContext, x: Expr) -> Expr:
     """Return a tensor whose channels are behind as one with them before the other axes."""
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=[0, rank - 1, *range(1, rank - 1)])
 
 
-def channels_behind(ctx: ImportCtx, x: Expr) -> Expr:
+def channels_behind(ctx: ImportContext, x: Expr) -> Expr:
     """Return the inverse."""
     rank = ctx.type(x).rank
     return relay.transpose(x, axes=[0, *range(2, rank), 1])
@@ -29,7 +29,7 @@ def channels_behind(ctx: ImportCtx, x: Expr) -> Expr:
 
 @MICROSOFT.imports("FusedConv")
 def import_fused_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     b: Expr | None = None,
@@ -63,7 +63,7 @@ def import_fused_conv(
 
 @MICROSOFT.imports("NhwcConv")
 def import_nhwc_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     b: Expr | None = None,
@@ -93,7 +93,7 @@ def import_nhwc_conv(
 
 @MICROSOFT.imports("NhwcMaxPool")
 def import_nhwc_max_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_shape: tuple[int, ...],
@@ -120,7 +120,7 @@ def import_nhwc_max_pool(
 
 @MICROSOFT.imports("QLinearConv")
 def import_microsoft_qlinear_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr,

@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import (
     Sight,
     attend,
@@ -43,13 +43,13 @@ class _Step:
     count: Expr
     total: Expr
 
-    def places(self, ctx: ImportCtx, rows: Expr) -> Expr:
+    def places(self, ctx: ImportContext, rows: Expr) -> Expr:
         """Return where rows of (batch, heads, time, width) belong; padding is at place 1."""
         own = relay.add(places(ctx, rows, 2), relay.expand_dims(self.begins, axis=1))
         inside = relay.less(own, relay.expand_dims(self.ends, axis=1))
         return relay.where(inside, own, _int(1))
 
-    def kept(self, ctx: ImportCtx, past: Expr, new: Expr) -> Expr:
+    def kept(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
         """Return the rows of the past, behind them those of the step, and zeros from there on."""
         before = length_of(ctx, past, 2)
         blank = relay.zeros_like(
@@ -69,7 +69,9 @@ class _Step:
         return relay.transpose(found, axes=[0, 2, 1, 3])
 
 
-def _step(ctx: ImportCtx, query: Expr, past: Expr | None, seqlens_k: Expr, total: Expr) -> _Step:
+def _step(
+    ctx: ImportContext, query: Expr, past: Expr | None, seqlens_k: Expr, total: Expr
+) -> _Step:
     """Return the step: the first one, if it has as many rows as there are in all."""
     count = length_of(ctx, query, 1)
     ends = relay.add(seqlens_k, _int(1))
@@ -85,7 +87,7 @@ def _step(ctx: ImportCtx, query: Expr, past: Expr | None, seqlens_k: Expr, total
 
 @MICROSOFT.imports("GroupQueryAttention")
 def import_group_query_attention(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     query: Expr,
     key: Expr | None,
     value: Expr | None,
@@ -138,7 +140,7 @@ def import_group_query_attention(
 
 
 def _heads(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     query: Expr,
     key: Expr | None,
     value: Expr | None,

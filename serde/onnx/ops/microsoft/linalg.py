@@ -6,7 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg import import_gemm, product_of
 from serde.onnx.ops.microsoft.activation import activated
@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-def _turned(ctx: ImportCtx, x: Expr, whole: bool, batch: bool) -> Expr:
+def _turned(ctx: ImportContext, x: Expr, whole: bool, batch: bool) -> Expr:
     """Return a side of a product; `batch` brings its first axis in front of its last one."""
     rank = ctx.type(x).rank
     order = list(range(rank))
@@ -29,7 +29,7 @@ def _turned(ctx: ImportCtx, x: Expr, whole: bool, batch: bool) -> Expr:
 
 @MICROSOFT.imports("FusedMatMul", "TransposeMatMul")
 def import_fused_matmul(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     *,
@@ -46,7 +46,7 @@ def import_fused_matmul(
 
 @MICROSOFT.imports("FusedGemm")
 def import_fused_gemm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     c: Expr | None = None,
@@ -69,7 +69,7 @@ def import_fused_gemm(
 
 @MICROSOFT.imports("MatMulNBits", ignored=("accuracy_level",))
 def import_matmul_nbits(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     scales: Expr,
@@ -128,18 +128,18 @@ def _unpacked(packed: Expr, bits: int, rows: int) -> Expr:
 
 
 @MICROSOFT.imports("GatherND")
-def import_microsoft_gather_nd(ctx: ImportCtx, data: Expr, indices: Expr) -> Expr:
+def import_microsoft_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
     return import_gather_nd(ctx, data, indices)
 
 
 @MICROSOFT.imports("ExpandDims")
-def import_expand_dims(ctx: ImportCtx, x: Expr, axis: Expr) -> Expr:
+def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
     (place,) = ctx.ints(axis)
     return relay.expand_dims(x, axis=place)
 
 
 @MICROSOFT.imports("Trilu")
-def import_trilu(ctx: ImportCtx, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
+def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
     diagonal = relay.const(0, "int64") if k is None else k
     if ctx.type(diagonal).rank:
         diagonal = relay.reshape(diagonal, ())
@@ -147,7 +147,7 @@ def import_trilu(ctx: ImportCtx, x: Expr, k: Expr | None = None, *, upper: bool 
 
 
 @MICROSOFT.imports("Unique")
-def import_unique(ctx: ImportCtx, x: Expr) -> list[Expr]:
+def import_unique(ctx: ImportContext, x: Expr) -> list[Expr]:
     """Values in the order of their first appearance, the place of each element's, and counts."""
     values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
     ends = relay.cast(number, "int64")

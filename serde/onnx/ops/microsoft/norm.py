@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import places
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT, OPS
@@ -21,7 +21,7 @@ def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr
 
 @OPS.imports("SimplifiedLayerNormalization", ignored=("stash_type",))
 def import_simplified_layer_norm(
-    ctx: ImportCtx, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
 ) -> list[Expr]:
     """The mean square takes the place of the variance."""
     found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
@@ -34,7 +34,7 @@ def import_simplified_layer_norm(
     return [*found, relay.rsqrt(relay.add(square, scalar_like(ctx, square, epsilon)))]
 
 
-def _sum(ctx: ImportCtx, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
+def _sum(ctx: ImportContext, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
     """Return what is normalised; the statistics are given by training alone."""
     if ctx.wants(1) or ctx.wants(2):
         raise Unsupported("the statistics of a normalisation behind a sum")
@@ -44,7 +44,7 @@ def _sum(ctx: ImportCtx, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
 
 @MICROSOFT.imports("SkipLayerNormalization")
 def import_skip_layer_norm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     skip: Expr,
     gamma: Expr,
@@ -59,7 +59,7 @@ def import_skip_layer_norm(
 
 @MICROSOFT.imports("SkipSimplifiedLayerNormalization")
 def import_skip_simplified_layer_norm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     skip: Expr,
     gamma: Expr,
@@ -74,7 +74,7 @@ def import_skip_simplified_layer_norm(
 
 @MICROSOFT.imports("EmbedLayerNormalization")
 def import_embed_layer_norm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     input_ids: Expr,
     segment_ids: Expr | None,
     word_embedding: Expr,

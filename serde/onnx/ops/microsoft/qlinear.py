@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import of_rows
 from serde.onnx.ops.conv.direct import AutoPad
 from serde.onnx.ops.microsoft.conv import channels_behind, channels_first
@@ -18,11 +18,11 @@ from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 
 
-def _real(ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None) -> Expr:
+def _real(ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None) -> Expr:
     return import_dequantize_linear(ctx, x, scale, zero_point)
 
 
-def _level(ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None, dtype: str) -> Expr:
+def _level(ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None, dtype: str) -> Expr:
     """Return numbers quantised; without a zero point in the dtype that came in."""
     point = relay.const(0, dtype) if zero_point is None else zero_point
     return quantized(ctx, x, scale, point)
@@ -30,7 +30,7 @@ def _level(ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None, dtype:
 
 def _binary(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
     def import_binary(
-        ctx: ImportCtx,
+        ctx: ImportContext,
         a: Expr,
         a_scale: Expr,
         a_zero_point: Expr | None,
@@ -52,7 +52,7 @@ MICROSOFT.imports("QLinearMul")(_binary(relay.multiply))
 
 @MICROSOFT.imports("QLinearWhere")
 def import_qlinear_where(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     condition: Expr,
     x: Expr,
     x_scale: Expr,
@@ -69,7 +69,7 @@ def import_qlinear_where(
 
 @MICROSOFT.imports("QLinearConcat")
 def import_qlinear_concat(
-    ctx: ImportCtx, y_scale: Expr, y_zero_point: Expr, *inputs: Expr, axis: int
+    ctx: ImportContext, y_scale: Expr, y_zero_point: Expr, *inputs: Expr, axis: int
 ) -> Expr:
     if len(inputs) % 3:
         raise Unsupported(f"{len(inputs)} inputs: expected three for each tensor")
@@ -82,7 +82,7 @@ def import_qlinear_concat(
 
 @MICROSOFT.imports("QLinearSigmoid")
 def import_qlinear_sigmoid(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -95,7 +95,7 @@ def import_qlinear_sigmoid(
 
 @MICROSOFT.imports("QLinearLeakyRelu")
 def import_qlinear_leaky_relu(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -110,7 +110,7 @@ def import_qlinear_leaky_relu(
 
 @MICROSOFT.imports("QLinearSoftmax")
 def import_qlinear_softmax(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -131,7 +131,7 @@ def import_qlinear_softmax(
 
 @MICROSOFT.imports("QLinearAveragePool")
 def import_qlinear_average_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr | None,
@@ -168,7 +168,7 @@ def import_qlinear_average_pool(
 
 @MICROSOFT.imports("QLinearGlobalAveragePool")
 def import_qlinear_global_average_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.qnn.integer import integer_matmul, requantized, row_zero_point
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, quantized
@@ -16,20 +16,20 @@ __all__ = ["real_product"]
 
 @MICROSOFT.imports("QuantizeLinear")
 def import_microsoft_quantize_linear(
-    ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
     return quantized(ctx, x, scale, zero_point, axis=axis)
 
 
 @MICROSOFT.imports("DequantizeLinear")
 def import_microsoft_dequantize_linear(
-    ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
     return import_dequantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
 def real_product(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     factor: Expr,
@@ -45,7 +45,7 @@ def real_product(
 
 @MICROSOFT.imports("MatMulIntegerToFloat")
 def import_matmul_integer_to_float(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     a_scale: Expr,
@@ -60,7 +60,7 @@ def import_matmul_integer_to_float(
 
 @MICROSOFT.imports("DynamicQuantizeMatMul")
 def import_dynamic_quantize_matmul(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     b_scale: Expr,
@@ -74,7 +74,7 @@ def import_dynamic_quantize_matmul(
 
 @MICROSOFT.imports("QGemm")
 def import_qgemm(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     a_scale: Expr,
     a_zero_point: Expr,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
@@ -22,7 +22,7 @@ _TOLERANCE = 0.005
 """The greatest error with which the iteration stops, divided by the number of classes."""
 
 
-def coupled_probabilities(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
+def coupled_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
     """Return probabilities of the classes that fit those of each pair best.
 
     Args:
@@ -45,7 +45,7 @@ def coupled_probabilities(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
     return TupleGetItem(call("serde.loop", turns, None, (start,), (gram,), body=function), 0)
 
 
-def _gram(ctx: ImportCtx, chance: Expr, classes: int) -> Expr:
+def _gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
     """Return the quadratic form that is minimised, a matrix a sample.
 
     With r the matrix of pairwise probabilities: entry (t, t) is the sum of r[j, t]**2 over the

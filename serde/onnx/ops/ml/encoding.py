@@ -10,7 +10,7 @@ from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
 from serde.weights import Array
@@ -27,7 +27,7 @@ ML.refuses("CategoryMapper", reason=_STRINGS)
 
 @ML.imports("OneHotEncoder", ignored=["zeros"])
 def import_one_hot_encoder(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     cats_int64s: tuple[int, ...] = (),
@@ -43,7 +43,7 @@ def import_one_hot_encoder(
 
 @ML.imports("LabelEncoder", since=2)
 def import_label_encoder(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     keys_int64s: tuple[int, ...] = (),
@@ -67,7 +67,7 @@ def import_label_encoder(
 
 @ML.imports("LabelEncoder", since=4)
 def import_label_encoder_v4(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     keys_int64s: tuple[int, ...] = (),
@@ -96,7 +96,7 @@ def _array(integers: Sequence[int], floats: Sequence[float]) -> Array:
     return np.array(integers, np.int64) if integers else np.array(floats, np.float32)
 
 
-def _tensor(ctx: ImportCtx, given: onnx.TensorProto | None, other: Array) -> Array:
+def _tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Array) -> Array:
     """Return the value of a tensor attribute, `other` where there is none."""
     if given is None:
         return other
@@ -105,7 +105,13 @@ def _tensor(ctx: ImportCtx, given: onnx.TensorProto | None, other: Array) -> Arr
 
 
 def _encoded(
-    ctx: ImportCtx, x: Expr, keys: Array, values: Array, default: Array, *, finds_nan: bool = True
+    ctx: ImportContext,
+    x: Expr,
+    keys: Array,
+    values: Array,
+    default: Array,
+    *,
+    finds_nan: bool = True,
 ) -> Expr:
     """Return the value of the key that each element is, the default where it is none."""
     if not keys.size or keys.shape != values.shape or keys.ndim != 1 or default.size != 1:

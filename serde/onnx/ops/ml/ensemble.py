@@ -10,7 +10,7 @@ import onnx
 from onnx import numpy_helper
 
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.ml.leaves import Leaves
 from serde.onnx.ops.ml.scores import feature_rows, refuse_transform, transform
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest
@@ -27,7 +27,7 @@ _MEMBER = 6
 
 @ML.imports("TreeEnsemble", since=5, ignored=["nodes_hitrates"])
 def import_tree_ensemble(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     aggregate_function: int = 1,

@@ -9,7 +9,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.trees import Forest, leaf_places
 from serde.relay.ir.expr import Expr
@@ -73,7 +73,7 @@ class Leaves:
             found[self.nodes, self.targets] = self.values
         return found
 
-    def scores(self, ctx: ImportCtx, x: Expr, aggregate: str) -> Expr:
+    def scores(self, ctx: ImportContext, x: Expr, aggregate: str) -> Expr:
         """Return what the reached leaves give each target, put together.
 
         Raises:
@@ -94,7 +94,7 @@ class Leaves:
             return found
         return relay.divide(found, scalar_like(ctx, found, len(self.forest.roots)))
 
-    def _sums(self, ctx: ImportCtx, places: Expr) -> Expr:
+    def _sums(self, ctx: ImportContext, places: Expr) -> Expr:
         if not self.single:
             rows = relay.take(ctx.array(self.table(0.0)), places, axis=0, mode="fast")
             return relay.sum(rows, axis=1)

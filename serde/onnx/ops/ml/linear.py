@@ -8,7 +8,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import (
     feature_rows,
@@ -23,7 +23,7 @@ from serde.relay.ir.expr import Expr
 
 @ML.imports("LinearRegressor")
 def import_linear_regressor(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     coefficients: tuple[float, ...],
@@ -39,7 +39,7 @@ def import_linear_regressor(
 
 @ML.imports("LinearClassifier", ignored=["multi_class"])
 def import_linear_classifier(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     coefficients: tuple[float, ...],
@@ -71,7 +71,11 @@ def _joined(first: Expr, second: Expr) -> Expr:
 
 
 def _linear(
-    ctx: ImportCtx, x: Expr, coefficients: Sequence[float], intercepts: Sequence[float], rows: int
+    ctx: ImportContext,
+    x: Expr,
+    coefficients: Sequence[float],
+    intercepts: Sequence[float],
+    rows: int,
 ) -> Expr:
     """Return ``x @ coefficients.T + intercepts`` for coefficients of `rows` rows."""
     if rows < 1 or len(coefficients) % rows or len(intercepts) not in (0, rows):

@@ -10,7 +10,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.relay.ir.expr import Expr
 
@@ -30,7 +30,7 @@ _ERF_INV = 0.147
 """The constant of Winitzki's approximation of the inverse of erf."""
 
 
-def feature_rows(ctx: ImportCtx, x: Expr, dtype: str = "float32") -> Expr:
+def feature_rows(ctx: ImportContext, x: Expr, dtype: str = "float32") -> Expr:
     """Return the features as floats, one row a sample; a vector is one sample.
 
     Raises:
@@ -43,12 +43,12 @@ def feature_rows(ctx: ImportCtx, x: Expr, dtype: str = "float32") -> Expr:
     return rows if ctx.type(rows).dtype == dtype else relay.cast(rows, dtype)
 
 
-def as_float32(ctx: ImportCtx, x: Expr) -> Expr:
+def as_float32(ctx: ImportContext, x: Expr) -> Expr:
     """Return a tensor as float32, which most of these operators yield whatever they take."""
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
 
-def transform(ctx: ImportCtx, scores: Expr, name: str) -> Expr:
+def transform(ctx: ImportContext, scores: Expr, name: str) -> Expr:
     """Return scores after a transformation that `post_transform` names, along the last axis.
 
     Raises:
@@ -69,7 +69,7 @@ def refuse_transform(name: str, what: str) -> None:
         raise Unsupported(f"post_transform {name!r} of {what}, which runtimes read differently")
 
 
-def _softmax_zero(ctx: ImportCtx, scores: Expr) -> Expr:
+def _softmax_zero(ctx: ImportContext, scores: Expr) -> Expr:
     """Return a softmax for which scores of zero count as zero."""
     highest = relay.max(scores, axis=-1, keepdims=True)
     zero = relay.less_equal(relay.abs(scores), scalar_like(ctx, scores, _NEARLY_ZERO))
@@ -78,7 +78,7 @@ def _softmax_zero(ctx: ImportCtx, scores: Expr) -> Expr:
     return relay.divide(parts, relay.sum(parts, axis=-1, keepdims=True))
 
 
-def _probit(ctx: ImportCtx, scores: Expr) -> Expr:
+def _probit(ctx: ImportContext, scores: Expr) -> Expr:
     """Return the quantile of the normal distribution, by the approximation that runtimes use."""
 
     def scalar(value: float) -> Expr:
@@ -94,7 +94,7 @@ def _probit(ctx: ImportCtx, scores: Expr) -> Expr:
     return relay.multiply(scalar(math.sqrt(2.0)), signed)
 
 
-_TRANSFORMS: Mapping[str, Callable[[ImportCtx, Expr], Expr]] = MappingProxyType(
+_TRANSFORMS: Mapping[str, Callable[[ImportContext, Expr], Expr]] = MappingProxyType(
     {
         "NONE": lambda ctx, scores: scores,
         "SOFTMAX": lambda ctx, scores: relay.nn.softmax(scores, axis=-1),
@@ -105,7 +105,9 @@ _TRANSFORMS: Mapping[str, Callable[[ImportCtx, Expr], Expr]] = MappingProxyType(
 )
 
 
-def labels_of(ctx: ImportCtx, integers: Sequence[int], strings: Sequence[str]) -> tuple[int, ...]:
+def labels_of(
+    ctx: ImportContext, integers: Sequence[int], strings: Sequence[str]
+) -> tuple[int, ...]:
     """Return the labels of the classes; places stand for strings that nothing reads.
 
     Raises:
@@ -121,6 +123,6 @@ def labels_of(ctx: ImportCtx, integers: Sequence[int], strings: Sequence[str]) -
     return tuple(integers) or tuple(range(len(strings)))
 
 
-def pick_labels(ctx: ImportCtx, places: Expr, labels: Sequence[int]) -> Expr:
+def pick_labels(ctx: ImportContext, places: Expr, labels: Sequence[int]) -> Expr:
     """Return the label at each place, as int64."""
     return relay.take(ctx.array(np.array(labels, np.int64)), places, axis=0, mode="fast")

@@ -9,7 +9,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.coupling import coupled_probabilities
 from serde.onnx.ops.ml.scores import (
@@ -26,7 +26,7 @@ from serde.weights import Array
 
 @ML.imports("SVMRegressor", ignored=["n_targets"])
 def import_svm_regressor(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     coefficients: tuple[float, ...],
@@ -56,7 +56,7 @@ def import_svm_regressor(
 
 @ML.imports("SVMClassifier")
 def import_svm_classifier(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     classlabels_ints: tuple[int, ...] = (),
@@ -111,7 +111,7 @@ def import_svm_classifier(
 
 
 def _linear_results(
-    ctx: ImportCtx, scores: Expr, labels: Sequence[int], offsets: int, post_transform: str
+    ctx: ImportContext, scores: Expr, labels: Sequence[int], offsets: int, post_transform: str
 ) -> list[Expr]:
     """Return label and scores of a machine without support vectors, one score a class."""
     if len(labels) < 2 or offsets != len(labels):
@@ -121,7 +121,7 @@ def _linear_results(
     return [pick_labels(ctx, best, labels), transform(ctx, scores, post_transform)]
 
 
-def _votes(ctx: ImportCtx, decisions: Expr, pairs: _Pairs) -> Expr:
+def _votes(ctx: ImportContext, decisions: Expr, pairs: _Pairs) -> Expr:
     """Return how often each class wins: the first of a pair where the decision is positive."""
     positive = relay.greater(decisions, scalar_like(ctx, decisions, 0.0))
     won = relay.cast(positive, "float32")
@@ -174,7 +174,7 @@ class _Kernel:
     name: str
     params: tuple[float, ...]
 
-    def products(self, ctx: ImportCtx, x: Expr, vectors: Array) -> Expr:
+    def products(self, ctx: ImportContext, x: Expr, vectors: Array) -> Expr:
         """Return the kernel of every row of `x` with every support vector."""
         if self.name not in ("LINEAR", "POLY", "RBF", "SIGMOID"):
             raise Unsupported(f"kernel {self.name!r} is unknown")

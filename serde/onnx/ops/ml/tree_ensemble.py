@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.leaves import Leaves
 from serde.onnx.ops.ml.scores import (
@@ -87,13 +87,13 @@ def _numbers(given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
     return np.array(given, np.float32) if tensor is None else numpy_helper.to_array(tensor)
 
 
-def _features(ctx: ImportCtx, x: Expr, thresholds: Array) -> Expr:
+def _features(ctx: ImportContext, x: Expr, thresholds: Array) -> Expr:
     """Return the rows in the precision in which they are compared."""
     doubled = "float64" in (ctx.type(x).dtype, str(thresholds.dtype))
     return feature_rows(ctx, x, "float64" if doubled else "float32")
 
 
-def _based(ctx: ImportCtx, scores: Expr, base: Array) -> Expr:
+def _based(ctx: ImportContext, scores: Expr, base: Array) -> Expr:
     """Return scores on top of base values, where there are such, in float32."""
     if base.size:
         scores = relay.add(scores, ctx.array(base.astype(ctx.type(scores).dtype)))
@@ -102,7 +102,7 @@ def _based(ctx: ImportCtx, scores: Expr, base: Array) -> Expr:
 
 @ML.imports("TreeEnsembleRegressor", since=(1, 3, 5), ignored=_UNUSED)
 def import_tree_ensemble_regressor(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     aggregate_function: str = "SUM",
@@ -151,7 +151,7 @@ def import_tree_ensemble_regressor(
 
 @ML.imports("TreeEnsembleClassifier", since=(1, 3, 5), ignored=_UNUSED)
 def import_tree_ensemble_classifier(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     base_values: tuple[float, ...] = (),
@@ -205,7 +205,7 @@ def import_tree_ensemble_classifier(
 
 
 def _of_two(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     score: Expr,
     values: Array,
     base: Array,

@@ -15,7 +15,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.import_context import ImportContext
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
@@ -140,7 +140,7 @@ def node_places(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array,
     return np.array([known[pair] for pair in pairs], np.int64)
 
 
-def leaf_places(ctx: ImportCtx, x: Expr, forest: Forest) -> Expr:
+def leaf_places(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
     """Return the leaf that each sample reaches in each tree, as places in the table.
 
     Args:
@@ -165,7 +165,7 @@ def leaf_places(ctx: ImportCtx, x: Expr, forest: Forest) -> Expr:
     return _looped(ctx, x, places, table, forest.depth - 1)
 
 
-def _looped(ctx: ImportCtx, x: Expr, places: Expr, table: _Table, count: int) -> Expr:
+def _looped(ctx: ImportContext, x: Expr, places: Expr, table: _Table, count: int) -> Expr:
     """Return the places after `count` further steps, as a loop."""
     columns = list(table.columns)
     given = [x, *(table.column(name) for name in columns)]
@@ -186,7 +186,7 @@ class _Table:
         columns: The names of those that a step looks up.
     """
 
-    def __init__(self, ctx: ImportCtx, forest: Forest, dtype: np.dtype[np.generic]) -> None:
+    def __init__(self, ctx: ImportContext, forest: Forest, dtype: np.dtype[np.generic]) -> None:
         inner = forest.children[0] != np.arange(len(forest.features))
         outcomes = forest.outcomes[inner]
         uniform = len(np.unique(outcomes, axis=0)) <= 1

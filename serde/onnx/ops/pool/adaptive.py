@@ -11,8 +11,7 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, comparable, working
 from serde.onnx.ops.reduce import reduce
@@ -24,7 +23,7 @@ from serde.relay.ir.shapes import is_float
 
 def _adaptive(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
     def export_adaptive_pool(
-        ctx: Ctx, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
+        ctx: ExportContext, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
     ) -> Value:
         """Parts of one size are a pooling; others are read and reduced axis by axis."""
         wanted_layout = "NC" + SPATIAL[ndim]
@@ -47,7 +46,7 @@ for _ndim in SPATIAL:
 
 
 def _pooled(
-    ctx: Ctx, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
+    ctx: ExportContext, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
 ) -> Value | None:
     """Return one pooling, where all parts of an axis have one size."""
     if all(each == 1 for each in wanted):
@@ -63,7 +62,12 @@ def _pooled(
 
 
 def _by_parts(
-    ctx: Ctx, x: Value, kind: str, dtype: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
+    ctx: ExportContext,
+    x: Value,
+    kind: str,
+    dtype: str,
+    lengths: Sequence[Dim],
+    wanted: Sequence[Dim],
 ) -> Value:
     """Return a reduction of each part of each axis, in a dtype in which it is exact."""
     sums = working(dtype) if is_float(dtype) else "int64"
@@ -93,7 +97,7 @@ def _by_parts(
     return result if work == dtype else cast(ctx, result, dtype)
 
 
-def _parts(ctx: Ctx, length: Dim, out: int) -> tuple[Value, Value, Value]:
+def _parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value, Value]:
     """Return the places of each part, repeated up to one number, which are its own, and how many.
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import OPS
@@ -24,7 +23,7 @@ def _has_least_shape(node: Call) -> bool:
 
 @OPS.exports("serde.max_unpool", when=_has_least_shape)
 def export_max_unpool(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     indices: Value,
     *,
@@ -48,7 +47,7 @@ def export_max_unpool(
 
 @OPS.imports("MaxUnpool", since=(9, 11, 22))
 def import_max_unpool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     places: Expr,
     output_shape: Expr | None = None,

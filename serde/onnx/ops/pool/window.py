@@ -11,9 +11,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, padded_alike, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
 from serde.onnx.ops.elementwise import cast, comparable, widened, working
@@ -32,7 +31,7 @@ from serde.weights import Array, numpy_dtype
 
 def _max_pool(ndim: int) -> Callable[..., Value]:
     def export_max_pool(
-        ctx: Ctx,
+        ctx: ExportContext,
         x: Value,
         *,
         pool_size: tuple[Dim, ...],
@@ -64,7 +63,7 @@ def _max_pool(ndim: int) -> Callable[..., Value]:
 
 def _avg_pool(ndim: int) -> Callable[..., Value]:
     def export_avg_pool(
-        ctx: Ctx,
+        ctx: ExportContext,
         x: Value,
         *,
         pool_size: tuple[Dim, ...],
@@ -168,7 +167,7 @@ class _Window:
 
 
 def _sliding(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     layout: str,
     pool_size: tuple[Dim, ...],
@@ -190,7 +189,9 @@ def _sliding(
     )
 
 
-def _over_windows(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill: Value) -> Value:
+def _over_windows(
+    ctx: ExportContext, op: str, x: Value, windows: Windows, rank: int, fill: Value
+) -> Value:
     """Reduce the places of each window, one axis after another."""
     found = windows.padded(ctx, x, rank, fill)
     for axis, places in zip(windows.axes, windows.places, strict=True):
@@ -198,7 +199,7 @@ def _over_windows(ctx: Ctx, op: str, x: Value, windows: Windows, rank: int, fill
     return found
 
 
-def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
+def _greatest(ctx: ExportContext, x: Value, windows: Windows) -> Value:
     """Return the greatest of each window; padding is the least number of the dtype."""
     dtype = ctx.type(x).dtype
     work = comparable(dtype)
@@ -207,7 +208,7 @@ def _greatest(ctx: Ctx, x: Value, windows: Windows) -> Value:
     return found if work == dtype else cast(ctx, found, dtype)
 
 
-def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Value:
+def _mean(ctx: ExportContext, x: Value, windows: Windows, count_include_pad: bool) -> Value:
     """Return the sum of each window over its size, or over its places inside the data.
 
     Integers are summed in int64, and the quotient cut towards zero.
@@ -225,7 +226,7 @@ def _mean(ctx: Ctx, x: Value, windows: Windows, count_include_pad: bool) -> Valu
     return mean if work == type_.dtype else cast(ctx, mean, type_.dtype)
 
 
-def _inside(ctx: Ctx, x: Value, windows: Windows) -> Value:
+def _inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
     """Return how many places of each window hold data, at least 1."""
     zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
     result = one
@@ -247,7 +248,7 @@ for _ndim in SPATIAL:
 
 
 def _global(op: str, reduction: str) -> Callable[..., Value]:
-    def export_global(ctx: Ctx, x: Value, *, layout: str, out_layout: str) -> Value:
+    def export_global(ctx: ExportContext, x: Value, *, layout: str, out_layout: str) -> Value:
         """Of integers ONNX has the reduction only."""
         image = arranged(ctx, x, layout, "NCHW")
         if ctx.takes(op, ctx.type(x).dtype):
@@ -270,7 +271,7 @@ def _is_plain(node: Call) -> bool:
 @OPS.exports("serde.lp_pool", since=18)
 @OPS.exports("serde.lp_pool", when=_is_plain)
 def export_lp_pool(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     p: int,
@@ -299,7 +300,7 @@ def export_lp_pool(
 
 
 def windowed(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     kernel: tuple[int, ...],
     strides: tuple[int, ...],
@@ -355,7 +356,7 @@ def _of_floats(node: Call) -> bool:
     return isinstance(data, TensorType) and is_float(data.dtype)
 
 
-def _to_the_end(ctx: ImportCtx, x: Expr, attrs: dict[str, AnyValue]) -> tuple[int, ...]:
+def _to_the_end(ctx: ImportContext, x: Expr, attrs: dict[str, AnyValue]) -> tuple[int, ...]:
     """Return how far the last windows of ``ceil_mode`` reach past the padding."""
     ndim = len(attrs["pool_size"])
     keys = ("pool_size", "strides", "dilation", "padding")
@@ -366,7 +367,7 @@ def _to_the_end(ctx: ImportCtx, x: Expr, attrs: dict[str, AnyValue]) -> tuple[in
 @OPS.exports("serde.max_pool_with_places", since=12)
 @OPS.exports("serde.max_pool_with_places", when=_of_floats)
 def export_max_pool_with_places(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     pool_size: tuple[int, ...],
@@ -389,7 +390,7 @@ def export_max_pool_with_places(
 
 @OPS.imports("MaxPool", since=(1, 8, 10, 11, 12, 22))
 def import_max_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_shape: tuple[int, ...],
@@ -425,7 +426,7 @@ def import_max_pool(
 
 @OPS.imports("AveragePool", since=(1, 7, 10, 11, 19, 22))
 def import_average_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_shape: tuple[int, ...],
@@ -450,7 +451,7 @@ def import_average_pool(
 
 
 def _global_import(name: str, fold: Callable[..., Expr]) -> Callable[..., Expr]:
-    def import_global(ctx: ImportCtx, x: Expr) -> Expr:
+    def import_global(ctx: ImportContext, x: Expr) -> Expr:
         """Over other than two axes it is a reduction."""
         rank = ctx.type(x).rank
         if rank == 4:
@@ -468,7 +469,7 @@ OPS.imports("GlobalAveragePool", since=(1, 22))(_global_import("global_avg_pool2
 
 @OPS.imports("LpPool", since=(1, 2, 11, 18, 22))
 def import_lp_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     kernel_shape: tuple[int, ...],
@@ -489,7 +490,7 @@ def import_lp_pool(
 
 
 @OPS.imports("GlobalLpPool", since=(1, 2, 22))
-def import_global_lp_pool(ctx: ImportCtx, x: Expr, *, p: float = 2) -> Expr:
+def import_global_lp_pool(ctx: ImportContext, x: Expr, *, p: float = 2) -> Expr:
     axes = tuple(range(2, ctx.type(x).rank))
     if p in (1, 2):
         return call(f"serde.reduce_l{int(p)}", x, axis=axes, keepdims=True)

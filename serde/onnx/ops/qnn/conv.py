@@ -9,8 +9,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import filters, fixed, kernel_shape, pads, require_bytes
 from serde.onnx.ops.elementwise import (
     cast,
@@ -26,7 +25,7 @@ from serde.relay.op.qnn.conv import channel_zero_point
 
 @OPS.exports("qnn.conv2d")
 def export_conv2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     input_zero_point: Value,
@@ -84,7 +83,7 @@ def export_conv2d(
 
 
 def _has_integer_form(
-    ctx: Ctx, x: Value, weight: Value, zero_point: Value, weight_zero_point: Value
+    ctx: ExportContext, x: Value, weight: Value, zero_point: Value, weight_zero_point: Value
 ) -> bool:
     """Whether ConvInteger, and ONNX Runtime's, says a convolution."""
     try:
@@ -95,7 +94,7 @@ def _has_integer_form(
     return all(is_scalar_within(point, ctx.type(each).dtype) for point, each in pairs)
 
 
-def _shifted(ctx: Ctx, x: Value, zero_point: Value, layout: str | None = None) -> Value:
+def _shifted(ctx: ExportContext, x: Value, zero_point: Value, layout: str | None = None) -> Value:
     """Return integers less their zero point, as wide as the sums that they enter."""
     wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
     if layout is not None and ctx.type(zero_point).size != 1:
@@ -108,7 +107,7 @@ def _shifted(ctx: Ctx, x: Value, zero_point: Value, layout: str | None = None) -
 
 
 def _window_product(
-    ctx: Ctx,
+    ctx: ExportContext,
     given: tuple[Value, Value],
     sides: tuple[Value, Value],
     layouts: tuple[str, str],
@@ -152,7 +151,7 @@ def _window_product(
 
 @OPS.exports("qnn.conv2d_transpose")
 def export_conv2d_transpose(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     input_zero_point: Value,
@@ -219,7 +218,11 @@ def _turned_borders(
 
 
 def _cropped(
-    ctx: Ctx, x: Value, shape: Sequence[Dim], strides: Sequence[int], around: Sequence[int]
+    ctx: ExportContext,
+    x: Value,
+    shape: Sequence[Dim],
+    strides: Sequence[int],
+    around: Sequence[int],
 ) -> tuple[Value, list[Dim]]:
     """Return stuffed images without borders that are negative, and their height and width."""
     space = [
@@ -234,7 +237,7 @@ def _cropped(
 
 
 def _stuffed(
-    ctx: Ctx, x: Value, shape: Sequence[Dim], strides: Sequence[int], value: Value
+    ctx: ExportContext, x: Value, shape: Sequence[Dim], strides: Sequence[int], value: Value
 ) -> Value:
     """Return images with a stride less one of `value` behind each pixel."""
     if all(stride == 1 for stride in strides):
@@ -248,7 +251,7 @@ def _stuffed(
     )
 
 
-def _turned(ctx: Ctx, weight: Value, shape: Sequence[Dim], groups: int) -> Value:
+def _turned(ctx: ExportContext, weight: Value, shape: Sequence[Dim], groups: int) -> Value:
     """Return a weight ``(in, out of a group, ...)`` half a turn round, as ``(out, in, ...)``."""
     last, first = ctx.ints([-1, -1]), ctx.ints([np.iinfo(np.int64).min] * 2)
     turned = ctx.emit("Slice", weight, last, first, ctx.ints([2, 3]), last)

@@ -13,9 +13,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
 from serde.onnx.ops.elementwise import cast, filled
@@ -38,14 +37,14 @@ def _has_matmul_form(node: Call) -> bool:
 
 @OPS.exports("serde.matmul_integer", when=_has_matmul_form)
 def export_matmul_integer(
-    ctx: Ctx, a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None
+    ctx: ExportContext, a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None
 ) -> Value:
     return ctx.emit("MatMulInteger", a, b, a_zero_point, b_zero_point)
 
 
 @OPS.exports("serde.conv_integer")
 def export_conv_integer(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     w: Value,
     x_zero_point: Value | None,
@@ -76,20 +75,20 @@ def export_conv_integer(
     return ctx.emit("Sub", total, ctx.emit("Mul", windows, points))
 
 
-def _single(ctx: ImportCtx, x: Expr | None) -> Expr | None:
+def _single(ctx: ImportContext, x: Expr | None) -> Expr | None:
     """Return a vector of one element as a scalar."""
     if x is None or ctx.type(x).shape != (1,):
         return x
     return relay.squeeze(x, axis=[0])
 
 
-def _point(ctx: ImportCtx, x: Expr | None) -> Expr | None:
+def _point(ctx: ImportContext, x: Expr | None) -> Expr | None:
     """Return a zero point, or None if it is known to be zero."""
     found = None if x is None else ctx.known(x)
     return None if found is not None and not found.any() else _single(ctx, x)
 
 
-def row_zero_point(ctx: ImportCtx, zero_point: Expr | None) -> Expr | None:
+def row_zero_point(ctx: ImportContext, zero_point: Expr | None) -> Expr | None:
     """Return a parameter of the left side, of which a vector has one element a row."""
     zero_point = _single(ctx, zero_point)
     if zero_point is None or ctx.type(zero_point).rank != 1:
@@ -98,7 +97,7 @@ def row_zero_point(ctx: ImportCtx, zero_point: Expr | None) -> Expr | None:
 
 
 def integer_matmul(
-    ctx: ImportCtx, a: Expr, b: Expr, a_zero_point: Expr | None, b_zero_point: Expr | None
+    ctx: ImportContext, a: Expr, b: Expr, a_zero_point: Expr | None, b_zero_point: Expr | None
 ) -> Expr:
     """Return NumPy's matmul of bytes, each less its zero point, in int32.
 
@@ -131,7 +130,7 @@ def integer_matmul(
     return relay.reshape(found, _whole_lengths([*batch, rows, columns]))
 
 
-def _batched(ctx: ImportCtx, zero_point: Expr | None, batch: Sequence[Dim]) -> Expr | None:
+def _batched(ctx: ImportContext, zero_point: Expr | None, batch: Sequence[Dim]) -> Expr | None:
     if zero_point is None or ctx.type(zero_point).rank <= 2:
         return zero_point
     return _one_batch(ctx, zero_point, batch)
@@ -139,7 +138,7 @@ def _batched(ctx: ImportCtx, zero_point: Expr | None, batch: Sequence[Dim]) -> E
 
 @OPS.imports("MatMulInteger", since=10)
 def import_matmul_integer(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     b: Expr,
     a_zero_point: Expr | None = None,
@@ -149,7 +148,7 @@ def import_matmul_integer(
 
 
 def window_of(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     *,
@@ -173,7 +172,7 @@ def window_of(
 
 
 def integer_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     x_zero_point: Expr | None,
@@ -187,7 +186,7 @@ def integer_conv(
 
 @OPS.imports("ConvInteger", since=10)
 def import_conv_integer(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     w: Expr,
     x_zero_point: Expr | None = None,
@@ -215,7 +214,7 @@ def import_conv_integer(
 
 
 def requantized(
-    ctx: ImportCtx, total: Expr, factor: Expr, zero_point: Expr | None, dtype: str
+    ctx: ImportContext, total: Expr, factor: Expr, zero_point: Expr | None, dtype: str
 ) -> Expr:
     """Return sums times a factor in a narrow dtype, rounded half to even before the zero point."""
     real = relay.multiply(relay.cast(total, "float32"), factor)
@@ -226,7 +225,7 @@ def requantized(
 
 @OPS.imports("QLinearMatMul", since=(10, 21))
 def import_qlinear_matmul(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     a: Expr,
     a_scale: Expr,
     a_zero_point: Expr,
@@ -254,7 +253,7 @@ def import_qlinear_matmul(
 
 
 def _is_whole(
-    ctx: ImportCtx, given: Sequence[Expr | None], dtype: str, *, columns: bool = True
+    ctx: ImportContext, given: Sequence[Expr | None], dtype: str, *, columns: bool = True
 ) -> bool:
     """Whether one operator says a quantised product, and ONNX Runtime runs what it becomes.
 
@@ -275,7 +274,7 @@ def _is_whole(
     return floats and whole and scale.rank <= 1
 
 
-def _in_float32(ctx: ImportCtx, x: Expr | None) -> Expr:
+def _in_float32(ctx: ImportContext, x: Expr | None) -> Expr:
     if x is None:
         raise Unsupported("a scale is missing")
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
@@ -283,7 +282,7 @@ def _in_float32(ctx: ImportCtx, x: Expr | None) -> Expr:
 
 @OPS.imports("QLinearConv", since=10)
 def import_qlinear_conv(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     x_scale: Expr,
     x_zero_point: Expr,
@@ -327,7 +326,7 @@ def import_qlinear_conv(
     return requantized(ctx, total, factor, y_zero_point, dtype)
 
 
-def _one_batch(ctx: ImportCtx, x: Expr, batch: Sequence[Dim]) -> Expr:
+def _one_batch(ctx: ImportContext, x: Expr, batch: Sequence[Dim]) -> Expr:
     """Return `x` with the axes before its matrices broadcast to `batch` and joined."""
     shape = ctx.type(x).shape
     own, matrix = shape[:-2], shape[-2:]

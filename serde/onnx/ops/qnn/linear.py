@@ -11,9 +11,8 @@ from onnx import helper
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.onnx.schemas import allowed_types, require_dtype, type_text
 from serde.onnx.versions import CHANGES
@@ -58,7 +57,7 @@ def _takes(op: str, version: int) -> Callable[[Call], bool]:
 
 
 def export_quantize_linear(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     scale: Value,
     zero_point: Value | None,
@@ -90,12 +89,12 @@ def export_quantize_linear(
     )
 
 
-def _place(ctx: Ctx, scale: Value, axis: int) -> int | None:
+def _place(ctx: ExportContext, scale: Value, axis: int) -> int | None:
     return None if ctx.type(scale).rank == 0 else axis
 
 
 def export_dequantize_linear(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     scale: Value,
     zero_point: Value | None,
@@ -127,12 +126,12 @@ for _op, _name, _export in (
 
 
 @OPS.exports("serde.dynamic_quantize_linear")
-def export_dynamic_quantize_linear(ctx: Ctx, x: Value) -> tuple[Value, ...]:
+def export_dynamic_quantize_linear(ctx: ExportContext, x: Value) -> tuple[Value, ...]:
     return ctx.emit_tuple("DynamicQuantizeLinear", x, outputs=3)
 
 
 def quantized(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     zero_point: Expr | None,
@@ -167,7 +166,7 @@ def quantized(
     )
 
 
-def _matching(ctx: ImportCtx, scale: Expr, zero_point: Expr | None) -> Expr | None:
+def _matching(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr | None:
     """Return a zero point in the rank of its scale; a vector of one element is a scalar, too."""
     if zero_point is None or ctx.type(zero_point).rank == ctx.type(scale).rank:
         return zero_point
@@ -178,7 +177,7 @@ def _matching(ctx: ImportCtx, scale: Expr, zero_point: Expr | None) -> Expr | No
     return relay.expand_dims(zero_point, axis=0)
 
 
-def _axis_of(ctx: ImportCtx, scale: Expr, axis: int) -> int:
+def _axis_of(ctx: ImportContext, scale: Expr, axis: int) -> int:
     """Return the axis, which has no meaning for one scale."""
     shape = ctx.type(scale).shape
     return axis if shape and shape != (1,) else 1
@@ -186,14 +185,14 @@ def _axis_of(ctx: ImportCtx, scale: Expr, axis: int) -> int:
 
 @OPS.imports("QuantizeLinear", since=(10, 13))
 def import_quantize_linear_v10(
-    ctx: ImportCtx, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
     return quantized(ctx, x, scale, zero_point, axis=axis)
 
 
 @OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
 def import_quantize_linear(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     zero_point: Expr | None = None,
@@ -219,7 +218,7 @@ def import_quantize_linear(
 
 @OPS.imports("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
 def import_dequantize_linear(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     scale: Expr,
     zero_point: Expr | None = None,
@@ -240,6 +239,6 @@ def import_dequantize_linear(
 
 
 @OPS.imports("DynamicQuantizeLinear", since=11)
-def import_dynamic_quantize_linear(ctx: ImportCtx, x: Expr) -> list[Expr]:
+def import_dynamic_quantize_linear(ctx: ImportContext, x: Expr) -> list[Expr]:
     found = call("serde.dynamic_quantize_linear", x)
     return [TupleGetItem(found, index) for index in range(3)]

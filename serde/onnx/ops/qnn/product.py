@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.linalg import integer_product
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -16,7 +15,7 @@ from serde.relay.ir.dims import Dim
 
 @OPS.exports("qnn.dense")
 def export_dense(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     weight: Value,
     input_zero_point: Value,
@@ -33,7 +32,7 @@ def export_dense(
 
 @OPS.exports("qnn.batch_matmul")
 def export_batch_matmul(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     y: Value,
     x_zero_point: Value,
@@ -50,7 +49,7 @@ def export_batch_matmul(
     return integer_product(ctx, x, y, points, turn_x=transpose_a, turn_y=transpose_b)
 
 
-def zero_point_like(ctx: Ctx, zero_point: Value, like: Value) -> Value:
+def zero_point_like(ctx: ExportContext, zero_point: Value, like: Value) -> Value:
     """Return a constant zero point in the dtype of what it belongs to.
 
     Raises:

@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import (
     cast,
     export_clip,
@@ -23,7 +22,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.op.qnn.parameters import along_axis, fixed_point
 
 
-def aligned(ctx: Ctx, values: Value, like: Value, axis: int) -> Value:
+def aligned(ctx: ExportContext, values: Value, like: Value, axis: int) -> Value:
     """Return a scale or zero point in a shape that broadcasts with `like`."""
     rank = ctx.type(like).rank
     if ctx.type(values).rank == 0:
@@ -34,7 +33,7 @@ def aligned(ctx: Ctx, values: Value, like: Value, axis: int) -> Value:
     return unsqueeze(ctx, values, range(1, 1 + following)) if following else values
 
 
-def _saturated(ctx: Ctx, x: Value, like: Value, source: str, dtype: str) -> Value:
+def _saturated(ctx: ExportContext, x: Value, like: Value, source: str, dtype: str) -> Value:
     """Return numbers of the dtype `source` in an integer dtype, cut to its range."""
     if dtype == source:
         return x
@@ -45,7 +44,7 @@ def _saturated(ctx: Ctx, x: Value, like: Value, source: str, dtype: str) -> Valu
 
 @OPS.exports("qnn.quantize")
 def export_quantize(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     scale: Value,
     zero_point: Value,
@@ -78,7 +77,7 @@ def is_scalar_within(zero_point: Value, dtype: str) -> bool:
 
 @OPS.exports("qnn.dequantize")
 def export_dequantize(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     scale: Value,
     zero_point: Value,
@@ -102,7 +101,7 @@ def export_dequantize(
     )
 
 
-def _has_linear_form(ctx: Ctx, dtype: str, scale: Value, zero_point: Value) -> bool:
+def _has_linear_form(ctx: ExportContext, dtype: str, scale: Value, zero_point: Value) -> bool:
     data = zero_point.data
     if data is None or (ctx.version < 13 and (data.size != 1 or ctx.type(scale).size != 1)):
         return False
@@ -113,7 +112,7 @@ def _has_linear_form(ctx: Ctx, dtype: str, scale: Value, zero_point: Value) -> b
     return bool((data >= np.iinfo(dtype).min).all() and (data <= np.iinfo(dtype).max).all())
 
 
-def _linear(ctx: Ctx, x: Value, scale: Value, zero_point: Value, axis: int) -> Value:
+def _linear(ctx: ExportContext, x: Value, scale: Value, zero_point: Value, axis: int) -> Value:
     """Emit DequantizeLinear, both parameters in the shape of the longer one."""
     lengths = [each.shape[0] for each in map(ctx.type, (scale, zero_point)) if each.rank]
     length = next((each for each in lengths if each != 1), None)
@@ -136,7 +135,7 @@ def _linear(ctx: Ctx, x: Value, scale: Value, zero_point: Value, axis: int) -> V
 
 @OPS.exports("qnn.requantize")
 def export_requantize(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     input_scale: Value,
     input_zero_point: Value,
@@ -171,7 +170,7 @@ def export_requantize(
     return _saturated(ctx, result, x, "int32", dtype)
 
 
-def _rounded(ctx: Ctx, x: Value, away: bool) -> Value:
+def _rounded(ctx: ExportContext, x: Value, away: bool) -> Value:
     if away:
         return export_round(ctx, x)
     return ctx.emit("Floor", ctx.emit("Add", x, ctx.scalar_like(x, 0.5)))

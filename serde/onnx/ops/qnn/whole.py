@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import pads
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Constant, Expr
@@ -28,7 +27,7 @@ def _runs(node: Call) -> bool:
 
 @OPS.exports("serde.qlinear_conv2d", when=_runs)
 def export_qlinear_conv2d(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None,
@@ -96,7 +95,7 @@ def expand_qlinear_conv2d(
 
 @OPS.exports("serde.qlinear_matmul", when=_runs)
 def export_qlinear_matmul(
-    ctx: Ctx,
+    ctx: ExportContext,
     lhs: Value,
     rhs: Value,
     lhs_scale: Value,

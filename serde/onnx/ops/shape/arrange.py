@@ -9,9 +9,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.elementwise.convert import typed
 from serde.onnx.ops.shape.reshape import integers, reshaped, unsqueeze
@@ -22,7 +21,7 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("tile")
-def export_tile(ctx: Ctx, x: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: ExportContext, x: Value, *, reps: tuple[int, ...]) -> Value:
     rank = ctx.type(x).rank
     if len(reps) > rank:
         x = unsqueeze(ctx, x, range(len(reps) - rank))
@@ -30,7 +29,7 @@ def export_tile(ctx: Ctx, x: Value, *, reps: tuple[int, ...]) -> Value:
 
 
 @OPS.exports("repeat")
-def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Value:
+def export_repeat(ctx: ExportContext, x: Value, *, repeats: int, axis: int | None) -> Value:
     shape = ctx.type(x).shape
     if axis is None:
         x, shape = ctx.emit("Reshape", x, ctx.ints([-1])), (ctx.type(x).size,)
@@ -44,32 +43,32 @@ def export_repeat(ctx: Ctx, x: Value, *, repeats: int, axis: int | None) -> Valu
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: Ctx, x: Value, *, axis: int | None) -> Value:
+def export_reverse(ctx: ExportContext, x: Value, *, axis: int | None) -> Value:
     place = ctx.ints([0 if axis is None else axis])
     lowest = ctx.ints([np.iinfo(np.int64).min])
     return ctx.emit("Slice", x, ctx.ints([-1]), lowest, place, ctx.ints([-1]))
 
 
 @OPS.imports("Transpose", since=(1, 13, 21, 23, 24, 25))
-def import_transpose(ctx: ImportCtx, x: Expr, *, perm: tuple[int, ...] | None = None) -> Expr:
+def import_transpose(ctx: ImportContext, x: Expr, *, perm: tuple[int, ...] | None = None) -> Expr:
     return relay.transpose(x, axes=perm)
 
 
 @OPS.imports("DepthToSpace", since=(1, 11, 13, 28))
 def import_depth_to_space(
-    ctx: ImportCtx, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+    ctx: ImportContext, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
 ) -> Expr:
     return relay.nn.depth_to_space(x, blocksize, layout="NCHW", mode=mode)
 
 
 @OPS.imports("SpaceToDepth", since=(1, 13))
-def import_space_to_depth(ctx: ImportCtx, x: Expr, *, blocksize: int) -> Expr:
+def import_space_to_depth(ctx: ImportContext, x: Expr, *, blocksize: int) -> Expr:
     return relay.nn.space_to_depth(x, blocksize, layout="NCHW")
 
 
 @OPS.imports("SpaceToDepth", since=28)
 def import_space_to_depth_v28(
-    ctx: ImportCtx, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+    ctx: ImportContext, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
 ) -> Expr:
     """CRD keeps what comes from one channel together."""
     if mode == "DCR":
@@ -94,7 +93,7 @@ def _named(dims: Sequence[Dim]) -> list[Dim]:
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: Ctx, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: ExportContext, x: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     """ONNX has the two axes in front; a sequence of length 0 stays, as one of length 1 does."""
     dtype = ctx.type(x).dtype
@@ -120,6 +119,6 @@ def export_reverse_sequence(
 
 @OPS.imports("ReverseSequence", since=(10, 28))
 def import_reverse_sequence(
-    ctx: ImportCtx, x: Expr, sequence_lens: Expr, *, batch_axis: int = 1, time_axis: int = 0
+    ctx: ImportContext, x: Expr, sequence_lens: Expr, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Expr:
     return relay.reverse_sequence(x, sequence_lens, seq_axis=time_axis, batch_axis=batch_axis)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.shape.layout import arranged
 from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.table import OPS
@@ -14,7 +13,9 @@ from serde.weights import numpy_dtype
 
 
 @OPS.exports("nn.depth_to_space")
-def export_depth_to_space(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
+def export_depth_to_space(
+    ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
+) -> Value:
     moved = ctx.emit(
         "DepthToSpace", arranged(ctx, x, layout, "NCHW"), blocksize=block_size, mode=mode
     )
@@ -22,14 +23,16 @@ def export_depth_to_space(ctx: Ctx, x: Value, *, block_size: int, layout: str, m
 
 
 @OPS.exports("nn.space_to_depth")
-def export_space_to_depth(ctx: Ctx, x: Value, *, block_size: int, layout: str, mode: str) -> Value:
+def export_space_to_depth(
+    ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
+) -> Value:
     moved = ctx.emit("SpaceToDepth", arranged(ctx, x, layout, "NCHW"), blocksize=block_size)
     return arranged(ctx, moved, "NCHW", layout)
 
 
 @OPS.exports("nn.space_to_batch_nd")
 def export_space_to_batch_nd(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     block_shape: tuple[int, ...],
@@ -58,7 +61,11 @@ def export_space_to_batch_nd(
 
 @OPS.exports("nn.batch_to_space_nd")
 def export_batch_to_space_nd(
-    ctx: Ctx, x: Value, *, block_shape: tuple[int, ...], crops: tuple[tuple[int, int], ...]
+    ctx: ExportContext,
+    x: Value,
+    *,
+    block_shape: tuple[int, ...],
+    crops: tuple[tuple[int, int], ...],
 ) -> Value:
     """The places in the blocks come first in the batch and go behind their axes."""
     shape, count = ctx.type(x).shape, len(block_shape)

@@ -8,9 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, widened, working
 from serde.onnx.ops.shape.reshape import integers, lengths
 from serde.onnx.ops.table import OPS
@@ -22,18 +21,18 @@ from serde.relay.ir.shapes import broadcast
 
 @OPS.exports("broadcast_to")
 def export_broadcast_to(
-    ctx: Ctx, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: Ctx, x: Value, like: Value) -> Value:
+def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     return ctx.emit("Expand", x, ctx.emit("Shape", like))
 
 
 @OPS.imports("Expand", since=(8, 13))
-def import_expand(ctx: ImportCtx, x: Expr, shape: Expr) -> Expr:
+def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     """Both sides broadcast: a length of 1 that is asked for leaves an axis as it is."""
     dims, own = ctx.dims(shape), ctx.type(x).shape
     if dims is not None:
@@ -62,7 +61,7 @@ def _with_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Exp
     return relay.reshape(x, [-1 if isinstance(dim, Any) else dim for dim in lengths])
 
 
-def _padded(ctx: ImportCtx, shape: Expr, count: int, other: int) -> Expr:
+def _padded(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
     """Return a shape with leading ones up to the greater of two ranks."""
     if count >= other:
         return shape
@@ -71,19 +70,19 @@ def _padded(ctx: ImportCtx, shape: Expr, count: int, other: int) -> Expr:
 
 
 @OPS.exports("collapse_sum_like")
-def export_collapse_sum_like(ctx: Ctx, x: Value, like: Value) -> Value:
+def export_collapse_sum_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     wanted = ctx.type(like).shape
     return _collapsed(ctx, x, wanted, lengths(ctx, like, range(len(wanted))))
 
 
 @OPS.exports("collapse_sum_to")
 def export_collapse_sum_to(
-    ctx: Ctx, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     return _collapsed(ctx, x, ctx.result_type().shape, integers(ctx, shape))
 
 
-def _collapsed(ctx: Ctx, x: Value, wanted: Sequence[Dim], shape: Value) -> Value:
+def _collapsed(ctx: ExportContext, x: Value, wanted: Sequence[Dim], shape: Value) -> Value:
     """Sum over the axes in front of `wanted` and those of length 1 there."""
     given, dtype = ctx.type(x).shape, ctx.type(x).dtype
     offset = len(given) - len(wanted)
@@ -99,7 +98,7 @@ def _collapsed(ctx: Ctx, x: Value, wanted: Sequence[Dim], shape: Value) -> Value
     return found if work == dtype else cast(ctx, found, dtype)
 
 
-def _sum_over(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+def _sum_over(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return the sum over fixed axes, which stay with length 1."""
     if not axes:
         return x
@@ -108,7 +107,7 @@ def _sum_over(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("ReduceSum", x, axes=list(axes), keepdims=1)
 
 
-def _sum_at_run_time(ctx: Ctx, x: Value, shape: Value, rank: int, offset: int) -> Value:
+def _sum_at_run_time(ctx: ExportContext, x: Value, shape: Value, rank: int, offset: int) -> Value:
     """Which axes are short shows when the model runs; before 13 the axes are an attribute.
 
     There, the sum or the data itself is taken along each axis, and as much of it as is wanted.

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -19,7 +18,7 @@ from serde.relay.ir.shapes import split_padding
 
 @OPS.exports("serde.col2im", since=18)
 def export_col2im(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     *,
     image_shape: tuple[Dim, ...],
@@ -42,7 +41,7 @@ def export_col2im(
 
 @OPS.imports("Col2Im", since=18)
 def import_col2im(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     image_shape: Expr,
     block_shape: Expr,
@@ -70,7 +69,7 @@ def import_col2im(
 
 
 def _added(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     image_shape: Expr,
     block_shape: Expr,

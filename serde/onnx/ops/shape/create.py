@@ -9,9 +9,8 @@ import onnx
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, filled, widened, working
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -20,16 +19,16 @@ from serde.relay.ir.registry import call
 
 
 @OPS.exports("shape_of")
-def export_shape_of(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+def export_shape_of(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
     return _as_result(ctx, ctx.emit("Shape", x))
 
 
 @OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: Ctx, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+def export_ndarray_size(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
     return _as_result(ctx, ctx.emit("Size", x))
 
 
-def _as_result(ctx: Ctx, x: Value) -> Value:
+def _as_result(ctx: ExportContext, x: Value) -> Value:
     """Return int64 in the dtype that Relay says."""
     dtype = ctx.result_type().dtype
     return x if dtype == "int64" else cast(ctx, x, dtype)
@@ -37,7 +36,7 @@ def _as_result(ctx: Ctx, x: Value) -> Value:
 
 @OPS.exports("zeros")
 def export_zeros(
-    ctx: Ctx, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     result = ctx.result_type()
     return filled(ctx, ctx.shape(result.shape), 0, result.dtype)
@@ -45,7 +44,7 @@ def export_zeros(
 
 @OPS.exports("ones")
 def export_ones(
-    ctx: Ctx, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     result = ctx.result_type()
     return filled(ctx, ctx.shape(result.shape), 1, result.dtype)
@@ -53,7 +52,11 @@ def export_ones(
 
 @OPS.exports("full")
 def export_full(
-    ctx: Ctx, value: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext,
+    value: Value,
+    *,
+    shape: tuple[Dim, ...] | None,
+    dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     result = ctx.result_type()
     if value.data is not None:
@@ -62,13 +65,13 @@ def export_full(
 
 
 @OPS.imports("Constant", since=(1, 9))
-def import_constant_v1(ctx: ImportCtx, *, value: onnx.TensorProto) -> Expr:
+def import_constant_v1(ctx: ImportContext, *, value: onnx.TensorProto) -> Expr:
     return ctx.tensor(value)
 
 
 @OPS.imports("Constant", since=(11, 12, 13, 19, 21, 23, 24, 25))
 def import_constant(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     *,
     value: onnx.TensorProto | None = None,
     sparse_value: onnx.SparseTensorProto | None = None,
@@ -98,7 +101,7 @@ def import_constant(
 
 @OPS.imports("ConstantOfShape", since=(9, 20, 21, 23, 24, 25))
 def import_constant_of_shape(
-    ctx: ImportCtx, shape: Expr, *, value: onnx.TensorProto | None = None
+    ctx: ImportContext, shape: Expr, *, value: onnx.TensorProto | None = None
 ) -> Expr:
     filler = relay.const(np.zeros((), np.float32))
     if value is not None:
@@ -106,7 +109,7 @@ def import_constant_of_shape(
     return filled_with(ctx, ctx.fold(filler), shape)
 
 
-def filled_with(ctx: ImportCtx, value: Expr, shape: Expr) -> Expr:
+def filled_with(ctx: ImportContext, value: Expr, shape: Expr) -> Expr:
     """Return a tensor whose shape a tensor holds and whose elements are a scalar."""
     dims = ctx.dims(shape)
     if dims is not None:
@@ -115,12 +118,12 @@ def filled_with(ctx: ImportCtx, value: Expr, shape: Expr) -> Expr:
 
 
 @OPS.imports("Shape", since=(1, 13))
-def import_shape_v1(ctx: ImportCtx, x: Expr) -> Expr:
+def import_shape_v1(ctx: ImportContext, x: Expr) -> Expr:
     return relay.shape_of(x, dtype="int64")
 
 
 @OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
-def import_shape(ctx: ImportCtx, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
     """ONNX clamps both ends to the axes there are."""
     rank = ctx.type(x).rank
     first, last = (max(0, e + rank if e < 0 else e) for e in (start, rank if end is None else end))
@@ -131,13 +134,13 @@ def import_shape(ctx: ImportCtx, x: Expr, *, start: int = 0, end: int | None = N
 
 
 @OPS.imports("Size", since=(1, 13, 19, 21, 23, 24, 25))
-def import_size(ctx: ImportCtx, x: Expr) -> Expr:
+def import_size(ctx: ImportContext, x: Expr) -> Expr:
     return relay.ndarray_size(x, dtype="int64")
 
 
 @OPS.exports("arange")
 def export_arange(
-    ctx: Ctx, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
 ) -> Value:
     """Floats are counted and computed in float64: a Range adds the step up in their own dtype."""
     if dtype.kind not in "iu":
@@ -154,7 +157,7 @@ def export_arange(
 
 
 @OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
-def import_range(ctx: ImportCtx, start: Expr, limit: Expr, delta: Expr) -> Expr:
+def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
     """Numbers are computed from their places, rounded once."""
     bounds = [
         relay.reshape(each, newshape=()) if ctx.type(each).rank else each

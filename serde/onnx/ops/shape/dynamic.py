@@ -7,8 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.shape.reshape import export_expand_dims, integers, reshaped, squeeze, unsqueeze
@@ -16,18 +15,20 @@ from serde.onnx.ops.table import OPS
 
 
 @OPS.exports("dyn.zeros")
-def export_dyn_zeros(ctx: Ctx, shape: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+def export_dyn_zeros(
+    ctx: ExportContext, shape: Value, *, dtype: np.dtype[AnyValue] | None
+) -> Value:
     return filled(ctx, integers(ctx, shape), 0, ctx.result_type().dtype)
 
 
 @OPS.exports("dyn.ones")
-def export_dyn_ones(ctx: Ctx, shape: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+def export_dyn_ones(ctx: ExportContext, shape: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
     return filled(ctx, integers(ctx, shape), 1, ctx.result_type().dtype)
 
 
 @OPS.exports("dyn.full")
 def export_dyn_full(
-    ctx: Ctx, value: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, value: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     wanted = ctx.result_type().dtype
     whole = value if ctx.type(value).dtype == wanted else cast(ctx, value, wanted)
@@ -36,13 +37,13 @@ def export_dyn_full(
 
 @OPS.exports("dyn.broadcast_to")
 def export_dyn_broadcast_to(
-    ctx: Ctx, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
+    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     return ctx.emit("Expand", x, integers(ctx, shape))
 
 
 @OPS.exports("dyn.reshape")
-def export_dyn_reshape(ctx: Ctx, x: Value, newshape: Value, *, allowzero: bool) -> Value:
+def export_dyn_reshape(ctx: ExportContext, x: Value, newshape: Value, *, allowzero: bool) -> Value:
     """Of Relay's codes, ONNX has 0 and -1."""
     if newshape.data is not None:
         return reshaped(ctx, x, ctx.result_type().shape)
@@ -52,7 +53,7 @@ def export_dyn_reshape(ctx: Ctx, x: Value, newshape: Value, *, allowzero: bool) 
 
 
 @OPS.exports("dyn.tile")
-def export_dyn_tile(ctx: Ctx, x: Value, reps: Value) -> Value:
+def export_dyn_tile(ctx: ExportContext, x: Value, reps: Value) -> Value:
     rank, (count,) = ctx.type(x).rank, ctx.static_shape(reps)
     counts = integers(ctx, reps)
     if count > rank:
@@ -63,7 +64,7 @@ def export_dyn_tile(ctx: Ctx, x: Value, reps: Value) -> Value:
 
 
 @OPS.exports("dyn.expand_dims", since=13)
-def export_dyn_expand_dims(ctx: Ctx, x: Value, axis: Value, *, num_newaxis: int) -> Value:
+def export_dyn_expand_dims(ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int) -> Value:
     """New axes are counted from the front of the result, or all from its end."""
     if not num_newaxis:
         return x
@@ -74,7 +75,9 @@ def export_dyn_expand_dims(ctx: Ctx, x: Value, axis: Value, *, num_newaxis: int)
 
 
 @OPS.exports("dyn.expand_dims")
-def export_dyn_expand_dims_v1(ctx: Ctx, x: Value, axis: Value, *, num_newaxis: int) -> Value:
+def export_dyn_expand_dims_v1(
+    ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int
+) -> Value:
     """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
     if axis.data is not None or not num_newaxis:
         known = 0 if axis.data is None else int(axis.data.item())
@@ -90,7 +93,7 @@ def export_dyn_expand_dims_v1(ctx: Ctx, x: Value, axis: Value, *, num_newaxis: i
 
 
 @OPS.exports("dyn.squeeze")
-def export_dyn_squeeze(ctx: Ctx, x: Value, axes: Value) -> Value:
+def export_dyn_squeeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
     """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
     if not ctx.static_shape(axes)[0]:
         return x
@@ -107,7 +110,9 @@ def export_dyn_squeeze(ctx: Ctx, x: Value, axes: Value) -> Value:
 
 
 @OPS.exports("dyn.nn.pad")
-def export_dyn_pad(ctx: Ctx, x: Value, widths: Value, value: Value, *, pad_mode: str) -> Value:
+def export_dyn_pad(
+    ctx: ExportContext, x: Value, widths: Value, value: Value, *, pad_mode: str
+) -> Value:
     turned = ctx.emit("Transpose", integers(ctx, widths), perm=[1, 0])
     sides = ctx.emit("Reshape", turned, ctx.ints([-1]))
     dtype = ctx.type(x).dtype

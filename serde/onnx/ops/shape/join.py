@@ -10,9 +10,8 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.shape.reshape import along, lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
@@ -20,12 +19,12 @@ from serde.relay.ir.types import TupleType
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: Ctx, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     return ctx.emit("Concat", *data, axis=axis)
 
 
 @OPS.exports("nn.fifo_buffer")
-def export_fifo_buffer(ctx: Ctx, x: Value, buffer: Value, *, axis: int) -> Value:
+def export_fifo_buffer(ctx: ExportContext, x: Value, buffer: Value, *, axis: int) -> Value:
     place = axis % ctx.type(x).rank
     joined = ctx.emit("Concat", buffer, x, axis=place)
     start = ctx.shape([ctx.type(x).shape[place]])
@@ -33,14 +32,14 @@ def export_fifo_buffer(ctx: Ctx, x: Value, buffer: Value, *, axis: int) -> Value
 
 
 @OPS.exports("stack")
-def export_stack(ctx: Ctx, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     place = axis % ctx.result_type().rank
     return ctx.emit("Concat", *[unsqueeze(ctx, each, [place]) for each in data], axis=place)
 
 
 @OPS.exports("split")
 def export_split(
-    ctx: Ctx, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+    ctx: ExportContext, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
 ) -> tuple[Value, ...]:
     """The lengths are an attribute before 13."""
     if not isinstance(ctx.result, TupleType):
@@ -62,18 +61,18 @@ def export_split(
 
 
 @OPS.imports("Concat", since=1)
-def import_concat_v1(ctx: ImportCtx, first: Expr, *others: Expr, axis: int = 1) -> Expr:
+def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
     return import_concat(ctx, first, *others, axis=axis)
 
 
 @OPS.imports("Concat", since=(4, 11, 13))
-def import_concat(ctx: ImportCtx, first: Expr, *others: Expr, axis: int) -> Expr:
+def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
     return relay.concatenate((first, *others), axis) if others else first
 
 
 @OPS.imports("Split", since=1)
 def import_split_v1(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     lengths: Expr | None = None,
     *,
@@ -85,21 +84,21 @@ def import_split_v1(
 
 @OPS.imports("Split", since=(2, 11))
 def import_split_v2(
-    ctx: ImportCtx, x: Expr, *, axis: int = 0, split: tuple[int, ...] = ()
+    ctx: ImportContext, x: Expr, *, axis: int = 0, split: tuple[int, ...] = ()
 ) -> list[Expr]:
     return parts(ctx, x, axis, split)
 
 
 @OPS.imports("Split", since=13)
 def import_split_v13(
-    ctx: ImportCtx, x: Expr, split: Expr | None = None, *, axis: int = 0
+    ctx: ImportContext, x: Expr, split: Expr | None = None, *, axis: int = 0
 ) -> list[Expr]:
     return import_split(ctx, x, split, axis=axis)
 
 
 @OPS.imports("Split", since=18)
 def import_split(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     split: Expr | None = None,
     *,
@@ -119,7 +118,7 @@ def import_split(
 
 
 def parts(
-    ctx: ImportCtx, x: Expr, axis: int, lengths: Sequence[int], count: int | None = None
+    ctx: ImportContext, x: Expr, axis: int, lengths: Sequence[int], count: int | None = None
 ) -> list[Expr]:
     """Return consecutive parts of `x`, of these lengths or all alike."""
     if not lengths:
@@ -129,7 +128,7 @@ def parts(
     return list(relay.split(x, list(accumulate(lengths))[:-1], axis))
 
 
-def _dynamic_parts(ctx: ImportCtx, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
+def _dynamic_parts(ctx: ImportContext, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
     """Lengths that are computed cut one part after the other."""
     (count,) = ctx.static_shape(lengths)
     place = axis % ctx.type(x).rank
@@ -143,12 +142,12 @@ def _dynamic_parts(ctx: ImportCtx, x: Expr, axis: int, lengths: Expr) -> list[Ex
 
 
 @OPS.imports("Tile", since=(6, 13))
-def import_tile(ctx: ImportCtx, x: Expr, repeats: Expr) -> Expr:
+def import_tile(ctx: ImportContext, x: Expr, repeats: Expr) -> Expr:
     return relay.tile(x, ctx.ints(repeats) if ctx.is_constant(repeats) else repeats)
 
 
 @OPS.imports("Tile", since=1)
-def import_tile_v1(ctx: ImportCtx, x: Expr, tiles: Expr, axis: Expr) -> Expr:
+def import_tile_v1(ctx: ImportContext, x: Expr, tiles: Expr, axis: Expr) -> Expr:
     """The first version repeats one axis."""
     place, count = (int(ctx.constant(each).item()) for each in (axis, tiles))
     reps = [1] * ctx.type(x).rank
@@ -158,7 +157,7 @@ def import_tile_v1(ctx: ImportCtx, x: Expr, tiles: Expr, axis: Expr) -> Expr:
 
 @OPS.exports("meshgrid")
 def export_meshgrid(
-    ctx: Ctx, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
+    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
 ) -> tuple[Value, ...]:
     """With "xy", the first two axes of the grid are exchanged."""
     places = list(range(len(data)))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.table import OPS
 from serde.relay.op.shape.layout import LayoutPlan
 
 
-def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
+def arranged(ctx: ExportContext, x: Value, layout: str, wanted: str) -> Value:
     """Return `x`, whose axes are `layout`, with its axes in the order `wanted`.
 
     Raises:
@@ -23,7 +22,9 @@ def arranged(ctx: Ctx, x: Value, layout: str, wanted: str) -> Value:
 
 
 @OPS.exports("layout_transform")
-def export_layout_transform(ctx: Ctx, x: Value, *, src_layout: str, dst_layout: str) -> Value:
+def export_layout_transform(
+    ctx: ExportContext, x: Value, *, src_layout: str, dst_layout: str
+) -> Value:
     """The pieces of each letter are brought together, cut anew, and put in order."""
     plan = LayoutPlan(ctx.type(x).shape, src_layout, dst_layout)
     dims = [ctx.type(x).shape[axis] for axis in plan.gather]
@@ -33,5 +34,5 @@ def export_layout_transform(ctx: Ctx, x: Value, *, src_layout: str, dst_layout: 
     return _turned(ctx, pieces, plan.spread)
 
 
-def _turned(ctx: Ctx, x: Value, order: list[int]) -> Value:
+def _turned(ctx: ExportContext, x: Value, order: list[int]) -> Value:
     return x if order == sorted(order) else ctx.emit("Transpose", x, perm=order)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, chosen, widened
 from serde.onnx.ops.shape.reshape import along, counting, integers, lengths
 from serde.onnx.ops.table import OPS
@@ -17,14 +16,14 @@ TRIANGLES = ("float32", "float64", "int32", "int64")
 """Dtypes of which ONNX Runtime has a Trilu of every version; int64 holds the other integers."""
 
 
-def _places(ctx: Ctx, x: Value) -> tuple[Value, Value]:
+def _places(ctx: ExportContext, x: Value) -> tuple[Value, Value]:
     """Return the numbers of rows, as a column, and of columns, as a row."""
     rows, columns = (counting(ctx, lengths(ctx, x, [axis])) for axis in (-2, -1))
     return along(ctx, rows, 0, 2), along(ctx, columns, 1, 2)
 
 
 @OPS.exports("trilu", since=14)
-def export_trilu(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Value:
     dtype = ctx.type(x).dtype
     work = dtype
     if dtype not in TRIANGLES:
@@ -34,7 +33,7 @@ def export_trilu(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
 
 
 @OPS.exports("trilu")
-def export_trilu_v1(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu_v1(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Value:
     """Before 14, a comparison of the places of columns and rows."""
     rows, columns = _places(ctx, x)
     bound = ctx.emit("Add", rows, integers(ctx, k))
@@ -44,7 +43,7 @@ def export_trilu_v1(ctx: Ctx, x: Value, k: Value, *, upper: bool) -> Value:
 
 @OPS.exports("matrix_set_diag")
 def export_matrix_set_diag(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     diagonal: Value,
     *,
@@ -81,7 +80,7 @@ def export_matrix_set_diag(
     return chosen(ctx, outside, x, found, ctx.type(x).dtype)
 
 
-def _longest(ctx: Ctx, x: Value, number: Value) -> Value:
+def _longest(ctx: ExportContext, x: Value, number: Value) -> Value:
     """Return the length of each diagonal: of its rows or of its columns, whichever are fewer."""
     zero = ctx.const(0, np.int64)
     rows, columns = (lengths(ctx, x, [axis]) for axis in (-2, -1))
@@ -92,7 +91,7 @@ def _longest(ctx: Ctx, x: Value, number: Value) -> Value:
 
 
 @OPS.imports("Trilu", since=14)
-def import_trilu(ctx: ImportCtx, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
+def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
     diagonal = relay.Constant(np.int64(0)) if k is None else k
     if ctx.type(diagonal).rank:
         diagonal = relay.reshape(diagonal, newshape=())

@@ -10,9 +10,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.shape.reshape import counting, lengths, unsqueeze
@@ -27,7 +26,12 @@ PADDED = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
 
 
 def padded(
-    ctx: Ctx, x: Value, dtype: str, widths: Value, value: Value | None, mode: str = "constant"
+    ctx: ExportContext,
+    x: Value,
+    dtype: str,
+    widths: Value,
+    value: Value | None,
+    mode: str = "constant",
 ) -> Value:
     """Return `x`, of `dtype`, padded; `widths` has all before the axes first."""
     work = PADDED.get(dtype)
@@ -41,7 +45,7 @@ FAR = 2**31 - 1
 """An end behind every axis."""
 
 
-def _wrapped(ctx: ImportCtx, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
+def _wrapped(ctx: ImportContext, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
     """Return `x` continued by itself, axis by axis."""
     for axis, (before, after) in enumerate(pairs):
         if not before and not after:
@@ -54,7 +58,12 @@ def _wrapped(ctx: ImportCtx, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
 
 @OPS.exports("nn.pad")
 def export_pad(
-    ctx: Ctx, x: Value, value: Value, *, pad_width: tuple[tuple[int, int], ...], pad_mode: str
+    ctx: ExportContext,
+    x: Value,
+    value: Value,
+    *,
+    pad_width: tuple[tuple[int, int], ...],
+    pad_mode: str,
 ) -> Value:
     """ONNX lists all widths before the axes first, then those behind them."""
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
@@ -68,7 +77,7 @@ def export_pad(
 
 @OPS.exports("nn.mirror_pad")
 def export_mirror_pad(
-    ctx: Ctx, x: Value, *, mode: str, pad_width: tuple[tuple[int, int], ...]
+    ctx: ExportContext, x: Value, *, mode: str, pad_width: tuple[tuple[int, int], ...]
 ) -> Value:
     if mode != "REFLECT":
         return _symmetric(ctx, x, pad_width)
@@ -81,7 +90,7 @@ Mode = Literal["constant", "reflect", "edge", "wrap"]
 
 @OPS.imports("Pad", since=1)
 def import_pad_v1(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     *,
     paddings: tuple[int, ...],
@@ -93,14 +102,19 @@ def import_pad_v1(
 
 @OPS.imports("Pad", since=2)
 def import_pad_v2(
-    ctx: ImportCtx, x: Expr, *, pads: tuple[int, ...], mode: Mode = "constant", value: float = 0.0
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    pads: tuple[int, ...],
+    mode: Mode = "constant",
+    value: float = 0.0,
 ) -> Expr:
     return pad_or_cut(ctx, x, pads, mode, scalar_like(ctx, x, value))
 
 
 @OPS.imports("Pad", since=(11, 13, 18, 19, 21, 23, 24, 25))
 def import_pad(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     pads: Expr,
     constant_value: Expr | None = None,
@@ -133,7 +147,7 @@ def import_pad(
     return x
 
 
-def _sides(ctx: ImportCtx, pads: Expr, axes: Expr | None, rank: int) -> Expr:
+def _sides(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     """Return the widths before and behind every axis, int64: ``(2, rank)``."""
     count = rank if axes is None else ctx.static_shape(axes)[0]
     given = relay.reshape(relay.cast(pads, "int64"), [2, count])
@@ -145,7 +159,7 @@ def _sides(ctx: ImportCtx, pads: Expr, axes: Expr | None, rank: int) -> Expr:
     return relay.nn.matmul(given, relay.cast(rows, "int64"))
 
 
-def _symmetric(ctx: Ctx, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
+def _symmetric(ctx: ExportContext, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
     """Look each place up: one before the edge counts from it, one behind the last from there."""
     zero = ctx.const(0, np.int64)
     for axis, (before, after) in enumerate(pad_width):
@@ -164,7 +178,9 @@ def _symmetric(ctx: Ctx, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Va
 
 
 @OPS.exports("nn.dilate")
-def export_dilate(ctx: Ctx, x: Value, *, strides: tuple[int, ...], dilation_value: float) -> Value:
+def export_dilate(
+    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
+) -> Value:
     """Each element gets an axis of its own to be padded on; what follows the last is cut off."""
     type_ = ctx.type(x)
     wide = [axis for axis, stride in enumerate(strides) if stride != 1]
@@ -183,7 +199,7 @@ def export_dilate(ctx: Ctx, x: Value, *, strides: tuple[int, ...], dilation_valu
     return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
 
 
-def pad_or_cut(ctx: ImportCtx, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
+def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
     """Return `x` with its sides padded, or cut where a width is negative.
 
     Args:
@@ -210,7 +226,7 @@ def pad_or_cut(ctx: ImportCtx, x: Expr, pads: Sequence[int], mode: Mode, value: 
 
 @OPS.imports("CenterCropPad", since=18)
 def import_center_crop_pad(
-    ctx: ImportCtx, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
+    ctx: ImportContext, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
 ) -> Expr:
     """Of an odd number of entries to cut or to add, the greater half is behind."""
     rank = ctx.type(x).rank

@@ -9,9 +9,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, filled
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
@@ -20,7 +19,7 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
     if not axes:
         return x
@@ -29,7 +28,7 @@ def unsqueeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Unsqueeze", x, axes=list(axes))
 
 
-def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Drop axes of length 1; their places are an attribute before 13."""
     if not axes:
         return x
@@ -38,7 +37,7 @@ def squeeze(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Squeeze", x, axes=list(axes))
 
 
-def lengths(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
+def lengths(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return the lengths of some axes of a value as a vector of int64, at run time if need be."""
     fixed = [ctx.type(x).shape[axis] for axis in axes]
     if all(isinstance(each, int) for each in fixed):
@@ -48,13 +47,13 @@ def lengths(ctx: Ctx, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Gather", ctx.emit("Shape", x), places, axis=0)
 
 
-def counting(ctx: Ctx, count: Value) -> Value:
+def counting(ctx: ExportContext, count: Value) -> Value:
     """Return the numbers from 0 to before `count`, a vector of one int64."""
     end = ctx.emit("Reshape", count, ctx.ints([]))
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
 
-def along(ctx: Ctx, x: Value, axis: int, rank: int) -> Value:
+def along(ctx: ExportContext, x: Value, axis: int, rank: int) -> Value:
     """Return a vector as a tensor of `rank` whose only long axis is `axis`."""
     return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
 
@@ -69,7 +68,7 @@ def require_short(count: int, what: str) -> None:
         raise Unsupported(f"{what}, whose table of {count} places is too large to write")
 
 
-def reshaped(ctx: Ctx, x: Value, dims: Sequence[Dim]) -> Value:
+def reshaped(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible.
 
     Before 14 a Reshape has no way to say a length of 0; the result has no elements then.
@@ -98,7 +97,7 @@ def _inferred(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
 
 
 @OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
-def import_flatten(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
+def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     shape = ctx.type(x).shape
     place = axis + len(shape) if axis < 0 else axis
     if place == 1 and len(shape) > 1:
@@ -110,12 +109,12 @@ def import_flatten(ctx: ImportCtx, x: Expr, *, axis: int = 1) -> Expr:
 
 
 @OPS.imports("Unsqueeze", since=(1, 11))
-def import_unsqueeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...]) -> Expr:
+def import_unsqueeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...]) -> Expr:
     return unsqueezed(ctx, x, axes)
 
 
 @OPS.imports("Unsqueeze", since=(13, 21, 23, 24, 25))
-def import_unsqueeze(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
+def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     if ctx.is_constant(axes):
         return unsqueezed(ctx, x, ctx.ints(axes))
     if ctx.type(axes).size == 1:
@@ -123,7 +122,7 @@ def import_unsqueeze(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
     return _unsqueezed_at(ctx, x, axes)
 
 
-def _unsqueezed_at(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
+def _unsqueezed_at(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     """Return `x` with axes of 1 at places that are computed: they become its new shape."""
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank + count
@@ -138,7 +137,7 @@ def _unsqueezed_at(ctx: ImportCtx, x: Expr, axes: Expr) -> Expr:
     return call("dyn.reshape", x, shape, allowzero=True)
 
 
-def unsqueezed(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
+def unsqueezed(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with axes of 1 at these places of the result."""
     rank = ctx.type(x).rank + len(axes)
     places = sorted(axis % rank for axis in axes)
@@ -155,11 +154,11 @@ def unsqueezed(ctx: ImportCtx, x: Expr, axes: Sequence[int]) -> Expr:
 
 
 @OPS.imports("Squeeze", since=(1, 11))
-def import_squeeze_v1(ctx: ImportCtx, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
+def import_squeeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
     return _squeezed_wherever(ctx, x) if axes is None else relay.squeeze(x, axis=axes)
 
 
-def _squeezed_wherever(ctx: ImportCtx, x: Expr) -> Expr:
+def _squeezed_wherever(ctx: ImportContext, x: Expr) -> Expr:
     """Return `x` without its axes of length 1; an open length may be one, or not."""
     shape = ctx.type(x).shape
     open_ = [axis for axis, dim in enumerate(shape) if not isinstance(dim, int)]
@@ -182,7 +181,7 @@ def _entry(vector: Expr, place: int) -> Expr:
 
 
 def _squeezed_where(
-    ctx: ImportCtx, x: Expr, axes: Sequence[int], conditions: Mapping[int, Expr]
+    ctx: ImportContext, x: Expr, axes: Sequence[int], conditions: Mapping[int, Expr]
 ) -> Expr:
     """Return `x` without `axes` and without those whose condition holds."""
     if not conditions:
@@ -197,7 +196,7 @@ def _squeezed_where(
 
 
 @OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
-def import_squeeze(ctx: ImportCtx, x: Expr, axes: Expr | None = None) -> Expr:
+def import_squeeze(ctx: ImportContext, x: Expr, axes: Expr | None = None) -> Expr:
     if axes is None:
         return _squeezed_wherever(ctx, x)
     if ctx.is_constant(axes):
@@ -226,7 +225,7 @@ def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
     return codes
 
 
-def _needs_codes(ctx: Ctx, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
+def _needs_codes(ctx: ExportContext, x: Value, newshape: tuple[int, ...], allowzero: bool) -> bool:
     """Whether a length without a name must be said by the codes, which both formats share."""
     dims = ctx.result_type().shape
     codes = [code for code in newshape if isinstance(code, int) and code >= -1]
@@ -236,7 +235,9 @@ def _needs_codes(ctx: Ctx, x: Value, newshape: tuple[int, ...], allowzero: bool)
 
 
 @OPS.exports("reshape")
-def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool) -> Value:
+def export_reshape(
+    ctx: ExportContext, x: Value, *, newshape: tuple[int, ...], allowzero: bool
+) -> Value:
     if _needs_codes(ctx, x, newshape, allowzero):
         return ctx.emit("Reshape", x, ctx.ints(newshape))
     return reshaped(ctx, x, ctx.result_type().shape)
@@ -244,7 +245,7 @@ def export_reshape(ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: 
 
 @OPS.exports("contrib_reverse_reshape")
 def export_reverse_reshape(
-    ctx: Ctx, x: Value, *, newshape: tuple[int, ...], allowzero: bool
+    ctx: ExportContext, x: Value, *, newshape: tuple[int, ...], allowzero: bool
 ) -> Value:
     """A 0 stands for the length as far from the end, which ONNX has no code for."""
     if not _needs_codes(ctx, x, newshape, allowzero):
@@ -260,7 +261,7 @@ def export_reverse_reshape(
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     like: Value,
     *,
@@ -276,25 +277,25 @@ def export_reshape_like(
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: Ctx, x: Value) -> Value:
+def export_batch_flatten(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Flatten", x, axis=1)
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: Ctx, x: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: ExportContext, x: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(x).rank
     order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
     return ctx.emit("Transpose", x, perm=list(order))
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: Ctx, x: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: ExportContext, x: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis if axis >= 0 else ctx.type(x).rank + 1 + axis
     return unsqueeze(ctx, x, range(first, first + num_newaxis)) if num_newaxis else x
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: Ctx, x: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: ExportContext, x: Value, *, axis: tuple[int, ...] | None) -> Value:
     shape = ctx.type(x).shape
     if axis is None:
         axes = [i for i, dim in enumerate(shape) if dim == 1]
@@ -303,22 +304,22 @@ def export_squeeze(ctx: Ctx, x: Value, *, axis: tuple[int, ...] | None) -> Value
     return squeeze(ctx, x, axes) if axes else x
 
 
-def integers(ctx: Ctx, x: Value) -> Value:
+def integers(ctx: ExportContext, x: Value) -> Value:
     """Return a tensor of integers as int64, which ONNX takes for shapes."""
     return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)
 
 
 @OPS.imports("Reshape", since=1, ignored=("consumed_inputs",))
-def import_reshape_v1(ctx: ImportCtx, x: Expr, *, shape: tuple[int, ...]) -> Expr:
+def import_reshape_v1(ctx: ImportContext, x: Expr, *, shape: tuple[int, ...]) -> Expr:
     return relay.reshape(x, shape)
 
 
 @OPS.imports("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
-def import_reshape(ctx: ImportCtx, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
+def import_reshape(ctx: ImportContext, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
     return in_shape(ctx, x, shape, allowzero)
 
 
-def in_shape(ctx: ImportCtx, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
+def in_shape(ctx: ImportContext, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
     """Return `x` in the shape that a tensor holds in ONNX's codes.
 
     One length that is not known is what remains.

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.shape.reshape import along, counting, require_short
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -37,7 +36,7 @@ class Windows:
     @classmethod
     def of(
         cls,
-        ctx: Ctx,
+        ctx: ExportContext,
         shape: Sequence[Dim],
         axes: list[int],
         sizes: list[int],
@@ -63,7 +62,7 @@ class Windows:
             places.append(_places(ctx, count, stride, np.arange(size) * gap))
         return cls(axes, counts, sides, places, sizes)
 
-    def padded(self, ctx: Ctx, x: Value, rank: int, fill: Value) -> Value:
+    def padded(self, ctx: ExportContext, x: Value, rank: int, fill: Value) -> Value:
         """Return `x`, of `rank` axes, with `fill` around it."""
         if not any(side for pair in self.sides for side in pair):
             return x
@@ -72,7 +71,7 @@ class Windows:
             widths[axis], widths[rank + axis] = before, after
         return ctx.emit("Pad", x, ctx.ints(widths), fill)
 
-    def taken(self, ctx: Ctx, x: Value) -> Value:
+    def taken(self, ctx: ExportContext, x: Value) -> Value:
         """Return padded `x` with two axes for each: the windows, and the places within one."""
         for axis, places in sorted(zip(self.axes, self.places, strict=True), key=_axis)[::-1]:
             x = ctx.emit("Gather", x, places, axis=axis)
@@ -83,7 +82,7 @@ def _axis(pair: tuple[int, Value]) -> int:
     return pair[0]
 
 
-def _places(ctx: Ctx, count: Dim, stride: int, offsets: Array) -> Value:
+def _places(ctx: ExportContext, count: Dim, stride: int, offsets: Array) -> Value:
     """Return the places of `count` windows, one a row."""
     starts = ctx.emit("Mul", counting(ctx, ctx.shape([count])), ctx.ints([stride]))
     return ctx.emit("Add", along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))
@@ -91,7 +90,12 @@ def _places(ctx: Ctx, count: Dim, stride: int, offsets: Array) -> Value:
 
 @OPS.exports("sliding_window")
 def export_sliding_window(
-    ctx: Ctx, x: Value, *, axis: int, window_shape: tuple[int, ...], strides: tuple[int, ...]
+    ctx: ExportContext,
+    x: Value,
+    *,
+    axis: int,
+    window_shape: tuple[int, ...],
+    strides: tuple[int, ...],
 ) -> Value:
     """Each axis becomes two; those within the windows then go to the end."""
     rank = ctx.type(x).rank

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import unsqueeze
@@ -17,7 +16,7 @@ from serde.weights import numpy_dtype
 
 @OPS.exports("vision.multibox_prior")
 def export_multibox_prior(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     *,
     sizes: tuple[float, ...],
@@ -34,7 +33,7 @@ def export_multibox_prior(
 
 @OPS.exports("vision.multibox_transform_loc")
 def export_multibox_transform_loc(
-    ctx: Ctx,
+    ctx: ExportContext,
     scores: Value,
     offsets: Value,
     anchor: Value,
@@ -66,7 +65,7 @@ def export_multibox_transform_loc(
 
 
 def _decoded(
-    ctx: Ctx, offsets: Value, anchor: Value, variances: tuple[float, ...], dtype: str
+    ctx: ExportContext, offsets: Value, anchor: Value, variances: tuple[float, ...], dtype: str
 ) -> Value:
     def halves(x: Value) -> tuple[Value, ...]:
         if ctx.version >= 13:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import filled
 from serde.onnx.ops.shape import unsqueeze
 from serde.onnx.ops.table import OPS
@@ -17,7 +16,7 @@ __all__ = ["gathered"]
 
 @OPS.exports("serde.box_nms")
 def export_box_nms(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     *,
     iou_threshold: float,
@@ -72,7 +71,7 @@ def export_box_nms(
     return result
 
 
-def gathered(ctx: Ctx, rows: Value, order: Value, width: Dim) -> Value:
+def gathered(ctx: ExportContext, rows: Value, order: Value, width: Dim) -> Value:
     """Return rows ``(n, boxes, width)`` of each image at places ``(n, k)``."""
     places = unsqueeze(ctx, order, [2])
     if ctx.version >= 12:
@@ -81,22 +80,22 @@ def gathered(ctx: Ctx, rows: Value, order: Value, width: Dim) -> Value:
     return ctx.emit("GatherElements", rows, spread, axis=1)
 
 
-def _padded(ctx: Ctx, rows: Value, count: Value, value: Value) -> Value:
+def _padded(ctx: ExportContext, rows: Value, count: Value, value: Value) -> Value:
     """Return rows with some more behind them, all of one value."""
     sides = ctx.emit("Concat", ctx.ints([0] * 4), count, ctx.ints([0]), axis=0)
     return ctx.emit("Pad", rows, sides, value)
 
 
-def _column(ctx: Ctx, rows: Value, index: int) -> Value:
+def _column(ctx: ExportContext, rows: Value, index: int) -> Value:
     return ctx.emit("Gather", rows, ctx.const(index, np.int64), axis=2)
 
 
-def _columns(ctx: Ctx, rows: Value, begin: int, end: int) -> Value:
+def _columns(ctx: ExportContext, rows: Value, begin: int, end: int) -> Value:
     return ctx.emit("Slice", rows, ctx.ints([begin]), ctx.ints([end]), ctx.ints([2]))
 
 
 def _best(
-    ctx: Ctx, data: Value, score: Value, number: Dim, top_k: int
+    ctx: ExportContext, data: Value, score: Value, number: Dim, top_k: int
 ) -> tuple[Value, Value, Value]:
     """Return the rows with the best scores, these scores, and how many they are."""
     most = ctx.ints([min(number, top_k)]) if isinstance(number, int) else ctx.shape([number])
@@ -108,11 +107,11 @@ def _best(
     return gathered(ctx, data, order, ctx.type(data).shape[2]), score, most
 
 
-def _halves(ctx: Ctx, boxes: Value) -> tuple[Value, Value]:
+def _halves(ctx: ExportContext, boxes: Value) -> tuple[Value, Value]:
     return _columns(ctx, boxes, 0, 2), _columns(ctx, boxes, 2, 4)
 
 
-def _corners(ctx: Ctx, boxes: Value, form: str) -> Value:
+def _corners(ctx: ExportContext, boxes: Value, form: str) -> Value:
     """Return two corners each; ONNX puts ends that are swapped in order, here they are empty."""
     low, high = _halves(ctx, boxes)
     if form == "center":
@@ -121,7 +120,7 @@ def _corners(ctx: Ctx, boxes: Value, form: str) -> Value:
     return ctx.emit("Concat", low, ctx.emit("Max", low, high), axis=2)
 
 
-def _by_class(ctx: Ctx, score: Value, class_: Value) -> Value:
+def _by_class(ctx: ExportContext, score: Value, class_: Value) -> Value:
     """Return scores of each class that occurs, none for boxes of others."""
     names = ctx.emit("Unique", class_)
     same = ctx.emit("Equal", unsqueeze(ctx, class_, [1]), unsqueeze(ctx, names, [1]))
@@ -129,7 +128,7 @@ def _by_class(ctx: Ctx, score: Value, class_: Value) -> Value:
     return ctx.emit("Where", same, unsqueeze(ctx, score, [1]), nothing)
 
 
-def _reformed(ctx: Ctx, rows: Value, start: int, form: str) -> Value:
+def _reformed(ctx: ExportContext, rows: Value, start: int, form: str) -> Value:
     """Return rows whose boxes are in another form, those with a negative first number as is."""
     low, high = _halves(ctx, _columns(ctx, rows, start, start + 4))
     half = ctx.const(0.5, np.float32)

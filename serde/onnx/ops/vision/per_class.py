@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
@@ -20,7 +19,7 @@ from serde.relay.ir.registry import call
 
 @OPS.exports("vision.all_class_non_max_suppression")
 def export_all_class_non_max_suppression(
-    ctx: Ctx,
+    ctx: ExportContext,
     boxes: Value,
     scores: Value,
     limit: Value,
@@ -58,7 +57,7 @@ def export_all_class_non_max_suppression(
 
 
 def _by_image(
-    ctx: Ctx, selected: Value, found: Value, marks: Value, batch: Dim, rows: Dim
+    ctx: ExportContext, selected: Value, found: Value, marks: Value, batch: Dim, rows: Dim
 ) -> tuple[Value, Value, Value]:
     """Return (class, box) of what stays of each image, the scores, and how many.
 
@@ -80,7 +79,9 @@ def _by_image(
     return places, scores, counts
 
 
-def _ranked(ctx: Ctx, kept: Value, marks: Value, most: Value) -> tuple[Value, Value, Value]:
+def _ranked(
+    ctx: ExportContext, kept: Value, marks: Value, most: Value
+) -> tuple[Value, Value, Value]:
     """Return the best scores of what stays, their places class by class, and how many stay.
 
     Of equal scores the first is the better one. Behind the last there is one of no meaning.
@@ -98,7 +99,7 @@ def _ranked(ctx: Ctx, kept: Value, marks: Value, most: Value) -> tuple[Value, Va
     )
 
 
-def _apart(ctx: Ctx, place: Value, number: Dim) -> tuple[Value, Value]:
+def _apart(ctx: ExportContext, place: Value, number: Dim) -> tuple[Value, Value]:
     """Return the class and the box of places counted class by class."""
     count = ctx.shape([number])
     return ctx.emit("Div", place, count), ctx.emit("Mod", place, count, fmod=0)
@@ -106,7 +107,7 @@ def _apart(ctx: Ctx, place: Value, number: Dim) -> tuple[Value, Value]:
 
 @OPS.exports("vision.regular_non_max_suppression")
 def export_regular_non_max_suppression(
-    ctx: Ctx,
+    ctx: ExportContext,
     boxes: Value,
     scores: Value,
     *,
@@ -148,7 +149,7 @@ def export_regular_non_max_suppression(
 
 @OPS.exports("serde.non_max_suppression")
 def export_selected(
-    ctx: Ctx,
+    ctx: ExportContext,
     boxes: Value,
     scores: Value,
     limit: Value | None,
@@ -175,7 +176,7 @@ def export_selected(
 
 @OPS.imports("NonMaxSuppression", since=(10, 11))
 def import_non_max_suppression(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     boxes: Expr,
     scores: Expr,
     max_output_boxes_per_class: Expr | None = None,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import numbers
 from serde.onnx.ops.reduce import reduce
@@ -19,7 +18,7 @@ from serde.weights import Array
 
 @OPS.exports("vision.proposal")
 def export_proposal(
-    ctx: Ctx,
+    ctx: ExportContext,
     cls_prob: Value,
     bbox_pred: Value,
     im_info: Value,
@@ -64,25 +63,25 @@ def export_proposal(
     return cast(ctx, ctx.emit("Reshape", rows, ctx.ints([-1, 5])), ctx.result_type().dtype)
 
 
-def _column(ctx: Ctx, info: Value, place: int, rank: int) -> Value:
+def _column(ctx: ExportContext, info: Value, place: int, rank: int) -> Value:
     """Return one number of each image, on the first of `rank` axes."""
     found = ctx.emit("Gather", info, ctx.const(place, np.int64), axis=1)
     return ctx.emit("Reshape", found, ctx.ints([-1] + [1] * (rank - 1)))
 
 
-def _anchors(ctx: Ctx, base: Array, height: Dim, width: Dim, stride: int) -> Value:
+def _anchors(ctx: ExportContext, base: Array, height: Dim, width: Dim, stride: int) -> Value:
     """Return ``(height, width, anchors, 4)``: the anchors at each place."""
     down = ctx.emit("Mul", numbers(ctx, height, 4), ctx.const([0, stride, 0, stride], np.float64))
     right = ctx.emit("Mul", numbers(ctx, width, 3), ctx.const([stride, 0, stride, 0], np.float64))
     return ctx.emit("Add", ctx.emit("Add", down, right), ctx.const(base, np.float64))
 
 
-def _halves(ctx: Ctx, x: Value) -> tuple[Value, Value]:
+def _halves(ctx: ExportContext, x: Value) -> tuple[Value, Value]:
     low, high = (ctx.emit("Gather", x, ctx.ints(places), axis=-1) for places in ((0, 1), (2, 3)))
     return low, high
 
 
-def _predicted(ctx: Ctx, anchors: Value, offsets: Value, iou_loss: bool) -> Value:
+def _predicted(ctx: ExportContext, anchors: Value, offsets: Value, iou_loss: bool) -> Value:
     if iou_loss:
         return ctx.emit("Add", anchors, offsets)
     one, two = (ctx.const(value, np.float64) for value in (1, 2))
@@ -97,7 +96,7 @@ def _predicted(ctx: Ctx, anchors: Value, offsets: Value, iou_loss: bool) -> Valu
     return ctx.emit("Concat", *edges, axis=-1)
 
 
-def _clipped(ctx: Ctx, boxes: Value, info: Value) -> Value:
+def _clipped(ctx: ExportContext, boxes: Value, info: Value) -> Value:
     """Return boxes within the images, whose heights come before their widths."""
     ends = ctx.emit("Gather", info, ctx.ints([1, 0, 1, 0]), axis=1)
     last = ctx.emit("Sub", ends, ctx.const(1, np.float64))
@@ -105,7 +104,7 @@ def _clipped(ctx: Ctx, boxes: Value, info: Value) -> Value:
     return ctx.emit("Max", ctx.emit("Min", boxes, most), ctx.const(0, np.float64))
 
 
-def _small(ctx: Ctx, boxes: Value, least: Value) -> Value:
+def _small(ctx: ExportContext, boxes: Value, least: Value) -> Value:
     """Return whether one length of a box is less than it must be."""
     low, high = _halves(ctx, boxes)
     size = ctx.emit("Add", ctx.emit("Sub", high, low), ctx.const(1, np.float64))
@@ -114,14 +113,14 @@ def _small(ctx: Ctx, boxes: Value, least: Value) -> Value:
     return ctx.emit("Or", *sides)
 
 
-def _outside(ctx: Ctx, info: Value, axis: int, length: Dim, stride: int) -> Value:
+def _outside(ctx: ExportContext, info: Value, axis: int, length: Dim, stride: int) -> Value:
     """Return whether places of a map are behind the image, down for axis 0, else to the right."""
     size = ctx.emit("Div", _column(ctx, info, axis, 4), ctx.const(stride, np.float64))
     inside = ctx.emit("Less", numbers(ctx, length, 3 - axis), ctx.emit("Floor", size))
     return ctx.emit("Not", inside)
 
 
-def _best(ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:
+def _best(ctx: ExportContext, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:
     """Return ``(n, boxes, 4)`` of the boxes with the best marks, in their order."""
     flat = ctx.emit("Reshape", marks, ctx.shape([batch, -1]))
     count = ctx.emit("Gather", ctx.emit("Shape", flat), ctx.ints([1]), axis=0)
@@ -131,12 +130,12 @@ def _best(ctx: Ctx, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:
     return _taken(ctx, ctx.emit("Reshape", boxes, ctx.shape([batch, -1, 4])), order)
 
 
-def _taken(ctx: Ctx, boxes: Value, order: Value) -> Value:
+def _taken(ctx: ExportContext, boxes: Value, order: Value) -> Value:
     index = ctx.emit("Expand", unsqueeze(ctx, order, [2]), ctx.ints([1, 1, 4]))
     return ctx.emit("GatherElements", boxes, index, axis=1)
 
 
-def _chosen(ctx: Ctx, boxes: Value, threshold: float, most: int, batch: Dim) -> Value:
+def _chosen(ctx: ExportContext, boxes: Value, threshold: float, most: int, batch: Dim) -> Value:
     """Return the first boxes of those that stay, repeated in turn where there are too few."""
     low, high = _halves(ctx, boxes)
     least, greatest = ctx.emit("Min", low, high), ctx.emit("Max", low, high)

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
-from serde.onnx.import_context import ImportContext as ImportCtx
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import fixed
 from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, length_of, limited, pixels, sampled
@@ -25,7 +24,7 @@ from serde.relay.ir.types import TensorType
 
 @OPS.exports("vision.roi_align")
 def export_roi_align(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     rois: Value,
     *,
@@ -75,7 +74,13 @@ class _Samples:
 
     @classmethod
     def of(
-        cls, ctx: Ctx, edges: tuple[Value, Value], bins: int, ratio: int, length: Dim, axis: int
+        cls,
+        ctx: ExportContext,
+        edges: tuple[Value, Value],
+        bins: int,
+        ratio: int,
+        length: Dim,
+        axis: int,
     ) -> _Samples:
         """Return the samples between edges, float32 or float64 of shape (regions, 1, 1, 1, 1)."""
         require_short(bins, f"pooled_size {bins}")
@@ -106,7 +111,7 @@ class _Samples:
 
 
 def _greatest(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     rois: Value,
     pooled_size: tuple[Dim, ...],
@@ -151,7 +156,7 @@ def _greatest(
 
 @OPS.exports("vision.roi_pool")
 def export_roi_pool(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     rois: Value,
     *,
@@ -170,7 +175,7 @@ def export_roi_pool(
 
 
 @OPS.exports("vision.yolo_reorg")
-def export_yolo_reorg(ctx: Ctx, x: Value, *, stride: int) -> Value:
+def export_yolo_reorg(ctx: ExportContext, x: Value, *, stride: int) -> Value:
     batch, channels, height, width = ctx.type(x).shape
     fewer = channels // (stride * stride)
     parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
@@ -180,7 +185,7 @@ def export_yolo_reorg(ctx: Ctx, x: Value, *, stride: int) -> Value:
 
 @OPS.imports("MaxRoiPool", since=(1, 22))
 def import_max_roi_pool(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     rois: Expr,
     *,
@@ -196,7 +201,7 @@ def _is_whole(node: Call) -> bool:
 
 
 def export_roi_align_whole(
-    ctx: Ctx,
+    ctx: ExportContext,
     x: Value,
     rois: Value,
     images: Value,
@@ -230,7 +235,7 @@ OPS.exports("serde.roi_align", when=_is_whole)(export_roi_align_whole)
 
 @OPS.imports("RoiAlign", since=(16, 22))
 def import_roi_align(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     rois: Expr,
     batch_indices: Expr,
@@ -257,7 +262,7 @@ def import_roi_align(
 
 @OPS.imports("RoiAlign", since=10)
 def import_roi_align_v10(
-    ctx: ImportCtx,
+    ctx: ImportContext,
     x: Expr,
     rois: Expr,
     batch_indices: Expr,

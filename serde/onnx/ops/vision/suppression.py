@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import Unsupported
-from serde.onnx.export_context import ExportContext as Ctx
-from serde.onnx.export_context import Value
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.shape import squeeze, unsqueeze
@@ -16,7 +15,7 @@ from serde.weights import numpy_dtype
 __all__ = ["compacted", "kept_boxes", "moved_rows", "steps", "strictly", "within"]
 
 
-def compacted(ctx: Ctx, valid: Value, count: Value) -> tuple[Value, Value, Value]:
+def compacted(ctx: ExportContext, valid: Value, count: Value) -> tuple[Value, Value, Value]:
     """Return the order that puts what is valid first, where that ends, and how much it is.
 
     Args:
@@ -37,7 +36,7 @@ def compacted(ctx: Ctx, valid: Value, count: Value) -> tuple[Value, Value, Value
 
 
 def moved_rows(
-    ctx: Ctx, rows: Value, order: Value, first: Value, width: Value, dtype: str
+    ctx: ExportContext, rows: Value, order: Value, first: Value, width: Value, dtype: str
 ) -> Value:
     """Return rows in another order, -1 behind the first ones.
 
@@ -51,7 +50,7 @@ def moved_rows(
 
 @OPS.exports("vision.get_valid_counts")
 def export_get_valid_counts(
-    ctx: Ctx, x: Value, threshold: Value, *, id_index: int, score_index: int
+    ctx: ExportContext, x: Value, threshold: Value, *, id_index: int, score_index: int
 ) -> tuple[Value, Value, Value]:
     type_ = ctx.type(x)
     score = ctx.emit("Gather", x, ctx.const(score_index, np.int64), axis=2)
@@ -66,7 +65,7 @@ def export_get_valid_counts(
     return cast(ctx, total, np.int32), rows, cast(ctx, places, np.int32)
 
 
-def strictly(ctx: Ctx, threshold: Value) -> Value:
+def strictly(ctx: ExportContext, threshold: Value) -> Value:
     """Return the float32 just below a positive one, above which just what is at least that lies.
 
     The product with the number just below 1 is rounded to it.
@@ -74,14 +73,14 @@ def strictly(ctx: Ctx, threshold: Value) -> Value:
     return ctx.emit("Mul", threshold, ctx.const(np.nextafter(np.float32(1), np.float32(0))))
 
 
-def within(ctx: Ctx, overlap: Value) -> Value:
+def within(ctx: ExportContext, overlap: Value) -> Value:
     """Return a threshold of overlap as ONNX takes it: a vector, from 0 to 1."""
     bound = ctx.emit("Max", overlap, ctx.const(0, np.float32))
     return ctx.emit("Reshape", ctx.emit("Min", bound, ctx.const(1, np.float32)), ctx.ints([1]))
 
 
 def kept_boxes(
-    ctx: Ctx,
+    ctx: ExportContext,
     corners: Value,
     marks: Value,
     most: Value,
@@ -107,7 +106,7 @@ def kept_boxes(
 
 @OPS.exports("vision.non_max_suppression")
 def export_non_max_suppression(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     valid_count: Value,
     indices: Value,
@@ -160,7 +159,7 @@ def export_non_max_suppression(
     return found, unsqueeze(ctx, cast(ctx, total, np.int32), [1])
 
 
-def _in_front(ctx: Ctx, rows: Value, number: Value, width: Value) -> Value:
+def _in_front(ctx: ExportContext, rows: Value, number: Value, width: Value) -> Value:
     """Return the rows whose first number is not negative in front of the others."""
     head = ctx.emit("Gather", rows, ctx.const(0, np.int64), axis=2)
     stays = ctx.emit("Not", ctx.emit("Less", head, ctx.const(0, np.float32)))
@@ -168,13 +167,13 @@ def _in_front(ctx: Ctx, rows: Value, number: Value, width: Value) -> Value:
     return moved_rows(ctx, rows, order, first, width, "float32")
 
 
-def steps(ctx: Ctx, end: Value) -> Value:
+def steps(ctx: ExportContext, end: Value) -> Value:
     """Return 0, 1, ... below `end`, a number of int64."""
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
 
 def _best(
-    ctx: Ctx,
+    ctx: ExportContext,
     data: Value,
     score_index: int,
     places: Value,
@@ -199,7 +198,7 @@ def _best(
     return order, ctx.emit("And", valid, kept)
 
 
-def _by_class(ctx: Ctx, marks: Value, classes: Value) -> Value:
+def _by_class(ctx: ExportContext, marks: Value, classes: Value) -> Value:
     """Return marks of each class that occurs, 0 for boxes of others."""
     flat = ctx.emit("Reshape", classes, ctx.ints([-1]))
     names = ctx.emit("Unique", flat)
@@ -207,7 +206,7 @@ def _by_class(ctx: Ctx, marks: Value, classes: Value) -> Value:
     return ctx.emit("Where", same, marks, ctx.const(0, np.float32))
 
 
-def _gone(ctx: Ctx, kept: Value, takes_part: Value, limit: Value) -> Value:
+def _gone(ctx: ExportContext, kept: Value, takes_part: Value, limit: Value) -> Value:
     """Return which rows go: those that overlap, and all behind the last that may stay."""
     negative = ctx.emit("Less", limit, ctx.const(0, np.int64))
     most = ctx.emit("Where", negative, ctx.const(np.iinfo(np.int64).max), limit)

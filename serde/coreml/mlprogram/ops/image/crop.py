@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.image.resize import Sampling
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -29,7 +29,7 @@ Corners = Literal[
 
 @OPS.imports("crop")
 def import_crop(
-    ctx: Ctx, x: Expr, *, crop_height: tuple[int, ...], crop_width: tuple[int, ...]
+    ctx: ImportContext, x: Expr, *, crop_height: tuple[int, ...], crop_width: tuple[int, ...]
 ) -> Expr:
     """Ends are counted from the last element; nothing comes off one where that is zero."""
     rank = ctx.type(x).rank
@@ -41,7 +41,7 @@ def import_crop(
     return relay.strided_slice(x, begin, end, [1, 1], axes=axes)
 
 
-def _float(x: Expr, ctx: Ctx) -> Expr:
+def _float(x: Expr, ctx: ImportContext) -> Expr:
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
 
@@ -50,7 +50,7 @@ def _number(value: float) -> Expr:
 
 
 def _boxes(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     boxes: Expr,
     *,
@@ -100,7 +100,7 @@ def _boxes(
 
 @OPS.imports("crop_resize", since=17)
 def import_crop_resize(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     boxes: Expr,
     box_indices: Expr | None = None,
@@ -140,7 +140,7 @@ def import_crop_resize(
 
 @OPS.imports("crop_resize", since=(1, 16))
 def import_crop_resize_v1(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     roi: Expr,
     *,
@@ -211,7 +211,7 @@ def _boxes_count(node: Call) -> Dim | None:
 
 
 def _export_boxes(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     boxes: Value,
     box_indices: Value,

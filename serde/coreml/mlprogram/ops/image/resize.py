@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -42,7 +42,7 @@ _USUAL = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def resized(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     size: Sequence[int],
     method: str,
@@ -68,12 +68,12 @@ def resized(
     raise Unsupported(f"{count} axes of {ctx.type(x)!r} are resized")
 
 
-def last_lengths(ctx: Ctx, x: Expr, count: int) -> tuple[int, ...]:
+def last_lengths(ctx: ImportContext, x: Expr, count: int) -> tuple[int, ...]:
     rank = ctx.type(x).rank
     return ctx.static_lengths(x, range(rank - count, rank))
 
 
-def _sampled(ctx: Ctx, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
+def _sampled(ctx: ImportContext, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr:
     """Return a tensor with its last axes resized linearly."""
     if sampling in MODES:
         return resized(ctx, x, size, "linear", MODES[sampling])
@@ -94,7 +94,7 @@ def _sampled(ctx: Ctx, x: Expr, size: Sequence[int], sampling: Sampling) -> Expr
 
 @OPS.imports("resize_bilinear")
 def import_resize_bilinear(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     target_size_height: int = 1,
@@ -106,7 +106,7 @@ def import_resize_bilinear(
 
 @OPS.imports("resize_nearest_neighbor")
 def import_resize_nearest_neighbor(
-    ctx: Ctx, x: Expr, *, target_size_height: int, target_size_width: int
+    ctx: ImportContext, x: Expr, *, target_size_height: int, target_size_width: int
 ) -> Expr:
     """The pixel in whose reach the centre of the new one lies, as TensorFlow 2 has it."""
     size = (target_size_height, target_size_width)
@@ -115,7 +115,7 @@ def import_resize_nearest_neighbor(
 
 @OPS.imports("resize", since=17)
 def import_resize(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     shape: Expr,
     *,
@@ -223,7 +223,7 @@ def _says(node: Call) -> bool:
 
 def _image_export(ndim: int) -> Callable[..., Value]:
     def export_resize(
-        ctx: Out,
+        ctx: ExportContext,
         data: Value,
         *,
         size: tuple[Dim, ...] | None,
@@ -267,7 +267,9 @@ def _image_export(ndim: int) -> Callable[..., Value]:
     return export_resize
 
 
-def _resize(ctx: Out, image: Value, size: Sequence[int], sampling: str, type_: TensorType) -> Value:
+def _resize(
+    ctx: ExportContext, image: Value, size: Sequence[int], sampling: str, type_: TensorType
+) -> Value:
     height, width = size
     if sampling == "corners":
         pairs = zip(ctx.static_lengths(image, (2, 3)), size, strict=True)
@@ -303,7 +305,7 @@ def _resize(ctx: Out, image: Value, size: Sequence[int], sampling: str, type_: T
     )
 
 
-def _factor(ctx: Out, factor: float) -> Value:
+def _factor(ctx: ExportContext, factor: float) -> Value:
     """Return a factor: MIL has it in int32 or float32, whatever the dtype of the image."""
     return ctx.const(factor, "int32" if isinstance(factor, int) else "float32")
 
@@ -392,7 +394,7 @@ def _to_open_size(node: Call) -> bool:
 
 @OPS.exports("dyn.image.resize2d", since=17, when=_to_open_size)
 def export_dyn_resize(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     size: Value,
     roi: Value,

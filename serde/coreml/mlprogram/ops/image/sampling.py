@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.elementwise import like
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -34,7 +34,7 @@ _FILLS["symmetric"] = "reflection"
 
 @OPS.imports("resample", since=(1, 16, 17))
 def import_resample(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     coordinates: Expr,
     *,
@@ -69,7 +69,7 @@ def import_resample(
     return relay.add(found, like(ctx, x, padding_value))
 
 
-def _lengths(ctx: Ctx, x: Expr) -> Array:
+def _lengths(ctx: ImportContext, x: Expr) -> Array:
     """Return width and height of an image, as coordinates have them."""
     height, width = ctx.static_lengths(x, (2, 3))
     return np.array([width, height], np.float32)
@@ -110,7 +110,7 @@ def _normalized(places: Expr, lengths: Array, aligned: bool) -> Expr:
 
 @OPS.imports("affine")
 def import_affine(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     transform_matrix: Expr,
     *,
@@ -151,7 +151,12 @@ def _of_images(node: Call) -> bool:
 
 
 def _resampled(
-    ctx: Out, data: Value, grid: Value, method: str, padding_mode: str, align_corners: bool
+    ctx: ExportContext,
+    data: Value,
+    grid: Value,
+    method: str,
+    padding_mode: str,
+    align_corners: bool,
 ) -> Value:
     fill = {"zeros": "constant", "border": "border"}.get(padding_mode)
     if fill is None:
@@ -172,14 +177,20 @@ def _resampled(
 
 @OPS.exports("serde.grid_sample", when=_of_images)
 def export_serde_grid_sample(
-    ctx: Out, data: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
+    ctx: ExportContext,
+    data: Value,
+    grid: Value,
+    *,
+    method: str,
+    padding_mode: str,
+    align_corners: bool,
 ) -> Value:
     return _resampled(ctx, data, grid, method, padding_mode, align_corners)
 
 
 @OPS.exports("image.grid_sample", when=_of_images)
 def export_grid_sample(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     grid: Value,
     *,

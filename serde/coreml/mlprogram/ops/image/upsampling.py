@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.image.resize import last_lengths, resized
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -19,7 +19,7 @@ from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import fixed_shape
 
 
-def _scaled(ctx: Ctx, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
+def _scaled(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, mode: str) -> Expr:
     """Return an image scaled; open lengths by whole factors only."""
     rank = ctx.type(x).rank
     last = ctx.type(x).shape[rank - 2 :]
@@ -44,7 +44,7 @@ def _scaled(ctx: Ctx, x: Expr, scales: Sequence[float], method: str, mode: str) 
 
 @OPS.imports("upsample_nearest_neighbor")
 def import_upsample_nearest_neighbor(
-    ctx: Ctx, x: Expr, *, scale_factor_height: float = 1, scale_factor_width: float = 1
+    ctx: ImportContext, x: Expr, *, scale_factor_height: float = 1, scale_factor_width: float = 1
 ) -> Expr:
     """Lengths are rounded down, and the places are those of the ratio of lengths."""
     scales = (scale_factor_height, scale_factor_width)
@@ -53,7 +53,7 @@ def import_upsample_nearest_neighbor(
 
 @OPS.imports("upsample_bilinear", since=(1, 16))
 def import_upsample_bilinear(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     scale_factor_height: float = 1,
@@ -132,7 +132,7 @@ def _open_and_whole(node: Call) -> bool:
 
 @OPS.exports("nn.upsampling", when=_open_and_whole)
 def export_upsampling(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     scale_h: float,

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import GATHERED, emit_in, held_in
 from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, squeezed, transposed
 from serde.coreml.mlprogram.ops.table import OPS
@@ -32,7 +32,7 @@ def is_within(indices: Value, length: Dim) -> bool:
     return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
 
 
-def length_as(ctx: Out, length: Dim, rank: int) -> Value:
+def length_as(ctx: ExportContext, length: Dim, rank: int) -> Value:
     """Return a length that broadcasts against a tensor of int32, of any rank or of none."""
     if isinstance(length, int):
         return ctx.const(length, "int32")
@@ -40,7 +40,7 @@ def length_as(ctx: Out, length: Dim, rank: int) -> Value:
     return found if rank else squeezed(ctx, found, [0])
 
 
-def from_start(ctx: Out, indices: Value, length: Dim) -> Value:
+def from_start(ctx: ExportContext, indices: Value, length: Dim) -> Value:
     """Return indices as int32, negative ones counted from the start."""
     places = held_in(ctx, indices, "int32")
     if is_within(places, length):
@@ -54,7 +54,7 @@ def from_start(ctx: Out, indices: Value, length: Dim) -> Value:
     return ctx.emit("select", type_, cond=below, a=other, b=places)
 
 
-def bounded(ctx: Out, indices: Value, length: Dim, mode: str) -> Value:
+def bounded(ctx: ExportContext, indices: Value, length: Dim, mode: str) -> Value:
     """Return indices as int32, those out of range as `mode` says."""
     places = held_in(ctx, indices, "int32")
     if mode == "fast" or is_within(places, length):
@@ -75,13 +75,13 @@ def bounded(ctx: Out, indices: Value, length: Dim, mode: str) -> Value:
 
 
 @OPS.imports("gather", since=1)
-def import_gather_v1(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather_v1(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     return call("serde.take", x, indices, axis=axis)
 
 
 @OPS.imports("gather", since=16)
 def import_gather_v16(
-    ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
+    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
 ) -> Expr:
     """Of indices that share axes with `x`, negative ones are taken from the start before."""
     if not batch_dims:
@@ -90,7 +90,7 @@ def import_gather_v16(
     return relay.take(x, places, axis=axis, batch_dims=batch_dims, mode="fast")
 
 
-def _counted(ctx: Ctx, indices: Expr, length: Dim) -> Expr:
+def _counted(ctx: ImportContext, indices: Expr, length: Dim) -> Expr:
     """Return indices with negative ones counted from the start."""
     known = ctx.known(indices)
     if known is not None and (not known.size or known.min() >= 0):
@@ -103,7 +103,9 @@ def _counted(ctx: Ctx, indices: Expr, length: Dim) -> Expr:
 
 
 @OPS.imports("gather", since=17, ignored=("validate_indices",))
-def import_gather(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0) -> Expr:
+def import_gather(
+    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0, batch_dims: int = 0
+) -> Expr:
     """No index is negative, and none outside means anything."""
     return relay.take(x, indices, axis=axis, batch_dims=batch_dims, mode="fast")
 
@@ -116,7 +118,7 @@ def _is_single(node: Call) -> bool:
 @OPS.exports("take", when=_is_single)
 @OPS.exports("take", since=16)
 def export_take(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     indices: Value,
     *,
@@ -180,12 +182,12 @@ def _lengths(x: Expr) -> tuple[int, ...]:
     return shape
 
 
-def _looked_up(ctx: Out, x: Value, places: Value, axis: int) -> Value:
+def _looked_up(ctx: ExportContext, x: Value, places: Value, axis: int) -> Value:
     return emit_in(ctx, GATHERED, "gather", {"x": x}, indices=places, axis=axis)
 
 
 @OPS.exports("serde.take")
-def export_signed_take(ctx: Out, data: Value, indices: Value, *, axis: int) -> Value:
+def export_signed_take(ctx: ExportContext, data: Value, indices: Value, *, axis: int) -> Value:
     """Before iOS17 a negative index counts from the end."""
     place = axis % ctx.type(data).rank
     if ctx.version < WITHOUT_NEGATIVE:
@@ -194,17 +196,19 @@ def export_signed_take(ctx: Out, data: Value, indices: Value, *, axis: int) -> V
 
 
 @OPS.imports("gather_along_axis", since=(1, 16))
-def import_gather_along_axis(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather_along_axis(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
     return relay.gather(x, axis, indices)
 
 
 @OPS.imports("gather_along_axis", since=17, ignored=("validate_indices",))
-def import_gather_along_axis_v17(ctx: Ctx, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+def import_gather_along_axis_v17(
+    ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0
+) -> Expr:
     return relay.gather(x, axis, indices)
 
 
 @OPS.exports("gather")
-def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) -> Value:
+def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
     """MIL wants indices as long as the data along all other axes."""
     type_, wanted = ctx.type(data), ctx.type(indices).shape
     place = (axis or 0) % type_.rank
@@ -222,24 +226,26 @@ def export_gather(ctx: Out, data: Value, indices: Value, *, axis: int | None) ->
 
 
 @OPS.imports("gather_nd", since=1)
-def import_gather_nd_v1(ctx: Ctx, x: Expr, indices: Expr) -> Expr:
+def import_gather_nd_v1(ctx: ImportContext, x: Expr, indices: Expr) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=0)
 
 
 @OPS.imports("gather_nd", since=16)
-def import_gather_nd_v16(ctx: Ctx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+def import_gather_nd_v16(
+    ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0
+) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
 
 
 @OPS.imports("gather_nd", since=17, ignored=("validate_indices",))
-def import_gather_nd(ctx: Ctx, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     """No index is negative, and none outside means anything."""
     rank = ctx.type(indices).rank
     moved = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
     return call("gather_nd", x, moved, batch_dims=batch_dims)
 
 
-def _rows(ctx: Out, x: Value, rows: Value, batch_dims: int) -> Value:
+def _rows(ctx: ExportContext, x: Value, rows: Value, batch_dims: int) -> Value:
     """Look up indices that lie along the last axis."""
     inputs = {"batch_dims": batch_dims} if batch_dims else {}
     return emit_in(ctx, GATHERED, "gather_nd", {"x": x}, indices=rows, **inputs)
@@ -265,7 +271,7 @@ def expand_signed_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Ex
 @OPS.exports("gather_nd", when=_is_single)
 @OPS.exports("gather_nd", since=16)
 def export_gather_nd(
-    ctx: Out, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
@@ -275,7 +281,7 @@ def export_gather_nd(
     return _single(ctx, data, rows)
 
 
-def _single(ctx: Out, data: Value, row: Value) -> Value:
+def _single(ctx: ExportContext, data: Value, row: Value) -> Value:
     """Look one index up: MIL has none without an axis in front."""
     result = ctx.result_type()
     dtype = result.dtype
@@ -286,7 +292,9 @@ def _single(ctx: Out, data: Value, row: Value) -> Value:
 
 @OPS.exports("serde.gather_nd", when=_is_single)
 @OPS.exports("serde.gather_nd", since=16)
-def export_signed_gather_nd(ctx: Out, data: Value, indices: Value, *, batch_dims: int) -> Value:
+def export_signed_gather_nd(
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int
+) -> Value:
     """Each place of an index is counted from the start of its own axis."""
     type_ = ctx.type(indices)
     (depth,) = ctx.static_lengths(indices, [-1])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any as AnyValue
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import reshaped
 from serde.coreml.mlprogram.ops.table import OPS
@@ -19,14 +19,14 @@ from serde.relay.ir.types import TensorType
 
 @OPS.imports("cumsum")
 def import_cumsum(
-    ctx: Ctx, x: Expr, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
+    ctx: ImportContext, x: Expr, *, axis: int = 0, exclusive: bool = False, reverse: bool = False
 ) -> Expr:
     return call("serde.cumsum", x, axis=axis, exclusive=exclusive, reverse=reverse)
 
 
 @OPS.exports("serde.cumsum")
 def export_signed_cumsum(
-    ctx: Out, data: Value, *, axis: int, exclusive: bool, reverse: bool
+    ctx: ExportContext, data: Value, *, axis: int, exclusive: bool, reverse: bool
 ) -> Value:
     place = axis % ctx.type(data).rank
     tensors = {"x": data}
@@ -37,7 +37,7 @@ def export_signed_cumsum(
 
 @OPS.exports("cumsum")
 def export_cumsum(
-    ctx: Out, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
+    ctx: ExportContext, data: Value, *, axis: int | None, dtype: AnyValue, exclusive: bool
 ) -> Value:
     """No axis stands for the flat tensor."""
     result = ctx.result_type()

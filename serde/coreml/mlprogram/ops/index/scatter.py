@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import NUMBERS, emit_in, held_in
 from serde.coreml.mlprogram.ops.index.gather import from_start
 from serde.coreml.mlprogram.ops.shape.create import positions
@@ -31,7 +31,7 @@ Mode = Literal["update", "add", "sub", "mul", "div", "max", "min"]
 Place = Callable[[Expr, Expr, str], Expr]
 
 
-def _placed(ctx: Ctx, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
+def _placed(ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
     """Return what `place` gives for a mode of Relay that does the same.
 
     Quotients are those by the products of what meets in a place.
@@ -47,7 +47,13 @@ def _placed(ctx: Ctx, data: Expr, updates: Expr, mode: Mode, place: Place) -> Ex
 
 @OPS.imports("scatter", since=1)
 def import_scatter_v1(
-    ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0, mode: Mode = "add"
+    ctx: ImportContext,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    axis: int = 0,
+    mode: Mode = "add",
 ) -> Expr:
     """An index names a whole slice; spread over it, it names each element."""
     type_ = ctx.type(data)
@@ -67,14 +73,26 @@ def import_scatter_v1(
 
 @OPS.imports("scatter", since=17, ignored=("validate_indices",))
 def import_scatter(
-    ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0, mode: Mode = "add"
+    ctx: ImportContext,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    axis: int = 0,
+    mode: Mode = "add",
 ) -> Expr:
     return import_scatter_v1(ctx, data, indices, updates, axis=axis, mode=mode)
 
 
 @OPS.imports("scatter_along_axis", since=1)
 def import_scatter_along_axis_v1(
-    ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0, mode: Mode = "add"
+    ctx: ImportContext,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    axis: int = 0,
+    mode: Mode = "add",
 ) -> Expr:
 
     def place(target: Expr, values: Expr, how: str) -> Expr:
@@ -85,14 +103,20 @@ def import_scatter_along_axis_v1(
 
 @OPS.imports("scatter_along_axis", since=17, ignored=("validate_indices",))
 def import_scatter_along_axis(
-    ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0, mode: Mode = "add"
+    ctx: ImportContext,
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    *,
+    axis: int = 0,
+    mode: Mode = "add",
 ) -> Expr:
     return import_scatter_along_axis_v1(ctx, data, indices, updates, axis=axis, mode=mode)
 
 
 @OPS.imports("scatter_nd", since=1)
 def import_scatter_nd_v1(
-    ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
 ) -> Expr:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
@@ -106,7 +130,7 @@ def import_scatter_nd_v1(
 
 @OPS.imports("scatter_nd", since=17, ignored=("validate_indices",))
 def import_scatter_nd(
-    ctx: Ctx, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, mode: Mode = "add"
 ) -> Expr:
     return import_scatter_nd_v1(ctx, data, indices, updates, mode=mode)
 
@@ -124,7 +148,7 @@ def _fits(node: Call) -> bool:
 
 @OPS.exports("scatter_elements", when=_fits)
 def export_scatter_elements(
-    ctx: Out, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, axis: int, reduction: str
 ) -> Value:
     place = axis % ctx.type(data).rank
     places = from_start(ctx, indices, ctx.type(data).shape[place])
@@ -175,7 +199,9 @@ def _counted(indices: Expr, length: Dim) -> Expr:
 
 
 @OPS.exports("scatter_nd")
-def export_scatter_nd(ctx: Out, data: Value, indices: Value, updates: Value, *, mode: str) -> Value:
+def export_scatter_nd(
+    ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: str
+) -> Value:
     """Relay keeps the tuple of an index in the first axis, MIL in the last."""
     rank = ctx.type(indices).rank
     rows = transposed(ctx, held_in(ctx, indices, "int32"), [*range(1, rank), 0])

@@ -7,8 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import TRUTH, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
@@ -22,16 +22,16 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("non_zero")
-def import_non_zero(ctx: Ctx, x: Expr) -> Expr:
+def import_non_zero(ctx: ImportContext, x: Expr) -> Expr:
     return relay.argwhere(x)
 
 
 @OPS.exports("argwhere")
-def export_argwhere(ctx: Out, condition: Value) -> Value:
+def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
     return _places(ctx, condition, ctx.result_type().shape[0])
 
 
-def _places(ctx: Out, x: Value, count: Dim) -> Value:
+def _places(ctx: ExportContext, x: Value, count: Dim) -> Value:
     """Return the places of what is not zero, one a row."""
     rank = ctx.type(x).rank
     if not rank:
@@ -41,7 +41,7 @@ def _places(ctx: Out, x: Value, count: Dim) -> Value:
 
 
 @OPS.exports("serde.nonzero")
-def export_nonzero(ctx: Out, data: Value) -> Value:
+def export_nonzero(ctx: ExportContext, data: Value) -> Value:
     """MIL has a row for each place, this operator a column."""
     shape = ctx.result_type().shape
     rows = _places(ctx, data, shape[1])
@@ -51,7 +51,7 @@ def export_nonzero(ctx: Out, data: Value) -> Value:
 
 @OPS.imports("one_hot")
 def import_one_hot(
-    ctx: Ctx,
+    ctx: ImportContext,
     indices: Expr,
     one_hot_vector_size: Expr,
     on_value: Expr | None = None,

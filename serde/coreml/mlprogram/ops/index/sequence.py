@@ -7,7 +7,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.lists import is_shapeless, length_of, operand_of, shaped
 from serde.coreml.mlprogram.ops.elementwise import DTYPES
 from serde.coreml.mlprogram.ops.table import OPS
@@ -20,7 +20,7 @@ from serde.walk.expansion.tensors import tensor_type
 
 @OPS.imports("make_list")
 def import_make_list(
-    ctx: Ctx,
+    ctx: ImportContext,
     init_length: Expr | None = None,
     *,
     elem_shape: AnyValue,
@@ -47,24 +47,24 @@ def import_make_list(
 
 
 @OPS.imports("list_length")
-def import_list_length(ctx: Ctx, ls: Expr) -> Expr:
+def import_list_length(ctx: ImportContext, ls: Expr) -> Expr:
     (length,) = ctx.type(ls).shape[:1]
     return relay.const(np.int32(length)) if isinstance(length, int) else length_of(ls)
 
 
 @OPS.imports("list_read")
-def import_list_read(ctx: Ctx, ls: Expr, index: Expr) -> Expr:
+def import_list_read(ctx: ImportContext, ls: Expr, index: Expr) -> Expr:
     return relay.take(_written(ls), index, axis=0, mode="fast")
 
 
 @OPS.imports("list_gather")
-def import_list_gather(ctx: Ctx, ls: Expr, indices: Expr) -> Expr:
+def import_list_gather(ctx: ImportContext, ls: Expr, indices: Expr) -> Expr:
     found = _written(ls)
     return found if _is_whole(ctx, ls, indices) else relay.take(found, indices, axis=0, mode="fast")
 
 
 @OPS.imports("list_write")
-def import_list_write(ctx: Ctx, ls: Expr, index: Expr, value: Expr) -> Expr:
+def import_list_write(ctx: ImportContext, ls: Expr, index: Expr, value: Expr) -> Expr:
     """Behind the end of a list that may grow, zeros fill what lies between."""
     known = ctx.known(index)
     least = ctx.lists.bounds.get(index) if known is None else int(known.reshape(())) + 1
@@ -77,7 +77,7 @@ def import_list_write(ctx: Ctx, ls: Expr, index: Expr, value: Expr) -> Expr:
 
 
 @OPS.imports("list_scatter")
-def import_list_scatter(ctx: Ctx, ls: Expr, indices: Expr, value: Expr) -> Expr:
+def import_list_scatter(ctx: ImportContext, ls: Expr, indices: Expr, value: Expr) -> Expr:
     found = shaped(ls, ctx.type(value).shape[1:])
     if _is_whole(ctx, ls, indices):
         return ctx.lists.follow(value, ls)
@@ -104,7 +104,7 @@ def _is_within(least: Dim | None, length: Dim) -> bool:
     return least is not None and not isinstance(least, Any) and least == length
 
 
-def _is_whole(ctx: Ctx, ls: Expr, indices: Expr) -> bool:
+def _is_whole(ctx: ImportContext, ls: Expr, indices: Expr) -> bool:
     """Whether indices are all that a list has, in their order."""
     length = ctx.type(ls).shape[0]
     known = ctx.known(indices)

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import MOVED, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.index.scatter import flat_places
 from serde.coreml.mlprogram.ops.table import OPS
@@ -107,7 +107,7 @@ def _numbers(given: tuple[int, ...] | int) -> list[int]:
     return list(given) if isinstance(given, tuple) else [given]
 
 
-def _bound(ctx: Ctx, bound: Expr, mask: Sequence[bool], far: Sequence[int]) -> AnyValue:
+def _bound(ctx: ImportContext, bound: Expr, mask: Sequence[bool], far: Sequence[int]) -> AnyValue:
     """Return a bound of a slice, those that are masked at their end: integers or an expression."""
     known = ctx.dims(bound)
     if known is not None and all(isinstance(each, int) for each in known):
@@ -136,7 +136,13 @@ class _Slice:
 
     @classmethod
     def of(
-        cls, ctx: Ctx, begin: Expr, end: Expr, stride: AnyValue, masks: Sequence[Flags], rank: int
+        cls,
+        ctx: ImportContext,
+        begin: Expr,
+        end: Expr,
+        stride: AnyValue,
+        masks: Sequence[Flags],
+        rank: int,
     ) -> _Slice:
         """Return a slice; `masks` are those of begin and end and of what is squeezed."""
         begins, ends, squeezes = (_flags(mask, rank) for mask in masks)
@@ -152,7 +158,7 @@ class _Slice:
 
 @OPS.imports("slice_by_index", since=(1, 17))
 def import_slice_by_index(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     begin: Expr,
     end: Expr,
@@ -170,7 +176,9 @@ def import_slice_by_index(
     return relay.squeeze(cut, axis=found.gone) if found.gone else cut
 
 
-def _one(ctx: Ctx, begin: AnyValue, end: AnyValue, axis: int) -> tuple[AnyValue, AnyValue]:
+def _one(
+    ctx: ImportContext, begin: AnyValue, end: AnyValue, axis: int
+) -> tuple[AnyValue, AnyValue]:
     """Return bounds between which an axis has one element: that at its begin."""
     if isinstance(begin, list) and isinstance(end, list):
         stop = FAR if begin[axis] == -1 else begin[axis] + 1
@@ -212,7 +220,7 @@ def cuts_of(
 
 @OPS.exports("strided_slice")
 def export_strided_slice(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     begin: tuple[int, ...],
@@ -228,7 +236,7 @@ def export_strided_slice(
 
 @OPS.exports("dyn.strided_slice")
 def export_dyn_strided_slice(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     begin: Value,
     end: Value,
@@ -263,7 +271,7 @@ def export_dyn_strided_slice(
     return emit_in(ctx, MOVED, "slice_by_index", {"x": data}, **inputs)
 
 
-def _of_all(ctx: Out, bound: Value, places: Sequence[int], rank: int) -> Value:
+def _of_all(ctx: ExportContext, bound: Value, places: Sequence[int], rank: int) -> Value:
     """Return bounds of some axes as those of all, 0 for the others."""
     given = held_in(ctx, bound, "int32")
     if list(places) == list(range(rank)):
@@ -277,7 +285,7 @@ def _of_all(ctx: Out, bound: Value, places: Sequence[int], rank: int) -> Value:
 
 
 @OPS.imports("slice_by_size", since=(1, 17))
-def import_slice_by_size(ctx: Ctx, x: Expr, begin: Expr, size: Expr) -> Expr:
+def import_slice_by_size(ctx: ImportContext, x: Expr, begin: Expr, size: Expr) -> Expr:
     """A size of -1 is all that follows."""
     axes = list(range(ctx.type(x).rank))
     first, count = ctx.dims(begin), ctx.dims(size)
@@ -299,7 +307,7 @@ def import_slice_by_size(ctx: Ctx, x: Expr, begin: Expr, size: Expr) -> Expr:
 
 @OPS.exports("slice_like")
 def export_slice_like(
-    ctx: Out, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     rank, dims = ctx.type(data).rank, list(ctx.result_type().shape)
     zeros = ctx.const(np.zeros(rank), "int32")
@@ -314,7 +322,7 @@ def export_slice_like(
 
 @OPS.imports("slice_update", since=18)
 def import_slice_update(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     update: Expr,
     begin: Expr,
@@ -344,7 +352,7 @@ def _is_fixed(node: Call) -> bool:
 
 @OPS.exports("strided_set", since=18, when=_is_fixed)
 def export_strided_set(
-    ctx: Out, data: Value, v: Value, begin: Value, end: Value, strides: Value
+    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     type_ = ctx.type(data)
     bounds = [ctx.constant(bound).tolist() for bound in (begin, end, strides)]

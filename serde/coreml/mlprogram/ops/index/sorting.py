@@ -9,8 +9,8 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import GATHERED, NUMBERS, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -22,25 +22,29 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("argsort")
-def import_argsort(ctx: Ctx, x: Expr, *, axis: int = -1, ascending: bool = False) -> Expr:
+def import_argsort(ctx: ImportContext, x: Expr, *, axis: int = -1, ascending: bool = False) -> Expr:
     return relay.argsort(x, axis=axis, is_ascend=ascending, dtype="int32")
 
 
 @OPS.exports("argsort")
-def export_argsort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+def export_argsort(
+    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
+) -> Value:
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
     found = _order(ctx, held_in(ctx, data, work_dtype(ctx, type_.dtype, NUMBERS)), place, is_ascend)
     return held_in(ctx, found, ctx.result_type().dtype)
 
 
-def _order(ctx: Out, x: Value, axis: int, ascending: bool) -> Value:
+def _order(ctx: ExportContext, x: Value, axis: int, ascending: bool) -> Value:
     made = TensorType(ctx.type(x).shape, "int32")
     return ctx.emit("argsort", made, x=x, axis=axis, ascending=ascending)
 
 
 @OPS.exports("sort")
-def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue) -> Value:
+def export_sort(
+    ctx: ExportContext, data: Value, *, axis: int, is_ascend: bool, dtype: AnyValue
+) -> Value:
     """The attribute dtype has no meaning here."""
     type_ = ctx.type(data)
     place = normalize_axis(axis, type_.rank)
@@ -50,21 +54,23 @@ def export_sort(ctx: Out, data: Value, *, axis: int, is_ascend: bool, dtype: Any
     return emit_in(ctx, NUMBERS, "gather_along_axis", {"x": x}, indices=order, axis=place)
 
 
-def _first(ctx: Ctx, x: Expr, k: int, axis: int, ascending: bool, dtype: str) -> list[Expr]:
+def _first(
+    ctx: ImportContext, x: Expr, k: int, axis: int, ascending: bool, dtype: str
+) -> list[Expr]:
     found = relay.topk(x, k, axis, "both", ascending, dtype)
     return list(found)
 
 
 @OPS.imports("topk", since=1)
 def import_topk_v1(
-    ctx: Ctx, x: Expr, *, k: int = 1, axis: int = -1, ascending: bool = False
+    ctx: ImportContext, x: Expr, *, k: int = 1, axis: int = -1, ascending: bool = False
 ) -> list[Expr]:
     return _first(ctx, x, k, axis, ascending, "int32")
 
 
 @OPS.imports("topk", since=16, ignored=("sort",))
 def import_topk_v16(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     k: int = 1,
@@ -79,7 +85,7 @@ def import_topk_v16(
 
 @OPS.imports("topk", since=17, ignored=("sort",))
 def import_topk(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     k: int = 1,
@@ -95,7 +101,7 @@ def import_topk(
 
 @OPS.exports("topk")
 def export_topk(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     *,
     k: int | None,

@@ -7,8 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import NUMBERS, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, squeezed
 from serde.coreml.mlprogram.ops.table import OPS
@@ -25,7 +25,7 @@ WHOLE = ("nchw,nwhu->nchu", "chw,whr->chr")
 
 
 @OPS.imports("linear", since=1)
-def import_linear_v1(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def import_linear_v1(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     found = call("nn.dense", x, weight, units=ctx.type(weight).shape[0])
     if bias is None:
         return found
@@ -33,7 +33,7 @@ def import_linear_v1(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None = None) 
 
 
 @OPS.imports("linear", since=17)
-def import_linear(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def import_linear(ctx: ImportContext, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """Weights may be of another dtype, and are brought into that of the data."""
     dtype = ctx.type(x).dtype
     parts = [weight] if bias is None else [weight, bias]
@@ -43,7 +43,7 @@ def import_linear(ctx: Ctx, x: Expr, weight: Expr, bias: Expr | None = None) -> 
 
 @OPS.exports("nn.dense")
 def export_dense(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     weight: Value,
     bias: Value | None = None,
@@ -63,7 +63,7 @@ def export_dense(
 
 
 def _product(
-    ctx: Out,
+    ctx: ExportContext,
     x: Value,
     y: Value,
     type_: TensorType,
@@ -81,7 +81,7 @@ def _product(
 
 @OPS.imports("matmul", since=(1, 17))
 def import_matmul(
-    ctx: Ctx, x: Expr, y: Expr, *, transpose_x: bool = False, transpose_y: bool = False
+    ctx: ImportContext, x: Expr, y: Expr, *, transpose_x: bool = False, transpose_y: bool = False
 ) -> Expr:
     """A constant side may be of another dtype, and is brought into that of the other."""
     if ctx.type(x).dtype != ctx.type(y).dtype:
@@ -105,7 +105,7 @@ def _turned(x: Expr, rank: int) -> Expr:
 
 @OPS.exports("nn.matmul", "nn.batch_matmul")
 def export_matmul(
-    ctx: Out,
+    ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     *,
@@ -119,7 +119,7 @@ def export_matmul(
 
 
 @OPS.exports("serde.matmul")
-def export_matmul_of_stacks(ctx: Out, a: Value, b: Value) -> Value:
+def export_matmul_of_stacks(ctx: ExportContext, a: Value, b: Value) -> Value:
     """A vector is a row on the left and a column on the right, whose axis then goes."""
     left, right, result = ctx.type(a).rank, ctx.type(b).rank, ctx.result_type()
     dims: list[Dim] = list(result.shape)
@@ -137,7 +137,7 @@ def export_matmul_of_stacks(ctx: Out, a: Value, b: Value) -> Value:
 
 
 @OPS.exports("nn.bias_add")
-def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
+def export_bias_add(ctx: ExportContext, data: Value, bias: Value, *, axis: int) -> Value:
     rank = ctx.type(data).rank
     following = rank - 1 - axis % rank
     shape = [*ctx.type(bias).shape, *[1] * following]
@@ -149,7 +149,7 @@ def export_bias_add(ctx: Out, data: Value, bias: Value, *, axis: int) -> Value:
 
 
 @OPS.imports("einsum")
-def import_einsum(ctx: Ctx, *values: Expr, equation: str) -> Expr:
+def import_einsum(ctx: ImportContext, *values: Expr, equation: str) -> Expr:
     """Axes of length 1 are spread over those of the other side."""
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     lengths: dict[str, Dim] = {}
@@ -180,7 +180,7 @@ def _is_whole(node: Call) -> bool:
 
 
 @OPS.exports("einsum", when=_is_whole)
-def export_einsum(ctx: Out, data: tuple[Value, ...], *, equation: str) -> Value:
+def export_einsum(ctx: ExportContext, data: tuple[Value, ...], *, equation: str) -> Value:
     """Any letters will do."""
     whole = next((each for each in WHOLE if _named(each) == _named(equation)), None)
     if whole is None:

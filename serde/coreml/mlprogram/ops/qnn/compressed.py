@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Held, Value
 from serde.errors import Unsupported
@@ -27,20 +27,20 @@ from serde.walk.expansion.tensors import along, converted
 
 @OPS.imports("constexpr_cast", since=(16, 18))
 def import_constexpr_cast(
-    ctx: Ctx, source_val: Expr, *, output_dtype: Literal["fp16", "fp32"]
+    ctx: ImportContext, source_val: Expr, *, output_dtype: Literal["fp16", "fp32"]
 ) -> Expr:
     return relay.cast(source_val, {"fp16": "float16", "fp32": "float32"}[output_dtype])
 
 
 @OPS.imports("constexpr_affine_dequantize", since=16)
 def import_constexpr_affine_dequantize(
-    ctx: Ctx, quantized_data: Expr, zero_point: Expr, scale: Expr, *, axis: int
+    ctx: ImportContext, quantized_data: Expr, zero_point: Expr, scale: Expr, *, axis: int
 ) -> Expr:
     """Scale and zero point are each one number, or one for each entry of an axis."""
     return dequantized(ctx, quantized_data, scale, zero_point, axis)
 
 
-def dequantized(ctx: Ctx, data: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
+def dequantized(ctx: ImportContext, data: Expr, scale: Expr, zero: Expr | None, axis: int) -> Expr:
     """Return numbers less the zero point, times the scale, in the dtype of the scale."""
     type_, factor = ctx.type(data), ctx.type(scale)
     offset = None if zero is None else ctx.type(zero)
@@ -55,12 +55,14 @@ def dequantized(ctx: Ctx, data: Expr, scale: Expr, zero: Expr | None, axis: int)
     return relay.multiply(result, along(scale, type_.rank, axis) if factor.rank else scale)
 
 
-def _lengths(ctx: Ctx, shape: Expr) -> tuple[int, ...]:
+def _lengths(ctx: ImportContext, shape: Expr) -> tuple[int, ...]:
     return tuple(int(length) for length in ctx.constant(shape).reshape(-1))
 
 
 @OPS.imports("constexpr_lut_to_dense", since=16)
-def import_constexpr_lut_to_dense_v16(ctx: Ctx, indices: Expr, lut: Expr, shape: Expr) -> Expr:
+def import_constexpr_lut_to_dense_v16(
+    ctx: ImportContext, indices: Expr, lut: Expr, shape: Expr
+) -> Expr:
     """As many bits a place as the table has entries for."""
     (entries,) = ctx.static_shape(lut)
     bits = entries.bit_length() - 1
@@ -73,14 +75,14 @@ def import_constexpr_lut_to_dense_v16(ctx: Ctx, indices: Expr, lut: Expr, shape:
 
 @OPS.imports("constexpr_lut_to_dense", since=18)
 def import_constexpr_lut_to_dense(
-    ctx: Ctx, indices: Expr, lut: Expr, *, vector_axis: int | None = None
+    ctx: ImportContext, indices: Expr, lut: Expr, *, vector_axis: int | None = None
 ) -> Expr:
     return relay.serde.lut_to_dense(indices, lut, vector_axis=vector_axis)
 
 
 @OPS.imports("constexpr_sparse_to_dense", since=16)
 def import_constexpr_sparse_to_dense_v16(
-    ctx: Ctx, nonzero_data: Expr, mask: Expr, shape: Expr
+    ctx: ImportContext, nonzero_data: Expr, mask: Expr, shape: Expr
 ) -> Expr:
     """One bit a place."""
     marks = ctx.unpacked(mask, _lengths(ctx, shape), 1)
@@ -88,13 +90,13 @@ def import_constexpr_sparse_to_dense_v16(
 
 
 @OPS.imports("constexpr_sparse_to_dense", since=18)
-def import_constexpr_sparse_to_dense(ctx: Ctx, nonzero_data: Expr, mask: Expr) -> Expr:
+def import_constexpr_sparse_to_dense(ctx: ImportContext, nonzero_data: Expr, mask: Expr) -> Expr:
     return relay.serde.sparse_to_dense(nonzero_data, mask)
 
 
 @OPS.imports("constexpr_lut_to_sparse", since=18)
 def import_constexpr_lut_to_sparse(
-    ctx: Ctx,
+    ctx: ImportContext,
     indices_mask: Expr,
     indices_nonzero_data: Expr,
     lut: Expr,
@@ -113,7 +115,7 @@ def import_constexpr_lut_to_sparse(
 
 @OPS.imports("constexpr_blockwise_shift_scale", since=18)
 def import_constexpr_blockwise_shift_scale(
-    ctx: Ctx, data: Expr, scale: Expr, offset: Expr | None = None
+    ctx: ImportContext, data: Expr, scale: Expr, offset: Expr | None = None
 ) -> Expr:
     """Blocks along one axis are ONNX's."""
     type_ = ctx.type(data)
@@ -147,7 +149,7 @@ def _granularity(shape: Sequence[int], blocks: Sequence[int]) -> tuple[int, int,
 
 @OPS.imports("constexpr_sparse_blockwise_shift_scale", since=18)
 def import_constexpr_sparse_blockwise_shift_scale(
-    ctx: Ctx, data_mask: Expr, nonzero_data: Expr, scale: Expr, offset: Expr | None = None
+    ctx: ImportContext, data_mask: Expr, nonzero_data: Expr, scale: Expr, offset: Expr | None = None
 ) -> list[Expr]:
     values = relay.serde.dequantize_sparse(data_mask, nonzero_data, scale, offset)
     return [data_mask, values]
@@ -211,17 +213,17 @@ def _has_codes(node: Call) -> bool:
     return all(each.dtype in (given[0].dtype, given[1].dtype) for each in given[2:])
 
 
-def _bits(ctx: Out, table: Value) -> int:
+def _bits(ctx: ExportContext, table: Value) -> int:
     return _WIDTHS[ctx.static_shape(table)[-2]]
 
 
-def _vector_axis(ctx: Out, vector_axis: int | None) -> Value | None:
+def _vector_axis(ctx: ExportContext, vector_axis: int | None) -> Value | None:
     return None if vector_axis is None else ctx.const(vector_axis, "int32")
 
 
 @OPS.exports("serde.lut_to_dense", since=18, when=_has_tables)
 def export_lut_to_dense(
-    ctx: Out, indices: Value, table: Value, *, vector_axis: int | None
+    ctx: ExportContext, indices: Value, table: Value, *, vector_axis: int | None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_lut_to_dense",
@@ -234,7 +236,7 @@ def export_lut_to_dense(
 
 @OPS.exports("serde.lut_to_dense", since=16, when=_has_one_table)
 def export_lut_to_dense_v16(
-    ctx: Out, indices: Value, table: Value, *, vector_axis: int | None
+    ctx: ExportContext, indices: Value, table: Value, *, vector_axis: int | None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_lut_to_dense",
@@ -250,7 +252,7 @@ def _held(x: Value | None) -> Held | None:
 
 
 @OPS.exports("serde.sparse_to_dense", since=18, when=lambda node: bool(_types(node)))
-def export_sparse_to_dense(ctx: Out, values: Value, mask: Value) -> Value:
+def export_sparse_to_dense(ctx: ExportContext, values: Value, mask: Value) -> Value:
     return ctx.constexpr(
         "constexpr_sparse_to_dense",
         [(ctx.result_type(), None)],
@@ -260,7 +262,7 @@ def export_sparse_to_dense(ctx: Out, values: Value, mask: Value) -> Value:
 
 
 @OPS.exports("serde.sparse_to_dense", since=16, when=_is_at_hand)
-def export_sparse_to_dense_v16(ctx: Out, values: Value, mask: Value) -> Value:
+def export_sparse_to_dense_v16(ctx: ExportContext, values: Value, mask: Value) -> Value:
     return ctx.constexpr(
         "constexpr_sparse_to_dense",
         [(ctx.result_type(), None)],
@@ -272,7 +274,7 @@ def export_sparse_to_dense_v16(ctx: Out, values: Value, mask: Value) -> Value:
 
 @OPS.exports("serde.lut_to_sparse", since=18, when=_has_tables)
 def export_lut_to_sparse(
-    ctx: Out, mask: Value, indices: Value, table: Value, *, vector_axis: int | None
+    ctx: ExportContext, mask: Value, indices: Value, table: Value, *, vector_axis: int | None
 ) -> Value:
     """The mask comes out, too, wider where entries are of several numbers."""
     shape, width = list(ctx.static_shape(mask)), ctx.static_shape(table)[-1]
@@ -290,7 +292,7 @@ def export_lut_to_sparse(
 
 @OPS.exports("serde.dequantize_blocks", since=18, when=_has_codes)
 def export_dequantize_blocks(
-    ctx: Out, data: Value, scale: Value, offset: Value | None = None
+    ctx: ExportContext, data: Value, scale: Value, offset: Value | None = None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_blockwise_shift_scale",
@@ -303,7 +305,7 @@ def export_dequantize_blocks(
 
 @OPS.exports("serde.dequantize_sparse", since=18, when=_has_codes)
 def export_dequantize_sparse(
-    ctx: Out, mask: Value, values: Value, scale: Value, offset: Value | None = None
+    ctx: ExportContext, mask: Value, values: Value, scale: Value, offset: Value | None = None
 ) -> Value:
     return ctx.constexpr(
         "constexpr_sparse_blockwise_shift_scale",

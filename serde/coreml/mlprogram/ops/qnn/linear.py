@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.qnn.compressed import dequantized
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
@@ -27,14 +27,14 @@ _NARROW = ("int4", "uint4")
 
 @OPS.imports("dequantize", since=17)
 def import_dequantize(
-    ctx: Ctx, input: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 0
+    ctx: ImportContext, input: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 0
 ) -> Expr:
     return dequantized(ctx, input, scale, zero_point, axis)
 
 
 @OPS.imports("quantize", since=17)
 def import_quantize(
-    ctx: Ctx,
+    ctx: ImportContext,
     input: Expr,
     scale: Expr,
     zero_point: Expr | None = None,
@@ -72,7 +72,7 @@ def _quantizes(node: Call) -> bool:
 
 @OPS.exports("serde.quantize_linear", since=17, when=_quantizes)
 def export_quantize_linear(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     scale: Value,
     zero_point: Value | None = None,
@@ -98,7 +98,7 @@ def export_quantize_linear(
     )
 
 
-def _scalar(ctx: Out, x: Value) -> Value:
+def _scalar(ctx: ExportContext, x: Value) -> Value:
     return x if not ctx.type(x).rank else ctx.spell(lambda v: relay.reshape(v, ()), x)
 
 
@@ -129,7 +129,7 @@ def _out_dtype(attrs: AnyValue) -> str:
 
 @OPS.exports("serde.dequantize_linear", when=_is_open)
 def export_dequantize_linear(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     scale: Value,
     zero_point: Value | None = None,
@@ -174,7 +174,7 @@ def _spelled(shifted: bool, attrs: AnyValue) -> AnyValue:
     return build
 
 
-def _affine(ctx: Out, data: Value, scale: Value, zero: Value | None, axis: int) -> Value:
+def _affine(ctx: ExportContext, data: Value, scale: Value, zero: Value | None, axis: int) -> Value:
     """Write a weight with scales of its whole or of the entries of an axis."""
     single = ctx.type(scale).size == 1
     if zero is None:
@@ -191,7 +191,7 @@ def _affine(ctx: Out, data: Value, scale: Value, zero: Value | None, axis: int) 
 
 
 def _blockwise(
-    ctx: Out, data: Value, scale: Value, zero: Value | None, axis: int, block_size: int
+    ctx: ExportContext, data: Value, scale: Value, zero: Value | None, axis: int, block_size: int
 ) -> Value:
     """Write a weight with scales that have as many axes as itself."""
     type_ = ctx.type(data)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any as AnyValue
 from typing import Literal
 
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
     NAMES,
@@ -34,7 +34,7 @@ BACK = (1, 2, 0)
 
 @OPS.imports("gru", since=(1, 17, 18))
 def import_gru(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     initial_h: Expr,
     weight_ih: Expr,
@@ -73,7 +73,7 @@ def import_gru(
 
 @OPS.exports("serde.gru", when=says)
 def export_gru(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     input_weight: Value,
     recurrent_weight: Value,

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import OpDef
@@ -168,7 +168,7 @@ def says(node: Call) -> bool:
 class Layer:
     """The parts of a layer that is written, in the dtype that MIL computes it in."""
 
-    def __init__(self, ctx: Out, data: Value, attrs: dict[str, AnyValue]) -> None:
+    def __init__(self, ctx: ExportContext, data: Value, attrs: dict[str, AnyValue]) -> None:
         self.ctx = ctx
         self.dtype = ctx.type(data).dtype
         self.hidden: int = attrs["hidden_size"]
@@ -289,7 +289,7 @@ def bias_row(number: int, order: Sequence[int]) -> Callable[[Expr], Expr]:
 
 
 def each_way(
-    ctx: Out,
+    ctx: ExportContext,
     op: str,
     data: Value,
     weights: tuple[Value, Value, Value | None],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
     NAMES,
@@ -33,7 +33,7 @@ GATES = (0, 2, 1, 3)
 
 @OPS.imports("lstm", since=(1, 17))
 def import_lstm(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     initial_h: Expr,
     initial_c: Expr,
@@ -86,7 +86,7 @@ def import_lstm(
 
 @OPS.exports("serde.lstm", when=says)
 def export_lstm(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     input_weight: Value,
     recurrent_weight: Value,

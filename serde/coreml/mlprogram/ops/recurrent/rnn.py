@@ -6,8 +6,8 @@ from typing import Any as AnyValue
 from typing import Literal
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.recurrent.layer import (
     FUNCTIONS,
     NAMES,
@@ -28,7 +28,7 @@ from serde.relay.ir.registry import call
 
 @OPS.imports("rnn", since=(1, 17))
 def import_rnn(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     initial_h: Expr,
     weight_ih: Expr,
@@ -60,7 +60,7 @@ def import_rnn(
 
 @OPS.exports("serde.rnn", when=says)
 def export_rnn(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     input_weight: Value,
     recurrent_weight: Value,

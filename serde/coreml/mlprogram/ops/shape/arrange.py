@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import MOVED, TRUTH, emit_in, held_in
 from serde.coreml.mlprogram.ops.shape.broadcast import tiled
 from serde.coreml.mlprogram.ops.shape.reshape import expanded, reshaped, transposed
@@ -21,21 +21,21 @@ from serde.relay.op.shape.layout import LayoutPlan
 
 
 @OPS.imports("tile")
-def import_tile(ctx: Ctx, x: Expr, reps: Expr) -> Expr:
+def import_tile(ctx: ImportContext, x: Expr, reps: Expr) -> Expr:
     if ctx.is_constant(reps):
         return relay.tile(x, ctx.ints(reps))
     return call("dyn.tile", x, reps)
 
 
 @OPS.exports("tile")
-def export_tile(ctx: Out, data: Value, *, reps: tuple[int, ...]) -> Value:
+def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
     rank = ctx.type(data).rank
     data = expanded(ctx, data, range(len(reps) - rank)) if len(reps) > rank else data
     return tiled(ctx, data, [*[1] * (rank - len(reps)), *reps])
 
 
 @OPS.exports("dyn.tile")
-def export_dyn_tile(ctx: Out, data: Value, reps: Value) -> Value:
+def export_dyn_tile(ctx: ExportContext, data: Value, reps: Value) -> Value:
     rank, count = ctx.type(data).rank, ctx.static_lengths(reps, [0])[0]
     if count > rank:
         data = expanded(ctx, data, range(count - rank))
@@ -66,7 +66,9 @@ def expand_repeat(data: Expr, *, repeats: int, axis: int | None) -> Expr:
 
 
 @OPS.imports("reverse", since=(1, 17))
-def import_reverse(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
+def import_reverse(
+    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int | None = None
+) -> Expr:
     named = axes if isinstance(axes, tuple) else (axes,)
     for axis in range(ctx.type(x).rank) if axes is None else named:
         x = relay.reverse(x, axis=axis)
@@ -74,20 +76,20 @@ def import_reverse(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int | None = No
 
 
 @OPS.exports("reverse")
-def export_reverse(ctx: Out, data: Value, *, axis: int | None) -> Value:
+def export_reverse(ctx: ExportContext, data: Value, *, axis: int | None) -> Value:
     return emit_in(ctx, MOVED, "reverse", {"x": data}, axes=[0 if axis is None else axis])
 
 
 @OPS.imports("reverse_sequence", since=(1, 17))
 def import_reverse_sequence(
-    ctx: Ctx, x: Expr, lengths: Expr, *, seq_axis: int = 0, batch_axis: int = 0
+    ctx: ImportContext, x: Expr, lengths: Expr, *, seq_axis: int = 0, batch_axis: int = 0
 ) -> Expr:
     return relay.reverse_sequence(x, lengths, seq_axis=seq_axis, batch_axis=batch_axis)
 
 
 @OPS.exports("reverse_sequence")
 def export_reverse_sequence(
-    ctx: Out, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
+    ctx: ExportContext, data: Value, seq_lengths: Value, *, seq_axis: int, batch_axis: int
 ) -> Value:
     return emit_in(
         ctx,
@@ -101,7 +103,9 @@ def export_reverse_sequence(
 
 
 @OPS.exports("layout_transform")
-def export_layout_transform(ctx: Out, data: Value, *, src_layout: str, dst_layout: str) -> Value:
+def export_layout_transform(
+    ctx: ExportContext, data: Value, *, src_layout: str, dst_layout: str
+) -> Value:
     """The pieces of each letter are brought together, cut anew, and put in order."""
     plan = LayoutPlan(ctx.type(data).shape, src_layout, dst_layout)
     pieces = reshaped(ctx, transposed(ctx, data, plan.gather), plan.parts)

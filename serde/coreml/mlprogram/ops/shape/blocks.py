@@ -8,8 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import FLOATS, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import transposed
 from serde.coreml.mlprogram.ops.table import OPS
@@ -22,12 +22,12 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("depth_to_space")
-def import_depth_to_space(ctx: Ctx, x: Expr, *, block_size: int) -> Expr:
+def import_depth_to_space(ctx: ImportContext, x: Expr, *, block_size: int) -> Expr:
     return relay.nn.depth_to_space(x, block_size, layout="NCHW", mode="DCR")
 
 
 @OPS.imports("pixel_shuffle")
-def import_pixel_shuffle(ctx: Ctx, x: Expr, *, upscale_factor: int) -> Expr:
+def import_pixel_shuffle(ctx: ImportContext, x: Expr, *, upscale_factor: int) -> Expr:
     return relay.nn.depth_to_space(x, upscale_factor, layout="NCHW", mode="CRD")
 
 
@@ -42,7 +42,7 @@ def _is_planar(node: Call) -> bool:
 
 @OPS.exports("nn.depth_to_space", when=_is_planar)
 def export_depth_to_space(
-    ctx: Out, data: Value, *, block_size: int, layout: str, mode: str
+    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
     if mode == "CRD":
         return emit_in(ctx, FLOATS, "pixel_shuffle", {"x": data}, upscale_factor=block_size)
@@ -80,12 +80,12 @@ def _dims(x: Expr) -> tuple[Dim, ...]:
 
 
 @OPS.imports("space_to_depth")
-def import_space_to_depth(ctx: Ctx, x: Expr, *, block_size: int) -> Expr:
+def import_space_to_depth(ctx: ImportContext, x: Expr, *, block_size: int) -> Expr:
     return relay.nn.space_to_depth(x, block_size, layout="NCHW")
 
 
 @OPS.imports("pixel_unshuffle", since=16)
-def import_pixel_unshuffle(ctx: Ctx, x: Expr, *, downscale_factor: int) -> Expr:
+def import_pixel_unshuffle(ctx: ImportContext, x: Expr, *, downscale_factor: int) -> Expr:
     """What comes from one channel stays together, unlike in ``space_to_depth``."""
     n, c, h, w = _dims(x)
     b = downscale_factor
@@ -96,7 +96,7 @@ def import_pixel_unshuffle(ctx: Ctx, x: Expr, *, downscale_factor: int) -> Expr:
 
 @OPS.exports("nn.space_to_depth", when=_is_planar)
 def export_space_to_depth(
-    ctx: Out, data: Value, *, block_size: int, layout: str, mode: str
+    ctx: ExportContext, data: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
     return emit_in(ctx, FLOATS, "space_to_depth", {"x": data}, block_size=block_size)
 
@@ -121,7 +121,7 @@ def _pairs(flat: Sequence[int]) -> list[tuple[int, int]]:
 
 @OPS.imports("space_to_batch")
 def import_space_to_batch(
-    ctx: Ctx, x: Expr, *, block_shape: tuple[int, ...], paddings: tuple[int, ...]
+    ctx: ImportContext, x: Expr, *, block_shape: tuple[int, ...], paddings: tuple[int, ...]
 ) -> Expr:
     """MIL has the channels before the axes that are cut, Relay behind them."""
     moved = relay.transpose(x, axes=[0, 2, 3, 1])
@@ -131,7 +131,7 @@ def import_space_to_batch(
 
 @OPS.imports("batch_to_space")
 def import_batch_to_space(
-    ctx: Ctx, x: Expr, *, block_shape: tuple[int, ...], crops: tuple[int, ...]
+    ctx: ImportContext, x: Expr, *, block_shape: tuple[int, ...], crops: tuple[int, ...]
 ) -> Expr:
     """MIL has the channels before the axes that are cut, Relay behind them."""
     moved = relay.transpose(x, axes=[0, 2, 3, 1])
@@ -145,7 +145,7 @@ def _is_batched(node: Call) -> bool:
     )
 
 
-def _planes(ctx: Out, op: str, x: Value, **inputs: AnyValue) -> Value:
+def _planes(ctx: ExportContext, op: str, x: Value, **inputs: AnyValue) -> Value:
     """Append an operation on images whose channels come first, and turn what it gives back."""
     type_ = ctx.result_type()
     made = TensorType([type_.shape[axis] for axis in (0, 3, 1, 2)], type_.dtype)
@@ -155,7 +155,7 @@ def _planes(ctx: Out, op: str, x: Value, **inputs: AnyValue) -> Value:
 
 @OPS.exports("nn.space_to_batch_nd", when=_is_batched)
 def export_space_to_batch(
-    ctx: Out, data: Value, *, block_shape: AnyValue, paddings: AnyValue, pad_value: float
+    ctx: ExportContext, data: Value, *, block_shape: AnyValue, paddings: AnyValue, pad_value: float
 ) -> Value:
     widths = ctx.const(np.array(paddings, np.int32))
     return _planes(ctx, "space_to_batch", data, block_shape=block_shape, paddings=widths)
@@ -163,7 +163,7 @@ def export_space_to_batch(
 
 @OPS.exports("nn.batch_to_space_nd", when=_is_batched)
 def export_batch_to_space(
-    ctx: Out, data: Value, *, block_shape: AnyValue, crops: AnyValue
+    ctx: ExportContext, data: Value, *, block_shape: AnyValue, crops: AnyValue
 ) -> Value:
     widths = ctx.const(np.array(crops, np.int32))
     return _planes(ctx, "batch_to_space", data, block_shape=block_shape, crops=widths)

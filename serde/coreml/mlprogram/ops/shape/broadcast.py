@@ -8,7 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
+from serde.coreml.mlprogram.export_context import ExportContext
 from serde.coreml.mlprogram.ops.domains import TRUTH, emit_in
 from serde.coreml.mlprogram.ops.shape.reshape import reshaped
 from serde.coreml.mlprogram.ops.table import OPS
@@ -19,7 +19,7 @@ from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.types import TensorType
 
 
-def spread(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
+def spread(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x`, which gives the node's result, repeated along its axes of length 1."""
     own = ctx.type(x).shape
     if not dims:
@@ -33,7 +33,7 @@ def spread(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
     return tiled(ctx, reshaped(ctx, x, given), counts)
 
 
-def tiled(ctx: Out, x: Value, counts: Sequence[Dim]) -> Value:
+def tiled(ctx: ExportContext, x: Value, counts: Sequence[Dim]) -> Value:
     """Return `x` as often along each axis as `counts` says; it gives the node's result."""
     if all(isinstance(count, int) and count == 1 for count in counts):
         return x
@@ -43,11 +43,13 @@ def tiled(ctx: Out, x: Value, counts: Sequence[Dim]) -> Value:
 
 
 @OPS.exports("broadcast_to")
-def export_broadcast_to(ctx: Out, data: Value, *, shape: AnyValue, dtype: AnyValue) -> Value:
+def export_broadcast_to(
+    ctx: ExportContext, data: Value, *, shape: AnyValue, dtype: AnyValue
+) -> Value:
     return spread(ctx, data, ctx.result_type().shape)
 
 
-def spread_as(ctx: Out, x: Value, like: Value) -> Value:
+def spread_as(ctx: ExportContext, x: Value, like: Value) -> Value:
     """Return `x`, which gives the node's result, in the shape of another tensor."""
     dims = ctx.result_type().shape
     if ctx.type(like).rank != len(dims):
@@ -58,20 +60,22 @@ def spread_as(ctx: Out, x: Value, like: Value) -> Value:
 
 
 @OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: Out, data: Value, like: Value) -> Value:
+def export_broadcast_to_like(ctx: ExportContext, data: Value, like: Value) -> Value:
     dims = ctx.result_type().shape
     open_ = any(isinstance(dim, Any) for dim in dims)
     return spread_as(ctx, data, like) if open_ else spread(ctx, data, dims)
 
 
 @OPS.exports("dyn.broadcast_to")
-def export_dyn_broadcast_to(ctx: Out, data: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_dyn_broadcast_to(
+    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
+) -> Value:
     (rank,) = ctx.static_lengths(shape, [0])
     given = [1] * (rank - ctx.type(data).rank) + list(ctx.type(data).shape)
     return _spread_over(ctx, reshaped(ctx, data, given), shape)
 
 
-def _spread_over(ctx: Out, x: Value, shape: Value) -> Value:
+def _spread_over(ctx: ExportContext, x: Value, shape: Value) -> Value:
     """Repeat each axis as often as its length goes into the one that is asked for."""
     if all(dim == 1 for dim in ctx.type(x).shape):
         counts = shape

@@ -7,8 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import NUMBERS, TRUTH, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.broadcast import spread
 from serde.coreml.mlprogram.ops.shape.reshape import reshaped
@@ -34,7 +34,7 @@ def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:
 
 
 @OPS.imports("fill")
-def import_fill(ctx: Ctx, shape: Expr, value: Expr | None = None) -> Expr:
+def import_fill(ctx: ImportContext, shape: Expr, value: Expr | None = None) -> Expr:
     filler = relay.const(np.float32(0)) if value is None else value
     dims = ctx.dims(shape)
     if dims is None:
@@ -43,7 +43,7 @@ def import_fill(ctx: Ctx, shape: Expr, value: Expr | None = None) -> Expr:
 
 
 @OPS.imports("fill_like", since=16)
-def import_fill_like(ctx: Ctx, ref_tensor: Expr, value: Expr | None = None) -> Expr:
+def import_fill_like(ctx: ImportContext, ref_tensor: Expr, value: Expr | None = None) -> Expr:
     filler = relay.const(np.float32(0)) if value is None else value
     dims = ctx.type(ref_tensor).shape
     if any(isinstance(dim, Any) for dim in dims):
@@ -51,7 +51,7 @@ def import_fill_like(ctx: Ctx, ref_tensor: Expr, value: Expr | None = None) -> E
     return relay.full(filler, dims)
 
 
-def filled(ctx: Out, value: AnyValue, shape: Value) -> Value:
+def filled(ctx: ExportContext, value: AnyValue, shape: Value) -> Value:
     """Return one value everywhere, in the dtype and with the rank of the node's result."""
     type_ = ctx.result_type()
     work = work_dtype(ctx, type_.dtype, TRUTH)
@@ -60,7 +60,7 @@ def filled(ctx: Out, value: AnyValue, shape: Value) -> Value:
     return held_in(ctx, found, type_.dtype)
 
 
-def _everywhere(ctx: Out, value: Value) -> Value:
+def _everywhere(ctx: ExportContext, value: Value) -> Value:
     type_ = ctx.result_type()
     if not type_.shape:
         return held_in(ctx, value, type_.dtype)
@@ -70,21 +70,23 @@ def _everywhere(ctx: Out, value: Value) -> Value:
 
 
 @OPS.exports("full")
-def export_full(ctx: Out, fill_value: Value, *, shape: AnyValue, dtype: AnyValue) -> Value:
+def export_full(
+    ctx: ExportContext, fill_value: Value, *, shape: AnyValue, dtype: AnyValue
+) -> Value:
     return _everywhere(ctx, fill_value)
 
 
 @OPS.exports("zeros")
-def export_zeros(ctx: Out, *, shape: AnyValue, dtype: AnyValue) -> Value:
+def export_zeros(ctx: ExportContext, *, shape: AnyValue, dtype: AnyValue) -> Value:
     return _everywhere(ctx, ctx.const(0))
 
 
 @OPS.exports("ones")
-def export_ones(ctx: Out, *, shape: AnyValue, dtype: AnyValue) -> Value:
+def export_ones(ctx: ExportContext, *, shape: AnyValue, dtype: AnyValue) -> Value:
     return _everywhere(ctx, ctx.const(1))
 
 
-def _like(ctx: Out, data: Value, value: Value) -> Value:
+def _like(ctx: ExportContext, data: Value, value: Value) -> Value:
     """Return one value in the shape of a tensor."""
     dims = ctx.result_type().shape
     if value.data is None or not any(isinstance(dim, Any) for dim in dims):
@@ -94,21 +96,21 @@ def _like(ctx: Out, data: Value, value: Value) -> Value:
 
 
 @OPS.exports("full_like")
-def export_full_like(ctx: Out, data: Value, fill_value: Value) -> Value:
+def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
     return _like(ctx, data, fill_value)
 
 
 @OPS.exports("zeros_like")
-def export_zeros_like(ctx: Out, data: Value) -> Value:
+def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
     return _like(ctx, data, ctx.const(0))
 
 
 @OPS.exports("ones_like")
-def export_ones_like(ctx: Out, data: Value) -> Value:
+def export_ones_like(ctx: ExportContext, data: Value) -> Value:
     return _like(ctx, data, ctx.const(1))
 
 
-def _dyn_filled(ctx: Out, value: Value, shape: Value) -> Value:
+def _dyn_filled(ctx: ExportContext, value: Value, shape: Value) -> Value:
     if value.data is not None:
         return filled(ctx, value.data, shape)
     type_ = ctx.result_type()
@@ -119,27 +121,31 @@ def _dyn_filled(ctx: Out, value: Value, shape: Value) -> Value:
 
 
 @OPS.exports("dyn.full")
-def export_dyn_full(ctx: Out, fill_value: Value, shape: Value, *, dtype: AnyValue) -> Value:
+def export_dyn_full(
+    ctx: ExportContext, fill_value: Value, shape: Value, *, dtype: AnyValue
+) -> Value:
     return _dyn_filled(ctx, fill_value, shape)
 
 
 @OPS.exports("dyn.zeros")
-def export_dyn_zeros(ctx: Out, shape: Value, *, dtype: AnyValue) -> Value:
+def export_dyn_zeros(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
     return _dyn_filled(ctx, ctx.const(0), shape)
 
 
 @OPS.exports("dyn.ones")
-def export_dyn_ones(ctx: Out, shape: Value, *, dtype: AnyValue) -> Value:
+def export_dyn_ones(ctx: ExportContext, shape: Value, *, dtype: AnyValue) -> Value:
     return _dyn_filled(ctx, ctx.const(1), shape)
 
 
 @OPS.imports("range_1d")
-def import_range_1d(ctx: Ctx, end: Expr, start: Expr, step: Expr) -> Expr:
+def import_range_1d(ctx: ImportContext, end: Expr, start: Expr, step: Expr) -> Expr:
     return call("arange", start, end, step, dtype=ctx.type(start).dtype)
 
 
 @OPS.exports("arange")
-def export_arange(ctx: Out, start: Value, end: Value, step: Value, *, dtype: AnyValue) -> Value:
+def export_arange(
+    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: AnyValue
+) -> Value:
     type_ = ctx.result_type()
     work = work_dtype(ctx, type_.dtype, NUMBERS)
     bounds = [held_in(ctx, each, work) for each in (start, end, step)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import TRUTH, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import expanded
 from serde.coreml.mlprogram.ops.table import OPS
@@ -19,7 +19,7 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("concat")
-def import_concat(ctx: Ctx, *values: Expr, axis: int, interleave: bool = False) -> Expr:
+def import_concat(ctx: ImportContext, *values: Expr, axis: int, interleave: bool = False) -> Expr:
     """Interleaved, the first entries of all come first; scalars become a vector."""
     if not ctx.type(values[0]).rank:
         return relay.stack(values, axis=0)
@@ -32,19 +32,19 @@ def import_concat(ctx: Ctx, *values: Expr, axis: int, interleave: bool = False) 
 
 
 @OPS.exports("concatenate")
-def export_concatenate(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     if len(data) == 1:
         return data[0]
     return ctx.emit("concat", values=data, axis=axis % ctx.type(data[0]).rank)
 
 
 @OPS.imports("stack")
-def import_stack(ctx: Ctx, *values: Expr, axis: int) -> Expr:
+def import_stack(ctx: ImportContext, *values: Expr, axis: int) -> Expr:
     return relay.stack(values, axis=axis)
 
 
 @OPS.exports("stack")
-def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
     place = axis % ctx.result_type().rank
     if len(data) == 1:
         return expanded(ctx, data[0], [place])
@@ -53,7 +53,7 @@ def export_stack(ctx: Out, data: tuple[Value, ...], *, axis: int) -> Value:
 
 @OPS.imports("split")
 def import_split(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *,
     axis: int,
@@ -72,7 +72,7 @@ def import_split(
 
 @OPS.exports("split")
 def export_split(
-    ctx: Out, data: Value, *, indices_or_sections: int | Sequence[int], axis: int
+    ctx: ExportContext, data: Value, *, indices_or_sections: int | Sequence[int], axis: int
 ) -> tuple[Value, ...]:
     """MIL wants the lengths; equal parts of a length that is not fixed are counted."""
     dtype = ctx.type(data).dtype

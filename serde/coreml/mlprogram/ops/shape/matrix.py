@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import TRUTH, emit_in
 from serde.coreml.mlprogram.ops.shape.create import positions
 from serde.coreml.mlprogram.ops.table import OPS
@@ -17,7 +17,7 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("band_part")
-def import_band_part(ctx: Ctx, x: Expr, *, lower: int = -1, upper: int = -1) -> Expr:
+def import_band_part(ctx: ImportContext, x: Expr, *, lower: int = -1, upper: int = -1) -> Expr:
     """A negative number keeps the whole triangle."""
     if lower >= 0:
         x = relay.trilu(x, -lower, upper=True)
@@ -33,7 +33,7 @@ def _is_band(node: Call) -> bool:
 
 
 @OPS.exports("trilu", when=_is_band)
-def export_trilu(ctx: Out, data: Value, k: Value, *, upper: bool) -> Value:
+def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
     number = int(ctx.constant(k))
     bounds = {"lower": -number, "upper": -1} if upper else {"lower": -1, "upper": number}
     return emit_in(ctx, TRUTH, "band_part", {"x": data}, **bounds)

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import FLOATS, NUMBERS, emit_in, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import reshaped
 from serde.coreml.mlprogram.ops.table import OPS
@@ -30,7 +30,7 @@ MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge"}
 
 @OPS.imports("pad")
 def import_pad(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     pad: Expr,
     constant_val: Expr | None = None,
@@ -52,7 +52,7 @@ def import_pad(
 
 @OPS.exports("nn.pad")
 def export_pad(
-    ctx: Out, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
+    ctx: ExportContext, data: Value, pad_val: Value, *, pad_width: PadWidth, pad_mode: str
 ) -> Value:
     """MIL pads floats, with a constant or, over the last two axes, with what is there."""
     if not any(width for pair in pad_width for width in pair):
@@ -69,11 +69,11 @@ def export_pad(
 
 
 @OPS.exports("nn.mirror_pad")
-def export_mirror_pad(ctx: Out, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
+def export_mirror_pad(ctx: ExportContext, data: Value, *, mode: str, pad_width: PadWidth) -> Value:
     return _continued(ctx, data, pad_width, mode.lower())
 
 
-def _continued(ctx: Out, x: Value, pad_width: PadWidth, mode: str) -> Value:
+def _continued(ctx: ExportContext, x: Value, pad_width: PadWidth, mode: str) -> Value:
     """Return `x` continued by its own elements: each axis looks up where they are."""
     shape = ctx.type(x).shape
     inside = len(shape) >= 2 and all(pair == (0, 0) for pair in pad_width[:-2])
@@ -103,7 +103,7 @@ def _continued(ctx: Out, x: Value, pad_width: PadWidth, mode: str) -> Value:
     return held_in(ctx, found, ctx.result_type().dtype)
 
 
-def _framed(ctx: Out, x: Value, value: Value, pad_width: PadWidth) -> Value:
+def _framed(ctx: ExportContext, x: Value, value: Value, pad_width: PadWidth) -> Value:
     """Return `x` between blocks of one value, which may be computed."""
     dtype = ctx.type(x).dtype
     work = work_dtype(ctx, dtype, NUMBERS)
@@ -122,7 +122,7 @@ def _framed(ctx: Out, x: Value, value: Value, pad_width: PadWidth) -> Value:
     return held_in(ctx, found, dtype)
 
 
-def _block(ctx: Out, value: Value, type_: TensorType) -> Value:
+def _block(ctx: ExportContext, value: Value, type_: TensorType) -> Value:
     shape = ctx.shape(type_.shape)
     if value.data is not None:
         return ctx.emit("fill", type_, shape=shape, value=value)
@@ -131,7 +131,7 @@ def _block(ctx: Out, value: Value, type_: TensorType) -> Value:
 
 @OPS.exports("dyn.nn.pad")
 def export_dyn_pad(
-    ctx: Out, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
+    ctx: ExportContext, data: Value, pad_width: Value, pad_val: Value, *, pad_mode: str
 ) -> Value:
     """Widths that are computed are those of all axes."""
     names = {theirs: ours for ours, theirs in MODES.items()}
@@ -151,7 +151,7 @@ def export_dyn_pad(
     return ctx.emit("select", cond=inside, a=found, b=held_in(ctx, pad_val, dtype))
 
 
-def _own(ctx: Out, x: Value) -> Value:
+def _own(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("shape", TensorType((ctx.type(x).rank,), "int32"), x=x)
 
 

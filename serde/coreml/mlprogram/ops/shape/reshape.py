@@ -8,8 +8,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import MOVED, held_in, work_dtype
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import MAX_RANK, Value
@@ -22,7 +22,9 @@ from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import new_shape
 
 
-def emit_moved(ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue) -> Value:
+def emit_moved(
+    ctx: ExportContext, op: str, x: Value, dims: Sequence[Dim], /, **inputs: AnyValue
+) -> Value:
     """Append an operation that only moves the elements of `x`."""
     dtype = ctx.type(x).dtype
     work = work_dtype(ctx, dtype, MOVED)
@@ -30,7 +32,7 @@ def emit_moved(ctx: Out, op: str, x: Value, dims: Sequence[Dim], /, **inputs: An
     return held_in(ctx, found, dtype)
 
 
-def reshaped(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
+def reshaped(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible."""
     shape = ctx.type(x).shape
     if tuple(dims) == shape and not any(isinstance(dim, Any) for dim in dims):
@@ -48,7 +50,7 @@ def reshaped(ctx: Out, x: Value, dims: Sequence[Dim]) -> Value:
     return emit_moved(ctx, "reshape", x, dims, shape=shape_codes(ctx, dims))
 
 
-def shape_codes(ctx: Out, dims: Sequence[Dim]) -> Value:
+def shape_codes(ctx: ExportContext, dims: Sequence[Dim]) -> Value:
     """Return a shape, in which -1 stands for one length that is not fixed."""
     open_ = [place for place, dim in enumerate(dims) if not isinstance(dim, int)]
     anonymous = [place for place in open_ if isinstance(dims[place], Any)]
@@ -58,7 +60,7 @@ def shape_codes(ctx: Out, dims: Sequence[Dim]) -> Value:
     return ctx.shape(dims)
 
 
-def squeezed(ctx: Out, x: Value, axes: Sequence[int]) -> Value:
+def squeezed(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return `x` without axes of length 1; one that is so only when the model runs is reshaped."""
     shape = ctx.type(x).shape
     rest = [dim for axis, dim in enumerate(shape) if axis not in axes]
@@ -73,7 +75,7 @@ def squeezed(ctx: Out, x: Value, axes: Sequence[int]) -> Value:
     return emit_moved(ctx, "squeeze", x, rest, axes=list(axes))
 
 
-def expanded(ctx: Out, x: Value, axes: Sequence[int]) -> Value:
+def expanded(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return `x` with axes of length 1 at these places of the result."""
     if not axes:
         return x
@@ -85,7 +87,7 @@ def expanded(ctx: Out, x: Value, axes: Sequence[int]) -> Value:
     return emit_moved(ctx, "expand_dims", x, shape, axes=list(axes))
 
 
-def transposed(ctx: Out, x: Value, order: Sequence[int]) -> Value:
+def transposed(ctx: ExportContext, x: Value, order: Sequence[int]) -> Value:
     """Return `x` with its axes in another order."""
     if list(order) == sorted(order):
         return x
@@ -96,7 +98,7 @@ def transposed(ctx: Out, x: Value, order: Sequence[int]) -> Value:
 
 
 @OPS.imports("reshape", since=(1, 17))
-def import_reshape(ctx: Ctx, x: Expr, shape: Expr) -> Expr:
+def import_reshape(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     """A length of 0 is that of `x`, from iOS17 on counted from the last axis."""
     dims = ctx.partial_dims(shape)
     own = ctx.type(x).shape
@@ -159,13 +161,15 @@ def expand_reshape(data: Expr, *, newshape: AnyValue, allowzero: bool) -> Expr:
 
 @OPS.exports("reshape", when=_is_direct)
 @OPS.exports("contrib_reverse_reshape")
-def export_reshape(ctx: Out, data: Value, *, newshape: AnyValue, allowzero: bool) -> Value:
+def export_reshape(
+    ctx: ExportContext, data: Value, *, newshape: AnyValue, allowzero: bool
+) -> Value:
     return reshaped(ctx, data, ctx.result_type().shape)
 
 
 @OPS.exports("reshape_like")
 def export_reshape_like(
-    ctx: Out,
+    ctx: ExportContext,
     data: Value,
     like: Value,
     *,
@@ -184,7 +188,7 @@ def export_reshape_like(
 
 @OPS.imports("reshape_like", since=(16, 17))
 def import_reshape_like(
-    ctx: Ctx,
+    ctx: ImportContext,
     x: Expr,
     *ref_tensors: Expr,
     begins: AnyValue,
@@ -207,12 +211,12 @@ def _each(given: AnyValue) -> tuple[AnyValue, ...]:
 
 
 @OPS.exports("nn.batch_flatten")
-def export_batch_flatten(ctx: Out, data: Value) -> Value:
+def export_batch_flatten(ctx: ExportContext, data: Value) -> Value:
     return reshaped(ctx, data, ctx.result_type().shape)
 
 
 @OPS.imports("flatten2d")
-def import_flatten2d(ctx: Ctx, x: Expr, *, axis: int = 1) -> Expr:
+def import_flatten2d(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     """A negative axis counts from the end."""
     shape = ctx.type(x).shape
     parts = [product(shape[:axis]), product(shape[axis:])]
@@ -222,18 +226,18 @@ def import_flatten2d(ctx: Ctx, x: Expr, *, axis: int = 1) -> Expr:
 
 
 @OPS.imports("transpose", since=(1, 17))
-def import_transpose(ctx: Ctx, x: Expr, *, perm: tuple[int, ...]) -> Expr:
+def import_transpose(ctx: ImportContext, x: Expr, *, perm: tuple[int, ...]) -> Expr:
     return relay.transpose(x, axes=perm) if ctx.type(x).rank else x
 
 
 @OPS.exports("transpose")
-def export_transpose(ctx: Out, data: Value, *, axes: tuple[int, ...] | None) -> Value:
+def export_transpose(ctx: ExportContext, data: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(data).rank
     return transposed(ctx, data, normalize_axes(axes or range(rank)[::-1], rank))
 
 
 @OPS.imports("expand_dims", since=(1, 17))
-def import_expand_dims(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int) -> Expr:
+def import_expand_dims(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int) -> Expr:
     """Places are those of the result."""
     wanted = axes if isinstance(axes, tuple) else (axes,)
     rank = ctx.type(x).rank + len(wanted)
@@ -243,13 +247,15 @@ def import_expand_dims(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int) -> Exp
 
 
 @OPS.exports("expand_dims")
-def export_expand_dims(ctx: Out, data: Value, *, axis: int, num_newaxis: int) -> Value:
+def export_expand_dims(ctx: ExportContext, data: Value, *, axis: int, num_newaxis: int) -> Value:
     first = axis % (ctx.type(data).rank + 1)
     return expanded(ctx, data, range(first, first + num_newaxis))
 
 
 @OPS.imports("squeeze", since=(1, 17))
-def import_squeeze(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int | None = None) -> Expr:
+def import_squeeze(
+    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | int | None = None
+) -> Expr:
     """An axis that is not of length 1 stays."""
     shape = ctx.type(x).shape
     wanted = range(len(shape)) if axes is None else axes if isinstance(axes, tuple) else (axes,)
@@ -258,7 +264,7 @@ def import_squeeze(ctx: Ctx, x: Expr, *, axes: tuple[int, ...] | int | None = No
 
 
 @OPS.exports("squeeze")
-def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Value:
+def export_squeeze(ctx: ExportContext, data: Value, *, axis: tuple[int, ...] | None) -> Value:
     shape = ctx.type(data).shape
     if axis is None:
         return squeezed(ctx, data, [i for i, dim in enumerate(shape) if dim == 1])
@@ -266,12 +272,12 @@ def export_squeeze(ctx: Out, data: Value, *, axis: tuple[int, ...] | None) -> Va
 
 
 @OPS.imports("shape")
-def import_shape(ctx: Ctx, x: Expr) -> Expr:
+def import_shape(ctx: ImportContext, x: Expr) -> Expr:
     return relay.shape_of(x, dtype="int32")
 
 
 @OPS.exports("shape_of")
-def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+def export_shape_of(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
     type_ = ctx.type(data)
     if all(isinstance(dim, int) for dim in type_.shape):
         return ctx.const(np.array(type_.shape), ctx.result_type().dtype)
@@ -280,7 +286,7 @@ def export_shape_of(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
 
 
 @OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
+def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
     size = ctx.type(data).size
     if isinstance(size, int):
         return ctx.const(size, ctx.result_type().dtype)
@@ -288,7 +294,9 @@ def export_ndarray_size(ctx: Out, data: Value, *, dtype: AnyValue) -> Value:
 
 
 @OPS.exports("dyn.reshape")
-def export_dyn_reshape(ctx: Out, data: Value, newshape: Value, *, allowzero: bool) -> Value:
+def export_dyn_reshape(
+    ctx: ExportContext, data: Value, newshape: Value, *, allowzero: bool
+) -> Value:
     """A length of 0 is that of the same place; MIL says so only among as many axes."""
     rank, count = ctx.type(data).rank, ctx.static_lengths(newshape, [0])[0]
     if not allowzero and count != rank and newshape.data is None:

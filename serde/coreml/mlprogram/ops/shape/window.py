@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.domains import MOVED, NUMBERS, held_in, work_dtype
 from serde.coreml.mlprogram.ops.shape.reshape import transposed
 from serde.coreml.mlprogram.ops.table import OPS
@@ -16,7 +16,9 @@ from serde.relay.ir.types import TensorType
 
 
 @OPS.imports("sliding_windows", since=(1, 17))
-def import_sliding_windows(ctx: Ctx, x: Expr, *, axis: int, size: int, stride: int = 1) -> Expr:
+def import_sliding_windows(
+    ctx: ImportContext, x: Expr, *, axis: int, size: int, stride: int = 1
+) -> Expr:
     """The places within a window lie behind its number; in Relay, at the end."""
     rank = ctx.type(x).rank
     along = normalize_axis(axis, rank)
@@ -30,7 +32,12 @@ def import_sliding_windows(ctx: Ctx, x: Expr, *, axis: int, size: int, stride: i
 
 @OPS.exports("sliding_window")
 def export_sliding_window(
-    ctx: Out, data: Value, *, axis: int, window_shape: tuple[int, ...], strides: tuple[int, ...]
+    ctx: ExportContext,
+    data: Value,
+    *,
+    axis: int,
+    window_shape: tuple[int, ...],
+    strides: tuple[int, ...],
 ) -> Value:
     """Each axis becomes two; those within the windows then go to the end."""
     dtype, rank = ctx.type(data).dtype, ctx.type(data).rank

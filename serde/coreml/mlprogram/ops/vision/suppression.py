@@ -7,8 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.mlprogram.export_context import ExportContext as Out
-from serde.coreml.mlprogram.import_context import ImportContext as Ctx
+from serde.coreml.mlprogram.export_context import ExportContext
+from serde.coreml.mlprogram.import_context import ImportContext
 from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Value
 from serde.errors import Unsupported
@@ -96,7 +96,7 @@ def suppressed(
 
 @OPS.imports("non_maximum_suppression")
 def import_non_maximum_suppression_v1(
-    ctx: Ctx,
+    ctx: ImportContext,
     boxes: Expr,
     scores: Expr,
     *,
@@ -118,7 +118,7 @@ def import_non_maximum_suppression_v1(
 
 @OPS.imports("non_maximum_suppression", since=17)
 def import_non_maximum_suppression(
-    ctx: Ctx,
+    ctx: ImportContext,
     boxes: Expr,
     scores: Expr,
     *,
@@ -165,7 +165,7 @@ def _selects(node: Call) -> bool:
 
 @OPS.exports("serde.non_max_suppression", when=_selects)
 def export_non_max_suppression(
-    ctx: Out,
+    ctx: ExportContext,
     boxes: Value,
     scores: Value,
     limit: Value | None = None,
@@ -221,7 +221,9 @@ def _centres(boxes: Expr) -> Expr:
     return relay.concatenate([x, y, width, height], axis=2)
 
 
-def _places(ctx: Out, rows: Value, marks: Value, bound: float, most: int, dtype: str) -> Value:
+def _places(
+    ctx: ExportContext, rows: Value, marks: Value, bound: float, most: int, dtype: str
+) -> Value:
     """Write the suppression itself and return places, -1 behind those that stay."""
     batches = ctx.static_shape(rows)[0]
     threshold = ctx.const(bound, dtype)

@@ -13,15 +13,16 @@ from serde.mxnet.unknown import Completion
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import Type
 from serde.report import Report
-from serde.walk.table import ConverterTable, Hole, ImportContext
+from serde.walk.table import ConverterTable, Hole
+from serde.walk.table import ImportContext as BaseContext
 
-__all__ = ["Completions", "NodeContext", "needed_outputs", "used_inputs"]
+__all__ = ["Completions", "ImportContext", "needed_outputs", "used_inputs"]
 
 Completions = dict[tuple[int, tuple[Type | None, ...]], list[Expr]]
 """Variables of graphs with the lengths that they tell, by graph and types of the variables."""
 
 
-class NodeContext(ImportContext):
+class ImportContext(BaseContext):
     """What an importer of a node may reach: also the graphs inside the node.
 
     Args:
@@ -95,8 +96,8 @@ class NodeContext(ImportContext):
         needed = needed_outputs(graph, self._table)
         report = Report() if open_ended else self._report
 
-        def inner(node: Node, outputs: int = 0) -> NodeContext:
-            return NodeContext(
+        def inner(node: Node, outputs: int = 0) -> ImportContext:
+            return ImportContext(
                 self._table,
                 node,
                 outputs,

@@ -20,7 +20,7 @@ from serde.walk.assembly import Assembly
 from serde.walk.folding import FoldingContext
 from serde.weights import Array
 
-__all__ = ["LayerContext", "images", "is_lifted", "lifted", "lowered", "number"]
+__all__ = ["ImportContext", "images", "is_lifted", "lifted", "lowered", "number"]
 
 
 class Neighbours(Protocol):
@@ -55,7 +55,7 @@ class Neighbours(Protocol):
         """End the iteration."""
 
 
-class LayerContext(FoldingContext):
+class ImportContext(FoldingContext):
     """What a converter of one layer may reach.
 
     Attributes:
@@ -213,7 +213,7 @@ def lowered(x: Expr) -> Expr:
     return x.args[0] if isinstance(x, Call) else x
 
 
-def images(ctx: LayerContext, x: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
+def images(ctx: ImportContext, x: Expr) -> tuple[Expr, Callable[[Expr], Expr]]:
     """Return a tensor as a batch of images, and what gives such a batch the axes of the tensor.
 
     Raises:
