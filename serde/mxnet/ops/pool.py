@@ -16,14 +16,14 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
-from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
+from serde.mxnet.ops.conv.direct import LAYOUTS, layouts, per_axis
+from serde.mxnet.ops.elementwise.arithmetic import import_cbrt, scalar_like
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.walk.expansion.pool import adaptive_pool, global_pool
 from serde.weights import numpy_dtype
 

@@ -10,9 +10,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, filled, widened
-from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.shape import arranged, squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, filled, scalar_like, widened
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr

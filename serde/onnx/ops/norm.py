@@ -13,8 +13,7 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import exact, of_float32
-from serde.onnx.ops.elementwise import filled
-from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.elementwise.convert import filled, scalar_like
 from serde.onnx.ops.reduce import reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any

@@ -14,12 +14,12 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, widened
 from serde.onnx.ops.elementwise.bitwise import combined
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.op.random import PARITY, ROTATIONS, TOP
+from serde.relay.op.random.threefry import PARITY, ROTATIONS, TOP
 
 WORDS = 10
 """A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""

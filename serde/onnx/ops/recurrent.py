@@ -12,7 +12,7 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call

@@ -11,16 +11,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, widened, working
-from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, scalar_like, widened, working
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_if
 
 Axes = tuple[int, ...] | None
 

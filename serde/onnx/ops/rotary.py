@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS
 
 

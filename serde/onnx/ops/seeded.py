@@ -11,8 +11,8 @@ from onnx import helper
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import squeeze
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.shape.reshape import squeeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call

@@ -10,9 +10,9 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_if
 
 
 def _is_behind_first(node: Call) -> bool:

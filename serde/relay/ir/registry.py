@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any as AnyValue
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -28,6 +29,8 @@ from serde.relay.ir.expr import (
     TupleWrapper,
     astuple,
 )
+from serde.relay.ir.hooks import HOOKS
+from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.schema import REQUIRED, Array, Attribute, Operand, read_schema
 from serde.relay.ir.types import (
     FuncType,
@@ -49,13 +52,17 @@ __all__ = [
     "Operand",
     "Sample",
     "SequenceSpec",
+    "Signature",
     "TensorSpec",
     "all_ops",
     "builder",
     "call",
+    "find",
     "get",
     "infer_call",
     "lookup_builder",
+    "op_names",
+    "op_signature",
     "relay_op",
     "sample",
     "sequence",
@@ -67,6 +74,8 @@ BuilderT = TypeVar("BuilderT", bound=Callable[..., AnyValue])
 
 _OPS: dict[str, OpDef] = {}
 _BUILDERS: dict[str, Callable[..., AnyValue]] = {}
+_PACKAGE: Final = LazyPackage("serde.relay.op")
+"""Where the operators of this package are declared; each module is loaded when it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +259,7 @@ def relay_op(
     """
 
     def declare(kernel: Kernel) -> Kernel:
-        if name in _OPS:
+        if find(name) is not None:
             raise RelayError(f"{name} is declared twice")
         _OPS[name] = OpDef(
             name,
@@ -271,7 +280,7 @@ def builder(path: str) -> Callable[[BuilderT], BuilderT]:
     """Register a builder written by hand under its path below ``relay``, such as ``"nn.pad"``."""
 
     def register(function: BuilderT) -> BuilderT:
-        if path in _BUILDERS:
+        if _find_builder(path) is not None:
             raise RelayError(f"builder {path} is declared twice")
         _BUILDERS[path] = function
         return function
@@ -285,14 +294,81 @@ def get(name: str) -> OpDef:
     Raises:
         RelayError: There is no such operator.
     """
-    try:
-        return _OPS[name]
-    except KeyError:
-        raise RelayError(f"no Relay operator is called {name}") from None
+    definition = find(name)
+    if definition is None:
+        raise RelayError(f"no Relay operator is called {name}")
+    return definition
+
+
+def find(name: str) -> OpDef | None:
+    """Return an operator, declared by now or by the module that the index names; else None."""
+    if name not in _OPS and name in _index().operators:
+        _PACKAGE.load(_index().operators[name].module)
+    return _OPS.get(name)
+
+
+def _find_builder(path: str) -> Callable[..., AnyValue] | None:
+    """Return a builder written by hand, likewise."""
+    if path not in _BUILDERS and path in _index().builders:
+        _PACKAGE.load(_index().builders[path])
+    return _BUILDERS.get(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the index says of an operator.
+
+    Attributes:
+        module: Where it is declared, relative to the package.
+        operands: Names of its operands.
+        attributes: Names of its attributes.
+    """
+
+    module: str
+    operands: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Operators by name, and modules of the builders written by hand by path."""
+
+    operators: dict[str, Signature]
+    builders: dict[str, str]
+
+
+@cache
+def _index() -> _Index:
+    operators = {
+        name: Signature(module, *(tuple(part.split()) for part in text.split(";")))
+        for module, listed in _PACKAGE.index.items()
+        for name, text in listed.get("operators", {}).items()
+    }
+    builders = {
+        path: module
+        for module, listed in _PACKAGE.index.items()
+        for path in listed.get("builders", ())
+    }
+    return _Index(operators, builders)
+
+
+def op_signature(name: str) -> Signature | None:
+    """Return what operands and attributes an operator has, without loading its declaration."""
+    definition = _OPS.get(name)
+    if definition is None:
+        return _index().operators.get(name)
+    operands = tuple(operand.name for operand in definition.operands)
+    return Signature("", operands, tuple(definition.attributes))
+
+
+def op_names() -> list[str]:
+    """Return the names of all operators, sorted, without loading their declarations."""
+    return sorted({*_OPS, *_index().operators})
 
 
 def all_ops() -> dict[str, OpDef]:
-    """Return all operators, sorted by name."""
+    """Return all operators, sorted by name; this loads every declaration."""
+    _PACKAGE.load_all()
     return dict(sorted(_OPS.items()))
 
 
@@ -322,6 +398,9 @@ def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyV
     node = Call(definition, args, definition.bind(attrs), span)
     node.type = infer_call(node)
     return node
+
+
+HOOKS.call = call
 
 
 def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
@@ -448,11 +527,12 @@ def lookup_builder(path: str) -> AnyValue:
     Builders written by hand come first; the others are made from the
     declaration: operands, then attributes, positional or by keyword.
     """
-    if path in _BUILDERS:
-        return _BUILDERS[path]
-    name = path.replace("qnn.op.", "qnn.", 1)
-    if name in _OPS:
-        return _BUILDERS.setdefault(path, _derived_builder(_OPS[name]))
+    by_hand = _find_builder(path)
+    if by_hand is not None:
+        return by_hand
+    definition = find(path.replace("qnn.op.", "qnn.", 1))
+    if definition is not None:
+        return _BUILDERS.setdefault(path, _derived_builder(definition))
     if any(known.startswith(f"{path}.") for known in _paths()):
         return Namespace(path)
     return None
@@ -460,7 +540,8 @@ def lookup_builder(path: str) -> AnyValue:
 
 def _paths() -> Iterator[str]:
     yield from _BUILDERS
-    for name in _OPS:
+    yield from _index().builders
+    for name in (*_OPS, *_index().operators):
         yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
 
 

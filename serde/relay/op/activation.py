@@ -11,11 +11,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     broadcast,
@@ -17,7 +18,6 @@ from serde.relay.ir.shapes import (
     require_same_dtype,
 )
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

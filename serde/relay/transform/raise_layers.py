@@ -14,7 +14,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var, const
-from serde.relay.ir.registry import OpDef, all_ops, call
+from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
@@ -108,7 +108,7 @@ def _templates() -> tuple[tuple[Call, _Build], ...]:
 
 def _op(name: str, *args: Expr) -> Call:
     """Return a call of a template, whose types and attributes nothing asks for."""
-    return Call(all_ops()[name], args)
+    return Call(get(name), args)
 
 
 def _var(name: str) -> Var:

@@ -13,11 +13,11 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import taps
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.run.precision import lowest
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import dtype_name
 

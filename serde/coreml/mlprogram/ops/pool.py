@@ -20,10 +20,10 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.walk.expansion.pool import adaptive_pool, global_pool
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import numpy_dtype

@@ -15,7 +15,7 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv import transposed
+from serde.mxnet.ops.conv.direct import transposed
 from serde.mxnet.ops.layout import (
     FLOATS,
     SPATIAL,

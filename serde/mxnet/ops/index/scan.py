@@ -7,7 +7,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.elementwise.arithmetic import scalar_like
 from serde.mxnet.ops.index.selection import LAST
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr

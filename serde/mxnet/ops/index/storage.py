@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise import scalar_like
+from serde.mxnet.ops.elementwise.arithmetic import scalar_like
 from serde.mxnet.ops.shape.ranges import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr

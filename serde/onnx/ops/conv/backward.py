@@ -11,7 +11,7 @@ from serde.onnx.ops.conv.windows import (
     pads,
     require_dtype,
 )
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.shape.layout import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 

@@ -13,10 +13,11 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import per_axis
 from serde.onnx.ops.conv.windows import filters, kernel_shape, pads
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, length_of, numbers, pixels, sampled
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr

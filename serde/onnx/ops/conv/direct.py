@@ -21,8 +21,8 @@ from serde.onnx.ops.conv.windows import (
     require_bytes,
     require_dtype,
 )
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.shape.layout import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.linalg import BYTES
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.shape.layout import arranged
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import fixed
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, beyond, length_of, pixels, rounded, sampled
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.shape.layout import arranged
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.sampling import (
     CUBIC,
     LINEAR,
@@ -21,7 +21,8 @@ from serde.onnx.ops.image.sampling import (
     rounded,
     sampled,
 )
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr

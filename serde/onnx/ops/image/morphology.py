@@ -9,11 +9,12 @@ import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import pads
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
-from serde.relay.run.precision import lowest
 from serde.weights import numpy_dtype
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
-from serde.onnx.ops.elementwise import cast, chosen, widened
-from serde.onnx.ops.shape import arranged, integers, require_short
+from serde.onnx.ops.elementwise.convert import cast, chosen, widened
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import integers, require_short
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.op.image.interpolation import Interpolation

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.relay.ir.dims import Dim
 from serde.weights import Array
 

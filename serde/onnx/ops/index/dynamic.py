@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.index.scatter import dense
 from serde.onnx.ops.index.slicing import END
 from serde.onnx.ops.index.sorting import ordered
-from serde.onnx.ops.shape import integers, unsqueeze
+from serde.onnx.ops.shape.reshape import integers, unsqueeze
 from serde.onnx.ops.table import OPS
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.shape.reshape import along, counting, integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 

@@ -10,8 +10,8 @@ import numpy as np
 from onnx import helper
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled, working
-from serde.onnx.ops.shape import lengths
+from serde.onnx.ops.elementwise.convert import cast, filled, working
+from serde.onnx.ops.shape.reshape import lengths
 from serde.onnx.ops.table import OPS
 from serde.weights import numpy_dtype
 

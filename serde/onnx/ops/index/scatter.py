@@ -13,10 +13,10 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
+from serde.onnx.ops.elementwise.convert import cast, comparable, filled, widened, working
 from serde.onnx.ops.index.scan import Scanned, Step, scan
 from serde.onnx.ops.index.slicing import END
-from serde.onnx.ops.shape import integers, unsqueeze
+from serde.onnx.ops.shape.reshape import integers, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr

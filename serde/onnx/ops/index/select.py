@@ -9,8 +9,8 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled, truth, widened
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, filled, truth, widened
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
 from serde.relay.ir.shapes import is_float

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.shape import counting, integers
+from serde.onnx.ops.shape.reshape import counting, integers
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import SymDim
 

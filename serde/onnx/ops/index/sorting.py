@@ -14,9 +14,9 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import lengths, unsqueeze
+from serde.onnx.ops.shape.reshape import lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axis

@@ -13,9 +13,10 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
-from serde.onnx.ops.elementwise import cast, comparable, working
+from serde.onnx.ops.elementwise.convert import cast, comparable, working
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float

@@ -15,17 +15,18 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, padded_alike, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed, pads
-from serde.onnx.ops.elementwise import cast, comparable, widened, working
-from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.elementwise.convert import cast, comparable, scalar_like, widened, working
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import Windows, along, arranged, lengths
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import along, lengths
+from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.weights import Array, numpy_dtype
 
 

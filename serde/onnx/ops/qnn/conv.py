@@ -11,12 +11,11 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.conv.windows import filters, fixed, kernel_shape, pads, require_bytes
-from serde.onnx.ops.elementwise import (
-    cast,
-)
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.qnn.product import zero_point_like
 from serde.onnx.ops.qnn.rescale import is_scalar_within
-from serde.onnx.ops.shape import Windows, arranged
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.types import TensorType

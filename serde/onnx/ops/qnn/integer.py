@@ -17,7 +17,7 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, padding_of, per_axis
 from serde.onnx.ops.conv.windows import SPATIAL, fixed
-from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.elementwise.convert import cast, filled
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.ir.expr import Call, Expr

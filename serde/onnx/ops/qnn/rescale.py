@@ -9,15 +9,10 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import (
-    cast,
-    export_clip,
-    export_round,
-    fixed_ratio,
-    scaled,
-    typed,
-)
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, typed
+from serde.onnx.ops.elementwise.fixed_point import fixed_ratio, scaled
+from serde.onnx.ops.elementwise.unary import export_clip, export_round
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.op.qnn.parameters import along_axis, fixed_point
 

@@ -11,8 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.elementwise.convert import typed
+from serde.onnx.ops.elementwise.convert import cast, typed
 from serde.onnx.ops.shape.reshape import integers, reshaped, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim

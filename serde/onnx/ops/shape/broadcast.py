@@ -10,7 +10,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, widened, working
+from serde.onnx.ops.elementwise.convert import cast, widened, working
 from serde.onnx.ops.shape.reshape import integers, lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim

@@ -8,7 +8,7 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.elementwise.convert import cast, filled
 from serde.onnx.ops.shape.pad import padded
 from serde.onnx.ops.shape.reshape import export_expand_dims, integers, reshaped, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS

@@ -12,8 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.shape.reshape import counting, lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr

@@ -11,7 +11,7 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.elementwise.convert import cast, filled
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
 from serde.relay.ir.dims import Any, Dim, product

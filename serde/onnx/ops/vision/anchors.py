@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import compacted, moved_rows
 from serde.relay.op.vision.anchors import prior_boxes

@@ -6,8 +6,8 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import filled
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import filled
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 

@@ -7,9 +7,9 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, filled, widened
+from serde.onnx.ops.elementwise.convert import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import kept_boxes, steps, strictly, within
 from serde.relay.ir.dims import Dim

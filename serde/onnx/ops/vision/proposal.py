@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.image.sampling import numbers
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import compacted, kept_boxes, steps
 from serde.relay.ir.dims import Dim

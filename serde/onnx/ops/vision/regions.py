@@ -11,10 +11,11 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import fixed
-from serde.onnx.ops.elementwise import cast, widened
+from serde.onnx.ops.elementwise.convert import cast, widened
 from serde.onnx.ops.image.sampling import LINEAR, length_of, limited, pixels, sampled
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import along, arranged, counting, require_short, unsqueeze
+from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.reshape import along, counting, require_short, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr

@@ -6,9 +6,9 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled, widened
+from serde.onnx.ops.elementwise.convert import cast, filled, widened
 from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.weights import numpy_dtype
 

@@ -13,7 +13,7 @@ from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at, join_dim, layout_axes, require_window, split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, padding_sides, per_axis
-from serde.relay.op.linalg import product_dtype, to_product_dtype
+from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
 __all__: list[str] = []
 

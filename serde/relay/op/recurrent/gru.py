@@ -7,11 +7,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -1,0 +1,55 @@
+from serde.relay.transform.base import FunctionPass, Pass, Sequential
+from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
+from serde.relay.transform.convert_layout import ConvertLayout, channels_first
+from serde.relay.transform.count_loops import CountLoops
+from serde.relay.transform.cse import EliminateCommonSubexpr
+from serde.relay.transform.cutting import cut, named_values, results_of
+from serde.relay.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
+from serde.relay.transform.fold_constant import FoldConstant
+from serde.relay.transform.fold_shape import DynamicToStatic, FoldShape
+from serde.relay.transform.infer_type import InferType
+from serde.relay.transform.inline import Inline, ToGraphNormalForm
+from serde.relay.transform.legalize import Legalize
+from serde.relay.transform.quantized_as_float import QuantizedAsFloat
+from serde.relay.transform.quantized_as_linear import QuantizedAsLinear
+from serde.relay.transform.raise_box_nms import box_nms_patterns
+from serde.relay.transform.raise_layers import RaiseLayers
+from serde.relay.transform.raise_recursion import RaiseRecursion
+from serde.relay.transform.raise_slice_like import RaiseSliceLike
+from serde.relay.transform.renaming import rename
+from serde.relay.transform.result_flattening import flatten_results
+from serde.relay.transform.sequences_to_tuples import SequencesToTuples
+from serde.relay.transform.simplify_expr import SimplifyExpr
+from serde.relay.transform.simplify_inference import SimplifyInference
+from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
+from serde.relay.transform.tvm.a_normal_form import ToANormalForm
+from serde.relay.transform.tvm.canonicalize import CanonicalizeCast, CanonicalizeOps
+from serde.relay.transform.tvm.combine_parallel import (
+    CombineParallelBatchMatmul,
+    CombineParallelConv2D,
+    CombineParallelDense,
+)
+from serde.relay.transform.tvm.fast_math import FastMath
+from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv
+from serde.relay.transform.tvm.fold_scale_axis import (
+    BackwardFoldScaleAxis,
+    FoldScaleAxis,
+    ForwardFoldScaleAxis,
+)
+from serde.relay.transform.tvm.fuse_ops import DefuseOps, FuseOps
+from serde.relay.transform.tvm.lambda_lift import LambdaLift
+from serde.relay.transform.weight_folding import fold_weights
+
+__all__ = [
+    "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
+    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
+    "ConvertLayout", "CountLoops", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
+    "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
+    "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
+    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
+    "RaiseLayers", "RaiseRecursion", "RaiseSliceLike", "RemoveUnusedFunctions",
+    "SequencesToTuples", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
+    "ToFloat16", "ToGraphNormalForm", "box_nms_patterns", "channels_first", "cut",
+    "extension_patterns", "flatten_results", "float16_overflows", "fold_weights", "named_values",
+    "rename", "results_of",
+]  # fmt: skip
