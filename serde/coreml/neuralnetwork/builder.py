@@ -15,8 +15,8 @@ from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call
 from serde.relay.ir.types import TensorType
+from serde.walk.converter import Converter
 from serde.walk.emission import EmittingContext
-from serde.walk.table import Converter
 from serde.weights import Array, ArrayWeight, Weight
 
 if TYPE_CHECKING:

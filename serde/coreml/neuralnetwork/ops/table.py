@@ -7,7 +7,8 @@ from typing import Any as AnyValue
 
 from serde.coreml.mlprogram.ops import TABLE
 from serde.relay.ir.expr import Call
-from serde.walk.table import Converter, ConverterTable
+from serde.walk.converter import Converter
+from serde.walk.table import ConverterTable
 
 __all__ = ["DIRECT", "LAYERS", "DirectTable"]
 
