@@ -10,17 +10,15 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
-from serde.relay.ir.registry import Signature, op_signature
+from serde.relay.ir.registry import OpDef, Signature, op_signature
 
-__all__ = ["WrittenOperator", "check_change", "check_expansion", "check_exporter"]
+__all__ = ["check_change", "check_expansion", "check_exporter", "innermost"]
 
 Changes = Mapping[str, Sequence[int]]
-WrittenOperator = Callable[[str], Signature | None]
-"""Gives what an exporter may take of what it writes; None where there is no such operator."""
 
 
 def check_change(format_name: str, changes: Changes, name: str, version: int | None) -> None:
@@ -39,9 +37,9 @@ def check_change(format_name: str, changes: Changes, name: str, version: int | N
 
 
 def check_exporter(
-    where: str, written: WrittenOperator, name: str, function: Callable[..., AnyValue]
+    format_name: str, operator: str | OpDef, function: Callable[..., AnyValue]
 ) -> None:
-    """Refuse an exporter whose parameters are not those of the operator.
+    """Refuse an exporter whose parameters are not those of the Relay operator.
 
     It may take more operands than the operator has, such as a bias that was taken in, if it can
     do without, and fewer attributes, for those that it does not take must hold their default.
@@ -49,23 +47,26 @@ def check_exporter(
     Raises:
         RelayError: It is so.
     """
-    operator = written(name)
-    if operator is None:
-        raise RelayError(f"{where}: no operator is called {name}")
-    _taken_attributes(where, operator, name, function)
-    _check_operands(where, operator, name, list(_parameters(function))[1:])
+    name = operator if isinstance(operator, str) else operator.name
+    signature = op_signature(name) if isinstance(operator, str) else Signature.of(operator)
+    where = f"{format_name}: {innermost(function).__name__}"
+    if signature is None:
+        raise RelayError(f"{where}: no Relay operator is called {name}")
+    _taken_attributes(where, signature, name, function)
+    _check_operands(where, signature, name, _parameters(function)[1:])
 
 
-def check_expansion(where: str, name: str, function: Callable[..., AnyValue]) -> None:
+def check_expansion(format_name: str, name: str, function: Callable[..., AnyValue]) -> None:
     """Refuse an expansion that does not take exactly what the Relay operator has.
 
     Raises:
         RelayError: It is so.
     """
     operator = op_signature(name)
+    where = f"{format_name}: {innermost(function).__name__}"
     if operator is None:
         raise RelayError(f"{where}: no Relay operator is called {name}")
-    parameters = list(_parameters(function))
+    parameters = _parameters(function)
     taken = _taken_attributes(where, operator, name, function)
     missing = [each for each in operator.attributes if each not in taken]
     if missing and not any(p.kind is p.VAR_KEYWORD for p in parameters):
@@ -93,6 +94,13 @@ def _check_operands(
     if required > has or (has > len(positional) and not many):
         takes = f"at least {required}" if many else str(len(positional))
         raise RelayError(f"{where}: {name} has {has} operands, the function takes {takes}")
+
+
+def innermost(function: Callable[..., AnyValue]) -> AnyValue:
+    """Return the function that one with arguments bound beforehand calls."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
 
 
 @cache

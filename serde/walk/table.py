@@ -12,9 +12,10 @@ recording, so that a converter only ever sees what it declares.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any as AnyValue
 from typing import Generic, TypeVar
@@ -22,7 +23,7 @@ from typing import Generic, TypeVar
 from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Constant, Expr, Span, TupleWrapper
 from serde.relay.ir.lazy import LazyPackage
-from serde.relay.ir.registry import OpDef, op_signature
+from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
 from serde.relay.ir.types import TensorType, Type
 from serde.relay.ir.visit import children
@@ -30,10 +31,10 @@ from serde.relay.transform.legalize import decompose
 from serde.report import Report
 from serde.walk.converter import Converter, Decode, Entry
 from serde.walk.registration import (
-    WrittenOperator,
     check_change,
     check_expansion,
     check_exporter,
+    innermost,
 )
 
 __all__ = [
@@ -155,8 +156,9 @@ class ConverterTable:
         decode: Turns an attribute as the file has it into a Python value, given the annotation.
         home: The package whose modules register converters here, each loaded when one of them is
             asked for; None where all are registered by hand.
-        written: Tells the operands and attributes of what exporters write: Relay operators, unless
-            the table has exporters of something else.
+        targets: Versions of the target from which on an exporter may hold, where they are not
+            those of `changes`.
+        written: Names of what exporters write where it is not Relay operators.
     """
 
     def __init__(
@@ -166,12 +168,14 @@ class ConverterTable:
         changes: Mapping[str, Sequence[int]] | None = None,
         decode: Decode = _identity,
         home: str | None = None,
-        written: WrittenOperator = op_signature,
+        targets: Collection[int] | None = None,
+        written: Collection[str] | None = None,
     ) -> None:
         self.format_name = format_name
         self._changes = changes
         self._decode = decode
         self._home = None if home is None else LazyPackage(home)
+        self._targets = targets
         self._written = written
         self._imports: dict[tuple[str, int], Entry] = {}
         self._exports: dict[str, dict[int, Entry]] = {}
@@ -201,7 +205,7 @@ class ConverterTable:
 
         def register(function: F) -> F:
             for name in names:
-                self._load_if_foreign("imports", name, function.__module__)
+                self._load_if_foreign("imports", name, function)
                 for version in versions:
                     if self._changes is not None:
                         check_change(self.format_name, self._changes, name, version)
@@ -231,12 +235,12 @@ class ConverterTable:
         self._refusals.update(dict.fromkeys(names, (reason, hint)))
 
     def exports(
-        self, *names: str, since: int = 1, when: Callable[[Call], bool] | None = None
+        self, *operators: str | OpDef, since: int = 1, when: Callable[[Call], bool] | None = None
     ) -> Callable[[F], F]:
         """Register an exporter of Relay operators.
 
         Args:
-            names: The operators.
+            operators: Their names, or the declaration of one that is in no registry.
             since: Version of the target from which on it holds.
             when: Whether it can say a call; the operator is decomposed where it cannot.
 
@@ -244,14 +248,17 @@ class ConverterTable:
             RelayError: Relay has no such operator, or not these operands or attributes; the format
                 did not change at that version; there is an exporter already.
         """
-        if self._changes is not None and since not in self._versions:
+        if since != 1 and since not in self._known_targets:
             raise RelayError(f"{self.format_name}: no operator changed at version {since}")
 
         def register(function: F) -> F:
-            where = f"{self.format_name}: {function.__name__}"
-            for name in names:
-                self._load_if_foreign("exports", name, function.__module__)
-                check_exporter(where, self._written, name, function)
+            for operator in operators:
+                name = operator if isinstance(operator, str) else operator.name
+                self._load_if_foreign("exports", name, function)
+                if self._written is None:
+                    check_exporter(self.format_name, operator, function)
+                elif name not in self._written:
+                    raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
@@ -275,10 +282,9 @@ class ConverterTable:
         """
 
         def register(function: F) -> F:
-            where = f"{self.format_name}: {function.__name__}"
             for name in names:
-                self._load_if_foreign("expands", name, function.__module__)
-                check_expansion(where, name, function)
+                self._load_if_foreign("expands", name, function)
+                check_expansion(self.format_name, name, function)
                 if name in self._expansions:
                     raise RelayError(f"{self.format_name}: {name} is expanded twice")
                 self._expansions[name] = function
@@ -294,11 +300,9 @@ class ConverterTable:
     def importer(self, name: str, version: int) -> Converter | None:
         """Return the importer for an operator as it stands at a version of the operator set."""
         changes = (1,) if self._changes is None else self._changes.get(name, (1,))
-        index = bisect_right(changes, version)
-        if not index:
-            return None
         self._load("imports", name)
-        entry = self._imports.get((name, changes[index - 1]))
+        index = bisect_right(changes, version)
+        entry = self._imports.get((name, changes[index - 1])) if index else None
         return None if entry is None else entry.converter
 
     def exporter(self, name: str, version: int) -> Converter | None:
@@ -308,10 +312,13 @@ class ConverterTable:
         return self._exports[name][max(known)].converter if known else None
 
     @cached_property
-    def _versions(self) -> frozenset[int]:
-        """All versions at which something changed."""
-        changes = self._changes or {}
-        return frozenset({1}.union(*changes.values()))
+    def _known_targets(self) -> Collection[int]:
+        """All versions at which something changed; any where nothing is said of changes."""
+        if self._targets is not None:
+            return self._targets
+        if self._changes is None:
+            return range(sys.maxsize)
+        return frozenset().union(*self._changes.values())
 
     @cached_property
     def _modules(self) -> dict[str, dict[str, list[str]]]:
@@ -329,9 +336,9 @@ class ConverterTable:
             for module in self._modules[kind].get(name, ()):
                 self._home.load(module)
 
-    def _load_if_foreign(self, kind: str, name: str, module: str) -> None:
+    def _load_if_foreign(self, kind: str, name: str, function: Callable[..., AnyValue]) -> None:
         """Load them where another package registers something, so that a clash shows."""
-        if self._home is not None and not module.startswith(f"{self._home.name}."):
+        if self._home is not None and not self._home.has(innermost(function).__module__):
             self._load(kind, name)
 
     def load_all(self) -> None:

@@ -1,21 +1,33 @@
-"""Writes ``index.json`` beside the modules that register operators.
+"""Which module registers which operator: ``index.json`` beside the modules.
 
-``python tests/support/operator_index.py`` (as ``make docs`` does) loads every module, sees which
-one registers what, and writes that down, so that the registry and the tables of converters load
-only the modules that are asked for.
+``python tests/support/operator_index.py`` (as ``make docs`` does) loads every module, sees what
+it registers, and writes that down, so that the registry and the tables of converters load only
+the modules that are asked for.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from serde.relay.ir import registry
+from serde.relay.ir.lazy import LazyPackage
+from serde.walk.table import ConverterTable
 
+ROOT = Path(__file__).parents[2]
 RELAY = "serde.relay.op"
+CONVERTERS = (
+    "serde.onnx.ops",
+    "serde.mxnet.ops",
+    "serde.coreml.mlprogram.ops",
+    "serde.coreml.neuralnetwork.ops",
+)
+Entry = tuple[str, str, str, str]
+"""A module, the table, the kind of converter, the operator."""
 
 
 def importing() -> str:
@@ -28,46 +40,96 @@ def importing() -> str:
     return str(frame.f_globals["__name__"])
 
 
-class Recording(dict[Any, Any]):
-    """A dictionary that notes, for each key, which module entered it."""
+def build_indices() -> dict[str, dict[str, Any]]:
+    """Return the index of every package; no operator may have been loaded before."""
+    loaded = [name for name in sys.modules if name.startswith((f"{RELAY}.", *CONVERTERS))]
+    if loaded:
+        raise RuntimeError(f"loaded before: {', '.join(loaded)}")
+    declared, entries = _recorded_declarations(), _recorded_converters()
+    for package in (RELAY, *CONVERTERS):
+        LazyPackage(package).load_all()
+    return {
+        RELAY: _index_declarations(declared),
+        **{package: _index_converters(package, entries) for package in CONVERTERS},
+    }
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sources: dict[Any, str] = {}
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.sources[key] = importing()
-        super().__setitem__(key, value)
+def _recorded_declarations() -> list[tuple[str, str, str]]:
+    """Return a list that gets the module, kind and name of whatever is declared from now on."""
+    found: list[tuple[str, str, str]] = []
+
+    def recording(kind: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def record(name: str, **options: Any) -> Any:
+            found.append((importing(), kind, name))
+            return function(name, **options)
+
+        return record
+
+    registry.relay_op = recording("operators", registry.relay_op)
+    registry.builder = recording("builders", registry.builder)
+    return found
 
 
-def index_relay() -> dict[str, Any]:
-    """Return the index of Relay's operators and builders."""
-    operators, builders = Recording(), Recording()
-    registry._OPS, registry._BUILDERS = operators, builders
-    registry._PACKAGE.__dict__["index"] = {}
-    registry._PACKAGE.load_all()
-    found: dict[str, Any] = {}
-    for name, module in sorted(operators.sources.items()):
-        definition = operators[name]
+def _recorded_converters() -> list[Entry]:
+    """Likewise, of converters."""
+    found: list[Entry] = []
+
+    def recording(kind: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def record(table: ConverterTable, *operators: Any, **options: Any) -> Any:
+            names = [getattr(each, "name", each) for each in operators]
+            found.extend((importing(), table.format_name, kind, name) for name in names)
+            return method(table, *operators, **options)
+
+        return record
+
+    for method in ("imports", "refuses", "exports", "expands"):
+        kind = "imports" if method == "refuses" else method
+        setattr(ConverterTable, method, recording(kind, getattr(ConverterTable, method)))
+    return found
+
+
+def _index_declarations(declared: list[tuple[str, str, str]]) -> dict[str, Any]:
+    index: dict[str, Any] = {}
+    for module, kind, name in sorted(set(declared)):
+        listed = index.setdefault(_relative(module, RELAY), {})
+        if kind == "builders":
+            listed.setdefault(kind, []).append(name)
+            continue
+        definition = registry.get(name)
         operands = " ".join(operand.name for operand in definition.operands)
-        entry = found.setdefault(relative(module, RELAY), {}).setdefault("operators", {})
-        entry[name] = f"{operands}; {' '.join(definition.attributes)}".strip()
-    for path, module in sorted(builders.sources.items()):
-        found.setdefault(relative(module, RELAY), {}).setdefault("builders", []).append(path)
-    return dict(sorted(found.items()))
+        text = f"{operands}; {' '.join(definition.attributes)}".rstrip()
+        listed.setdefault(kind, {})[name] = text
+    return index
 
 
-def relative(module: str, package: str) -> str:
-    """The name of a module relative to its package."""
+def _index_converters(package: str, entries: list[Entry]) -> dict[str, Any]:
+    index: dict[str, Any] = {}
+    for module, table, kind, name in sorted(set(entries)):
+        if module.startswith(f"{package}."):
+            kinds = index.setdefault(_relative(module, package), {}).setdefault(table, {})
+            kinds[kind] = f"{kinds[kind]} {name}" if kind in kinds else name
+    return index
+
+
+def _relative(module: str, package: str) -> str:
     if not module.startswith(f"{package}."):
         raise RuntimeError(f"{module} registers an operator and is not in {package}")
     return module.removeprefix(f"{package}.")
 
 
-def as_json(index: dict[str, Any]) -> str:
+def index_path(package: str) -> Path:
+    """Where the index of a package is."""
+    return ROOT.joinpath(*package.split("."), "index.json")
+
+
+def as_text(index: dict[str, Any]) -> str:
     """The text of an index."""
     return json.dumps(index, indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    Path("serde/relay/op/index.json").write_text(as_json(index_relay()), encoding="utf-8")
+    if sys.argv[1:] == ["--print"]:
+        print(json.dumps(build_indices()))
+    else:
+        for package, index in build_indices().items():
+            index_path(package).write_text(as_text(index), encoding="utf-8")

@@ -45,6 +45,10 @@ class LazyPackage:
         """Import a module of the package, given by its relative name."""
         importlib.import_module(f"{self.name}.{module}")
 
+    def has(self, module: str) -> bool:
+        """Whether a module, given by its full name, is in the package."""
+        return module.startswith(f"{self.name}.")
+
     def load_all(self) -> None:
         """Import every module of the package."""
         if self._complete:

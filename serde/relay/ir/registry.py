@@ -259,7 +259,7 @@ def relay_op(
     """
 
     def declare(kernel: Kernel) -> Kernel:
-        if find(name) is not None:
+        if name in _OPS or (not _PACKAGE.has(kernel.__module__) and find(name) is not None):
             raise RelayError(f"{name} is declared twice")
         _OPS[name] = OpDef(
             name,
@@ -280,7 +280,8 @@ def builder(path: str) -> Callable[[BuilderT], BuilderT]:
     """Register a builder written by hand under its path below ``relay``, such as ``"nn.pad"``."""
 
     def register(function: BuilderT) -> BuilderT:
-        if _find_builder(path) is not None:
+        foreign = not _PACKAGE.has(function.__module__)
+        if path in _BUILDERS or (foreign and _find_builder(path) is not None):
             raise RelayError(f"builder {path} is declared twice")
         _BUILDERS[path] = function
         return function
@@ -316,10 +317,10 @@ def _find_builder(path: str) -> Callable[..., AnyValue] | None:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What the index says of an operator.
+    """The names in the declaration of an operator.
 
     Attributes:
-        module: Where it is declared, relative to the package.
+        module: Where it is declared; relative to the package, where the index says it.
         operands: Names of its operands.
         attributes: Names of its attributes.
     """
@@ -327,6 +328,12 @@ class Signature:
     module: str
     operands: tuple[str, ...]
     attributes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, definition: OpDef) -> Signature:
+        """Return what a declaration says."""
+        operands = tuple(operand.name for operand in definition.operands)
+        return cls(definition.kernel.__module__, operands, tuple(definition.attributes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,10 +362,7 @@ def _index() -> _Index:
 def op_signature(name: str) -> Signature | None:
     """Return what operands and attributes an operator has, without loading its declaration."""
     definition = _OPS.get(name)
-    if definition is None:
-        return _index().operators.get(name)
-    operands = tuple(operand.name for operand in definition.operands)
-    return Signature("", operands, tuple(definition.attributes))
+    return _index().operators.get(name) if definition is None else Signature.of(definition)
 
 
 def op_names() -> list[str]:

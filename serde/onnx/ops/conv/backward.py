@@ -7,11 +7,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import (
-    pads,
-    require_dtype,
-)
-from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.conv.windows import require_dtype, to_onnx_pads
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 
@@ -35,9 +32,9 @@ def export_conv2d_backward_weight(
 ) -> Value:
     """A convolution over the batch, the gradient as its filters, strides and dilation exchanged."""
     require_dtype(ctx, grad)
-    images = _grouped(ctx, arranged(ctx, x, kernel_layout, "CNHW"), groups)
-    errors = _grouped(ctx, arranged(ctx, grad, data_layout, "CNHW"), groups)
-    sides = pads(padding, 2)
+    images = _split_groups(ctx, to_layout(ctx, x, kernel_layout, "CNHW"), groups)
+    errors = _split_groups(ctx, to_layout(ctx, grad, data_layout, "CNHW"), groups)
+    sides = to_onnx_pads(padding, 2)
     parts = [
         ctx.emit("Conv", a, b, strides=list(dilation), dilations=list(strides), pads=sides)
         for a, b in zip(images, errors, strict=True)
@@ -45,10 +42,10 @@ def export_conv2d_backward_weight(
     whole = ctx.emit("Concat", *parts, axis=1) if groups > 1 else parts[0]
     zeros, ends, axes = ctx.ints([0, 0]), ctx.ints(kernel_size or ()), ctx.ints([2, 3])
     cut = ctx.emit("Slice", whole, zeros, ends, axes)
-    return arranged(ctx, cut, "IOHW", out_layout or "OIHW")
+    return to_layout(ctx, cut, "IOHW", out_layout or "OIHW")
 
 
-def _grouped(ctx: ExportContext, x: Value, groups: int) -> tuple[Value, ...]:
+def _split_groups(ctx: ExportContext, x: Value, groups: int) -> tuple[Value, ...]:
     """Return equal parts of the first axis."""
     if groups == 1:
         return (x,)

@@ -14,15 +14,15 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
-    filters,
-    fixed,
-    kernel_shape,
-    pads,
+    arrange_filters,
     require_bytes,
     require_dtype,
+    require_fixed,
+    require_kernel_shape,
+    to_onnx_pads,
 )
 from serde.onnx.ops.elementwise.convert import cast
-from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -30,7 +30,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 
 
-def _convolution(ndim: int) -> Callable[..., Value]:
+def _make_conv_exporter(ndim: int) -> Callable[..., Value]:
     spatial = SPATIAL[ndim]
 
     def export_convolution(
@@ -58,26 +58,26 @@ def _convolution(ndim: int) -> Callable[..., Value]:
         inputs = ctx.type(x).shape[data_layout.index("C")]
         result = ctx.emit(
             "ConvInteger" if integers else "Conv",
-            arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "OI" + spatial, groups, inputs),
+            to_layout(ctx, x, data_layout, "NC" + spatial),
+            arrange_filters(ctx, weight, kernel_layout, "OI" + spatial, groups, inputs),
             None if integers else bias,
-            kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
-            strides=fixed(strides, "strides"),
-            pads=pads(padding, ndim),
-            dilations=fixed(dilation, "dilation"),
+            kernel_shape=require_kernel_shape(ctx, weight, kernel_layout, spatial),
+            strides=require_fixed(strides, "strides"),
+            pads=to_onnx_pads(padding, ndim),
+            dilations=require_fixed(dilation, "dilation"),
             group=groups,
         )
         if ctx.result_type().dtype == "int64":
             result = cast(ctx, result, np.int64)
         if integers and bias is not None:
             result = ctx.emit("Add", result, ctx.view(bias, (*ctx.type(bias).shape, *(1,) * ndim)))
-        return arranged(ctx, result, "NC" + spatial, out_layout or data_layout)
+        return to_layout(ctx, result, "NC" + spatial, out_layout or data_layout)
 
     return export_convolution
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"nn.conv{_ndim}d")(_convolution(_ndim))
+    OPS.exports(f"nn.conv{_ndim}d")(_make_conv_exporter(_ndim))
 
 
 AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
@@ -94,7 +94,7 @@ def per_axis(values: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
     return tuple(values) or (1,) * ndim
 
 
-def padding_of(
+def compute_padding(
     ctx: ImportContext,
     x: Expr,
     kernel: Sequence[int],
@@ -127,7 +127,7 @@ def padding_of(
     return tuple(small + large if auto_pad == "SAME_UPPER" else large + small)
 
 
-def padded_alike(
+def pad_same(
     ctx: ImportContext,
     x: Expr,
     kernel: Sequence[int],
@@ -146,12 +146,14 @@ def padded_alike(
     if not auto_pad.startswith("SAME") or not depends:
         return x, auto_pad
     lengths = relay.shape_of(x, "int64")
-    nothing, two = _int(0), _int(2)
+    nothing, two = _int64(0), _int64(2)
     widths = [(nothing, nothing)] * 2
     for axis, (size, step, gap) in enumerate(zip(kernel, strides, dilations, strict=True)):
-        length = relay.take(lengths, _int(2 + axis), axis=0, mode="fast")
-        last = relay.multiply(relay.divide(relay.subtract(length, _int(1)), _int(step)), _int(step))
-        end = relay.add(last, _int((size - 1) * gap + 1))
+        length = relay.take(lengths, _int64(2 + axis), axis=0, mode="fast")
+        last = relay.multiply(
+            relay.divide(relay.subtract(length, _int64(1)), _int64(step)), _int64(step)
+        )
+        end = relay.add(last, _int64((size - 1) * gap + 1))
         total = relay.maximum(relay.subtract(end, length), nothing)
         small = relay.divide(total, two)
         large = relay.subtract(total, small)
@@ -161,7 +163,7 @@ def padded_alike(
     return call("dyn.nn.pad", x, sides, fill, pad_mode="constant"), "VALID"
 
 
-def _int(value: int) -> Expr:
+def _int64(value: int) -> Expr:
     return relay.Constant(np.array(value, np.int64))
 
 
@@ -186,13 +188,13 @@ def import_conv(
     if kernel != ctx.static_lengths(w, range(2, ndim + 2)):
         raise Unsupported(f"kernel_shape {list(kernel)} with a weight of {ctx.type(w)!r}")
     steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
-    x, auto_pad = padded_alike(ctx, x, kernel, steps, gaps, auto_pad, 0)
+    x, auto_pad = pad_same(ctx, x, kernel, steps, gaps, auto_pad, 0)
     build = getattr(relay.nn, f"conv{ndim}d")
     result = build(
         x,
         w,
         strides=steps,
-        padding=padding_of(ctx, x, kernel, steps, gaps, pads, auto_pad),
+        padding=compute_padding(ctx, x, kernel, steps, gaps, pads, auto_pad),
         dilation=gaps,
         groups=group,
         channels=ctx.type(w).shape[0],

@@ -14,19 +14,19 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.conv.direct import AutoPad, per_axis
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
-    filters,
-    fixed,
-    kernel_shape,
-    pads,
+    arrange_filters,
     require_dtype,
+    require_fixed,
+    require_kernel_shape,
+    to_onnx_pads,
 )
-from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 
 
-def _transposed(ndim: int) -> Callable[..., Value]:
+def _make_conv_transpose_exporter(ndim: int) -> Callable[..., Value]:
     spatial = SPATIAL[ndim]
 
     def export_transposed_convolution(
@@ -50,26 +50,26 @@ def _transposed(ndim: int) -> Callable[..., Value]:
         require_dtype(ctx, x)
         result = ctx.emit(
             "ConvTranspose",
-            arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "IO" + spatial),
+            to_layout(ctx, x, data_layout, "NC" + spatial),
+            arrange_filters(ctx, weight, kernel_layout, "IO" + spatial),
             bias,
-            kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
-            strides=fixed(strides, "strides"),
-            pads=pads(padding, ndim),
-            output_padding=fixed(output_padding, "output_padding"),
-            dilations=fixed(dilation, "dilation"),
+            kernel_shape=require_kernel_shape(ctx, weight, kernel_layout, spatial),
+            strides=require_fixed(strides, "strides"),
+            pads=to_onnx_pads(padding, ndim),
+            output_padding=require_fixed(output_padding, "output_padding"),
+            dilations=require_fixed(dilation, "dilation"),
             group=groups,
         )
-        return arranged(ctx, result, "NC" + spatial, out_layout or data_layout)
+        return to_layout(ctx, result, "NC" + spatial, out_layout or data_layout)
 
     return export_transposed_convolution
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"nn.conv{_ndim}d_transpose")(_transposed(_ndim))
+    OPS.exports(f"nn.conv{_ndim}d_transpose")(_make_conv_transpose_exporter(_ndim))
 
 
-def _around(
+def _compute_padding(
     ctx: ImportContext,
     x: Expr,
     reach: Sequence[int],
@@ -128,7 +128,7 @@ def import_conv_transpose(
         reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
         wanted = output_shape[-ndim:]
         upper = auto_pad == "SAME_UPPER"
-        around, extra = _around(ctx, x, reach, steps, extra, wanted, upper)
+        around, extra = _compute_padding(ctx, x, reach, steps, extra, wanted, upper)
     channels = ctx.type(w).shape[1] * group
     result = getattr(relay.nn, f"conv{ndim}d_transpose")(
         x,

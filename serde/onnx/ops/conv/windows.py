@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.linalg import BYTES
-from serde.onnx.ops.shape.layout import arranged
+from serde.onnx.ops.linalg.product import BYTE_DTYPES
+from serde.onnx.ops.shape.layout import to_layout
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
-def pads(padding: Sequence[Dim], ndim: int) -> list[int]:
+def to_onnx_pads(padding: Sequence[Dim], ndim: int) -> list[int]:
     """Return explicit pads, all before the axes first, as ONNX and Relay order them.
 
     Raises:
         Unsupported: One is symbolic.
     """
-    before, after = split_padding(fixed(padding, "padding"), ndim)
+    before, after = split_padding(require_fixed(padding, "padding"), ndim)
     return [*before, *after]
 
 
-def fixed(values: Sequence[Dim], name: str) -> list[int]:
+def require_fixed(values: Sequence[Dim], name: str) -> list[int]:
     """Return integers.
 
     Raises:
@@ -36,7 +36,7 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def filters(
+def arrange_filters(
     ctx: ExportContext,
     weight: Value,
     layout: str,
@@ -56,7 +56,7 @@ def filters(
     shape = ctx.type(weight).shape
     if layout == "G" + wanted:
         return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
-    moved = arranged(ctx, weight, layout, wanted)
+    moved = to_layout(ctx, weight, layout, wanted)
     lengths = [shape[layout.index(letter)] for letter in wanted]
     if groups == 1 or lengths[0] != groups or lengths[1] == 1:
         return moved
@@ -72,14 +72,14 @@ def filters(
     )
 
 
-def kernel_shape(ctx: ExportContext, weight: Value, layout: str, spatial: str) -> list[int]:
+def require_kernel_shape(ctx: ExportContext, weight: Value, layout: str, spatial: str) -> list[int]:
     """Return the spatial lengths of a weight.
 
     Raises:
         Unsupported: One is symbolic.
     """
     shape = ctx.type(weight).shape
-    return fixed([shape[layout.index(letter)] for letter in spatial], "kernel_size")
+    return require_fixed([shape[layout.index(letter)] for letter in spatial], "kernel_size")
 
 
 EXACT_DEPTH = (1 << 31) // 255**2
@@ -98,7 +98,7 @@ def require_bytes(ctx: ExportContext, x: Value, weight: Value) -> None:
     dtype = ctx.result_type().dtype
     size = ctx.type(weight).size
     enough = dtype == "int64" and isinstance(size, int) and size < EXACT_DEPTH
-    if any(each not in BYTES for each in given) or not (dtype == "int32" or enough):
+    if any(each not in BYTE_DTYPES for each in given) or not (dtype == "int32" or enough):
         raise Unsupported(
             f"a convolution of {given[0]} with {given[1]} in {dtype}: "
             f"ONNX convolves int8 and uint8 in int32"

@@ -1,1 +1,1 @@
-"""Resizing and sampling of images."""
+"""Resizing, sampling and morphology of images."""
