@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import per_axis
-from serde.onnx.ops.conv.windows import arrange_filters, require_kernel_shape, to_onnx_pads
+from serde.onnx.ops.conv.windows import (
+    RelayConv,
+    arrange_filters,
+    per_axis,
+    require_fixed,
+    require_kernel_shape,
+    to_onnx_pads,
+)
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.image.sampling import (
     LINEAR,
@@ -38,55 +43,45 @@ def export_deformable_conv2d(
     offset: Value,
     weight: Value,
     *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    conv: RelayConv,
     deformable_groups: int,
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Spelled out: DeformConv fades before the first pixel, where Relay reads zero."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
     work = "float64" if source == "float64" else "float32"
-    batch, inputs, *space = (ctx.type(x).shape[data_layout.index(each)] for each in "NCHW")
+    batch, inputs, *space = (ctx.type(x).shape[conv.data_layout.index(each)] for each in "NCHW")
     outputs, height, width = (
-        ctx.result_type().shape[(out_layout or data_layout).index(each)] for each in "CHW"
+        ctx.result_type().shape[conv.result_layout.index(each)] for each in "CHW"
     )
-    window = require_kernel_shape(ctx, weight, kernel_layout, "HW")
+    window = require_kernel_shape(ctx, weight, conv.kernel_layout, "HW")
     taps, part = window[0] * window[1], inputs // deformable_groups
-    image = to_layout(ctx, as_dtype(ctx, x, work), data_layout, "NCHW")
+    image = to_layout(ctx, as_dtype(ctx, x, work), conv.data_layout, "NCHW")
     shape = (batch * deformable_groups, part, *space)
     table = flatten_pixels(ctx, ctx.emit("Reshape", image, ctx.shape(shape)), shape)
-    shifts = to_layout(ctx, as_dtype(ctx, offset, "float64"), data_layout, "NCHW")
+    shifts = to_layout(ctx, as_dtype(ctx, offset, "float64"), conv.data_layout, "NCHW")
     shifts = ctx.emit(
         "Reshape", shifts, ctx.shape([batch * deformable_groups, taps, 2, height, width])
     )
-    grid = np.indices(window).reshape(2, -1) * np.reshape(dilation, (2, 1))
-    indices = [
-        _compute_positions(
-            ctx, shifts, axis, (count, strides[axis], -to_onnx_pads(padding, 2)[axis]), grid[axis]
-        )
+    dilations = np.reshape(require_fixed(conv.dilation, "dilation"), (2, 1))
+    grid = np.indices(window).reshape(2, -1) * dilations
+    strides, pads = require_fixed(conv.strides, "strides"), to_onnx_pads(conv.padding, 2)
+    positions = [
+        _compute_positions(ctx, shifts, axis, (count, strides[axis], -pads[axis]), grid[axis])
         for axis, count in enumerate((height, width))
     ]
     images = emit_arange(ctx, shape[0], 4)
-    read = _sample_or_zero(
-        ctx, table, images, indices, [length_as_float64(ctx, length) for length in space], work
-    )
+    lengths = [length_as_float64(ctx, length) for length in space]
+    read = _sample_or_zero(ctx, table, images, positions, lengths, work)
     apart = ctx.shape([batch, deformable_groups, taps, height * width, part])
     moved = ctx.emit("Transpose", ctx.emit("Reshape", read, apart), perm=[0, 1, 4, 2, 3])
-    columns = ctx.shape([batch, groups, inputs // groups * taps, height * width])
-    kernel = arrange_filters(ctx, weight, kernel_layout, "OIHW")
+    columns = ctx.shape([batch, conv.groups, inputs // conv.groups * taps, height * width])
+    kernel = arrange_filters(ctx, weight, conv.kernel_layout, "OIHW")
     kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
-    matrix = ctx.emit("Reshape", kernel, ctx.shape([groups, outputs // groups, -1]))
+    matrix = ctx.emit("Reshape", kernel, ctx.shape([conv.groups, outputs // conv.groups, -1]))
     total = ctx.emit("MatMul", matrix, ctx.emit("Reshape", moved, columns))
     result = ctx.emit("Reshape", total, ctx.shape([batch, outputs, height, width]))
     result = result if work == dtype else cast(ctx, result, dtype)
-    return to_layout(ctx, result, "NCHW", out_layout or data_layout)
+    return to_layout(ctx, result, "NCHW", conv.result_layout)
 
 
 def _compute_positions(

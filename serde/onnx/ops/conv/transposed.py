@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-
-import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad, per_axis
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
+    ConvAttributes,
+    RelayConv,
     arrange_filters,
+    per_axis,
     require_dtype,
     require_fixed,
-    require_kernel_shape,
-    to_onnx_pads,
 )
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
@@ -27,7 +24,7 @@ from serde.relay.ir.expr import Expr
 
 
 def _make_conv_transpose_exporter(ndim: int) -> Callable[..., Value]:
-    spatial = SPATIAL[ndim]
+    layout, filters = "NC" + SPATIAL[ndim], "IO" + SPATIAL[ndim]
 
     def export_transposed_convolution(
         ctx: ExportContext,
@@ -35,32 +32,19 @@ def _make_conv_transpose_exporter(ndim: int) -> Callable[..., Value]:
         weight: Value,
         bias: Value | None = None,
         *,
-        channels: Dim | None,
-        kernel_size: tuple[Dim, ...] | None,
-        strides: tuple[Dim, ...],
         output_padding: tuple[Dim, ...],
-        padding: tuple[Dim, ...],
-        dilation: tuple[Dim, ...],
-        groups: int,
-        data_layout: str,
-        kernel_layout: str,
-        out_layout: str,
-        out_dtype: np.dtype[AnyValue] | None,
+        conv: RelayConv,
     ) -> Value:
         require_dtype(ctx, x)
         result = ctx.emit(
             "ConvTranspose",
-            to_layout(ctx, x, data_layout, "NC" + spatial),
-            arrange_filters(ctx, weight, kernel_layout, "IO" + spatial),
+            to_layout(ctx, x, conv.data_layout, layout),
+            arrange_filters(ctx, weight, conv.kernel_layout, filters),
             bias,
-            kernel_shape=require_kernel_shape(ctx, weight, kernel_layout, spatial),
-            strides=require_fixed(strides, "strides"),
-            pads=to_onnx_pads(padding, ndim),
             output_padding=require_fixed(output_padding, "output_padding"),
-            dilations=require_fixed(dilation, "dilation"),
-            group=groups,
+            **conv.to_onnx(ctx, weight, ndim),
         )
-        return to_layout(ctx, result, "NC" + spatial, out_layout or data_layout)
+        return to_layout(ctx, result, layout, conv.result_layout)
 
     return export_transposed_convolution
 
@@ -102,43 +86,34 @@ def import_conv_transpose(
     w: Expr,
     b: Expr | None = None,
     *,
-    auto_pad: AutoPad = "NOTSET",
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
+    conv: ConvAttributes,
     output_padding: tuple[int, ...] = (),
     output_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
 ) -> Expr:
-    ndim = ctx.type(w).rank - 2
-    if ndim not in SPATIAL:
-        raise Unsupported(f"a transposed convolution over {ndim} axes")
-    kernel = ctx.static_lengths(w, range(2, ndim + 2))
-    if kernel_shape and kernel_shape != kernel:
-        raise Unsupported(f"kernel_shape {list(kernel_shape)} with a weight of {ctx.type(w)!r}")
-    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+    kernel = conv.kernel(ctx, w, "a transposed convolution")
+    ndim, pads = len(kernel), conv.pads
+    strides = per_axis(conv.strides, ndim, "strides")
+    dilations = per_axis(conv.dilations, ndim, "dilations")
     extra = output_padding or (0,) * ndim
     if len(extra) != ndim or len(pads) not in (0, 2 * ndim):
         raise Unsupported(f"pads {list(pads)} and output_padding {list(extra)} of {ndim} axes")
-    around = pads or (0,) * (2 * ndim)
-    if auto_pad == "VALID" and not output_shape:
-        around = (0,) * (2 * ndim)
-    elif output_shape or auto_pad != "NOTSET":
-        reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
-        wanted = output_shape[-ndim:]
-        upper = auto_pad == "SAME_UPPER"
-        around, extra = _compute_padding(ctx, x, reach, steps, extra, wanted, upper)
-    channels = ctx.type(w).shape[1] * group
+    padding = pads or (0,) * (2 * ndim)
+    if conv.auto_pad == "VALID" and not output_shape:
+        padding = (0,) * (2 * ndim)
+    elif output_shape or conv.auto_pad != "NOTSET":
+        extents = [(size - 1) * gap + 1 for size, gap in zip(kernel, dilations, strict=True)]
+        lengths = output_shape[-ndim:]
+        upper = conv.auto_pad == "SAME_UPPER"
+        padding, extra = _compute_padding(ctx, x, extents, strides, extra, lengths, upper)
     result = getattr(relay.nn, f"conv{ndim}d_transpose")(
         x,
         w,
-        strides=steps,
-        padding=around,
-        dilation=gaps,
+        strides=strides,
+        padding=padding,
+        dilation=dilations,
         output_padding=extra,
-        groups=group,
-        channels=channels,
+        groups=conv.group,
+        channels=ctx.type(w).shape[1] * conv.group,
         kernel_size=kernel,
         data_layout="NC" + SPATIAL[ndim],
         kernel_layout="IO" + SPATIAL[ndim],

@@ -155,6 +155,11 @@ def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     return relay.Constant(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
 
 
+def const_int64(value: int) -> Expr:
+    """Return a scalar constant of int64."""
+    return relay.Constant(np.array(value, np.int64))
+
+
 def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Expr:
     """Return `x` in another dtype; beyond the range of a float8, its greatest value if asked."""
     if saturate and dtype in FLOAT8 and is_float(ctx.type(x).dtype):

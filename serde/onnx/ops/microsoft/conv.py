@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad, import_conv
+from serde.onnx.ops.conv.direct import import_conv
+from serde.onnx.ops.conv.windows import ConvAttributes
 from serde.onnx.ops.microsoft.activation import apply_activation
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
@@ -32,26 +33,10 @@ def import_fused_conv(
     *,
     activation: str = "",
     activation_params: tuple[float, ...] = (),
-    auto_pad: AutoPad = "NOTSET",
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    conv: ConvAttributes,
 ) -> Expr:
     """Another tensor is added before the activation."""
-    found = import_conv(
-        ctx,
-        x,
-        w,
-        b,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    found = import_conv(ctx, x, w, b, conv=conv)
     total = found if z is None else relay.add(found, z)
     return apply_activation(ctx, total, activation, activation_params)
 
@@ -63,24 +48,7 @@ def import_nhwc_conv(
     w: Expr,
     b: Expr | None = None,
     *,
-    auto_pad: AutoPad = "NOTSET",
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    conv: ConvAttributes,
 ) -> Expr:
     """The data alone has its channels behind; the weight is as in Conv."""
-    found = import_conv(
-        ctx,
-        to_channels_first(ctx, x),
-        w,
-        b,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
-    return to_channels_last(ctx, found)
+    return to_channels_last(ctx, import_conv(ctx, to_channels_first(ctx, x), w, b, conv=conv))

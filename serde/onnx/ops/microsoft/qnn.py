@@ -10,9 +10,10 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.activation import apply_to_rows
-from serde.onnx.ops.conv.direct import AutoPad
+from serde.onnx.ops.conv.windows import ConvAttributes
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.microsoft.conv import to_channels_first, to_channels_last
+from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, PoolAttributes
 from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.conv import import_qlinear_conv
 from serde.onnx.ops.qnn.linear import import_dequantize_linear, quantize
@@ -127,13 +128,8 @@ def import_microsoft_qlinear_conv(
     y_zero_point: Expr,
     b: Expr | None = None,
     *,
-    auto_pad: AutoPad = "NOTSET",
     channels_last: bool = False,
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    conv: ConvAttributes,
 ) -> Expr:
     """The data may have its channels behind; the weight is as in ONNX."""
     found = import_qlinear_conv(
@@ -147,12 +143,7 @@ def import_microsoft_qlinear_conv(
         y_scale,
         y_zero_point,
         b,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
+        conv=conv,
     )
     return to_channels_last(ctx, found) if channels_last else found
 
@@ -287,25 +278,17 @@ def import_qlinear_average_pool(
     y_scale: Expr,
     y_zero_point: Expr | None = None,
     *,
-    kernel_shape: tuple[int, ...],
-    auto_pad: AutoPad = "NOTSET",
-    ceil_mode: bool = False,
     channels_last: bool = False,
     count_include_pad: bool = False,
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    pool: PoolAttributes,
 ) -> Expr:
     """The zero point is added before rounding, unlike everywhere else."""
     real = _dequantize(ctx, x, x_scale, x_zero_point)
     found = import_average_pool(
         ctx,
         to_channels_first(ctx, real) if channels_last else real,
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
+        pool=DilatedPoolAttributes(**vars(pool)),
         count_include_pad=count_include_pad,
-        pads=pads,
-        strides=strides,
     )
     found = to_channels_last(ctx, found) if channels_last else found
     dtype = ctx.type(x).dtype

@@ -12,8 +12,14 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad, compute_padding, per_axis
-from serde.onnx.ops.conv.windows import SPATIAL, require_fixed, to_onnx_pads
+from serde.onnx.ops.conv.windows import (
+    SPATIAL,
+    AutoPad,
+    compute_padding,
+    per_axis,
+    require_fixed,
+    to_onnx_pads,
+)
 from serde.onnx.ops.shape.window import Windows
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -55,7 +61,7 @@ class Geometry:
         )
 
     def scale(self, lengths: Sequence[int]) -> Array:
-        """Return for each window its size over the number of its places that hold data."""
+        """Return for each window its size over the number of its elements that hold data."""
         result: Array = np.ones((1, 1), np.float64)
         for axis, length in enumerate(lengths):
             (count,) = require_fixed([self._count(axis, length)], "windows")
@@ -66,62 +72,96 @@ class Geometry:
         return result
 
 
-def slide(
-    ctx: ExportContext,
-    x: Value,
-    layout: str,
-    pool_size: tuple[Dim, ...],
-    strides: tuple[Dim, ...],
-    dilation: tuple[Dim, ...],
-    padding: tuple[Dim, ...],
-    ceil_mode: bool,
-) -> Windows:
-    ndim = len(pool_size)
-    return Windows.of(
-        ctx,
-        ctx.type(x).shape,
-        [layout.index(letter) for letter in SPATIAL[ndim]],
-        require_fixed(pool_size, "pool_size"),
-        strides=require_fixed(strides, "strides"),
-        dilations=require_fixed(dilation, "dilation"),
-        pads=to_onnx_pads(padding, ndim),
-        ceil_mode=ceil_mode,
-    )
+@dataclass(frozen=True, kw_only=True)
+class RelayPool:
+    """Attributes that the poolings of Relay share."""
+
+    pool_size: tuple[Dim, ...]
+    strides: tuple[Dim, ...]
+    dilation: tuple[Dim, ...]
+    padding: tuple[Dim, ...]
+    layout: str
+    out_layout: str
+    ceil_mode: bool
+
+    @property
+    def result_layout(self) -> str:
+        """Order of the axes of the result."""
+        return self.out_layout or self.layout
+
+    def geometry(self) -> Geometry:
+        """Return the geometry of the windows.
+
+        Raises:
+            Unsupported: A length is symbolic.
+        """
+        return Geometry(
+            require_fixed(self.pool_size, "pool_size"),
+            require_fixed(self.strides, "strides"),
+            require_fixed(self.dilation, "dilation"),
+            to_onnx_pads(self.padding, len(self.pool_size)),
+        )
+
+    def windows(self, ctx: ExportContext, x: Value) -> Windows:
+        """Return the indices that each window looks up in `x`."""
+        geometry = self.geometry()
+        return Windows.of(
+            ctx,
+            ctx.type(x).shape,
+            [self.layout.index(letter) for letter in SPATIAL[len(geometry.size)]],
+            geometry.size,
+            strides=geometry.strides,
+            dilations=geometry.dilations,
+            pads=geometry.padding,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolAttributes:
+    """Attributes that the poolings of ONNX share, one number for each spatial axis."""
+
+    kernel_shape: tuple[int, ...]
+    auto_pad: AutoPad = "NOTSET"
+    ceil_mode: bool = False
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DilatedPoolAttributes(PoolAttributes):
+    """Those of poolings that read with gaps, too."""
+
+    dilations: tuple[int, ...] = ()
 
 
 def read_window(
-    ctx: ImportContext,
-    x: Expr,
-    kernel: tuple[int, ...],
-    strides: tuple[int, ...],
-    dilations: tuple[int, ...],
-    pads: tuple[int, ...],
-    auto_pad: AutoPad,
-    ceil_mode: bool,
+    ctx: ImportContext, x: Expr, pool: DilatedPoolAttributes
 ) -> tuple[dict[str, AnyValue], tuple[int, ...]]:
     """Return a pooling's attributes, and how far its windows reach past the padding.
 
     ONNX leaves out a window that would start behind the data, which Relay's ``ceil_mode``
     does not; where that matters there is none, and the windows reach past the padding.
     """
-    ndim = ctx.type(x).rank - 2
+    ndim, kernel = ctx.type(x).rank - 2, pool.kernel_shape
     if ndim not in SPATIAL or len(kernel) != ndim:
         raise Unsupported(f"a window of {list(kernel)} over {ndim} axes")
-    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
-    padding = compute_padding(ctx, x, kernel, steps, gaps, pads, auto_pad)
+    strides = per_axis(pool.strides, ndim, "strides")
+    dilations = per_axis(pool.dilations, ndim, "dilations")
+    padding = compute_padding(ctx, x, kernel, strides, dilations, pool.pads, pool.auto_pad)
     attrs: dict[str, AnyValue] = {
         "pool_size": kernel,
-        "strides": steps,
-        "dilation": gaps,
+        "strides": strides,
+        "dilation": dilations,
         "padding": padding,
         "layout": "NC" + SPATIAL[ndim],
-        "ceil_mode": ceil_mode and auto_pad in ("NOTSET", "VALID"),
+        "ceil_mode": pool.ceil_mode and pool.auto_pad in ("NOTSET", "VALID"),
     }
     past = [0] * ndim
     drops = False
-    for axis, (length, step) in enumerate(zip(ctx.type(x).shape[2:], steps, strict=True)):
+    for axis, (length, step) in enumerate(zip(ctx.type(x).shape[2:], strides, strict=True)):
         before, after = padding[axis], padding[ndim + axis]
-        reach = (kernel[axis] - 1) * gaps[axis] + 1
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
         if not attrs["ceil_mode"] or step + after <= reach:
             continue
         if not isinstance(length, int):

@@ -6,10 +6,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad
 from serde.onnx.ops.conv.windows import SPATIAL, to_onnx_pads
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.pool.geometry import extend_padding, read_window
+from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, extend_padding, read_window
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
@@ -56,18 +55,13 @@ def import_lp_pool(
     ctx: ImportContext,
     x: Expr,
     *,
-    kernel_shape: tuple[int, ...],
-    auto_pad: AutoPad = "NOTSET",
-    ceil_mode: bool = False,
-    dilations: tuple[int, ...] = (),
     p: float = 2,
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    pool: DilatedPoolAttributes,
 ) -> Expr:
     """The first version has a number for `p` that need not be whole."""
     if p != int(p):
         raise Unsupported(f"p={p} is no whole number")
-    attrs, past = read_window(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    attrs, past = read_window(ctx, x, pool)
     return call(
         "serde.lp_pool", x, p=int(p), **{**attrs, "padding": extend_padding(attrs["padding"], past)}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from operator import add
 
 import numpy as np
@@ -10,8 +11,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad, pad_same, per_axis
-from serde.onnx.ops.conv.windows import SPATIAL, require_fixed, to_onnx_pads
+from serde.onnx.ops.conv.windows import SPATIAL, pad_same, per_axis
 from serde.onnx.ops.elementwise.convert import (
     as_dtype,
     cast,
@@ -20,18 +20,17 @@ from serde.onnx.ops.elementwise.convert import (
     scalar_like,
 )
 from serde.onnx.ops.pool.geometry import (
-    Geometry,
+    DilatedPoolAttributes,
+    RelayPool,
     extend_padding,
     reach_past_padding,
     read_window,
-    slide,
 )
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
@@ -41,50 +40,33 @@ from serde.weights import numpy_dtype
 
 
 def _make_max_pool_exporter(ndim: int) -> Callable[..., Value]:
-    def export_max_pool(
-        ctx: ExportContext,
-        x: Value,
-        *,
-        pool_size: tuple[Dim, ...],
-        strides: tuple[Dim, ...],
-        dilation: tuple[Dim, ...],
-        padding: tuple[Dim, ...],
-        layout: str,
-        out_layout: str,
-        ceil_mode: bool,
-    ) -> Value:
+    layout = "NC" + SPATIAL[ndim]
+
+    def export_max_pool(ctx: ExportContext, x: Value, *, pool: RelayPool) -> Value:
         dtype = ctx.type(x).dtype
         if not is_float(dtype) and (ctx.version < 12 or dtype not in ("int8", "uint8")):
-            window = (pool_size, strides, dilation, padding, ceil_mode)
-            most = _max_of_windows(ctx, x, slide(ctx, x, layout, *window))
-            return to_layout(ctx, most, layout, out_layout or layout)
+            most = _max_of_windows(ctx, x, pool.windows(ctx, x))
+            return to_layout(ctx, most, pool.layout, pool.result_layout)
+        moved, window = to_layout(ctx, x, pool.layout, layout), pool.geometry()
         result = ctx.emit(
             "MaxPool",
-            to_layout(ctx, x, layout, "NC" + SPATIAL[ndim]),
-            kernel_shape=require_fixed(pool_size, "pool_size"),
-            strides=require_fixed(strides, "strides"),
-            dilations=require_fixed(dilation, "dilation"),
-            pads=to_onnx_pads(padding, ndim),
-            ceil_mode=int(ceil_mode),
+            moved,
+            kernel_shape=window.size,
+            strides=window.strides,
+            dilations=window.dilations,
+            pads=window.padding,
+            ceil_mode=int(pool.ceil_mode),
         )
-        return to_layout(ctx, result, "NC" + SPATIAL[ndim], out_layout or layout)
+        return to_layout(ctx, result, layout, pool.result_layout)
 
     return export_max_pool
 
 
 def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
+    layout = "NC" + SPATIAL[ndim]
+
     def export_avg_pool(
-        ctx: ExportContext,
-        x: Value,
-        *,
-        pool_size: tuple[Dim, ...],
-        strides: tuple[Dim, ...],
-        dilation: tuple[Dim, ...],
-        padding: tuple[Dim, ...],
-        layout: str,
-        out_layout: str,
-        ceil_mode: bool,
-        count_include_pad: bool,
+        ctx: ExportContext, x: Value, *, pool: RelayPool, count_include_pad: bool
     ) -> Value:
         """ONNX takes no integers, and dilation from 19 on only: sums are spelled out then.
 
@@ -92,45 +74,36 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
         lengths are fixed there is none: zeros are put behind the data, and the means
         scaled to the count that Relay divides by.
         """
-        dilations = require_fixed(dilation, "dilation")
-        late = ctx.version < 19 and any(each != 1 for each in dilations)
-        if late or not is_float(ctx.type(x).dtype):
-            spelled = slide(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
-            mean = _mean_of_windows(ctx, x, spelled, count_include_pad)
-            return to_layout(ctx, mean, layout, out_layout or layout)
-        window = Geometry(
-            require_fixed(pool_size, "pool_size"),
-            require_fixed(strides, "strides"),
-            dilations,
-            to_onnx_pads(padding, ndim),
-        )
-        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
-        past = window.past(lengths) if ceil_mode else [0] * ndim
+        window, include_pad = pool.geometry(), count_include_pad
+        lengths = [ctx.type(x).shape[pool.layout.index(letter)] for letter in SPATIAL[ndim]]
+        past = window.past(lengths) if pool.ceil_mode else [0] * ndim
         known = [each for each in lengths if isinstance(each, int)]
-        moved = to_layout(ctx, x, layout, "NC" + SPATIAL[ndim])
-        around, counts, ceil = window.padding, None, ceil_mode and any(each != 0 for each in past)
-        if ceil and len(known) == ndim:
-            widths = [0, 0, *around[:ndim], 0, 0, *map(add, around[ndim:], past)]
+        ceil_mode = pool.ceil_mode and any(each != 0 for each in past)
+        late = ctx.version < 19 and any(each != 1 for each in window.dilations)
+        uneven = ceil_mode and include_pad and len(known) < ndim
+        if late or uneven or not is_float(ctx.type(x).dtype):
+            mean = _mean_of_windows(ctx, x, pool.windows(ctx, x), include_pad)
+            return to_layout(ctx, mean, pool.layout, pool.result_layout)
+        moved = to_layout(ctx, x, pool.layout, layout)
+        pads, scale = window.padding, None
+        if ceil_mode and len(known) == ndim:
+            widths = [0, 0, *pads[:ndim], 0, 0, *map(add, pads[ndim:], past)]
             moved = ctx.emit("Pad", moved, ctx.ints(widths), ctx.scalar_like(x, 0))
-            counts = None if count_include_pad else window.scale(known)
-            around, ceil, count_include_pad = [0] * (2 * ndim), False, True
-        elif ceil and count_include_pad:
-            spelled = slide(ctx, x, layout, pool_size, strides, dilation, padding, ceil_mode)
-            mean = _mean_of_windows(ctx, x, spelled, True)
-            return to_layout(ctx, mean, layout, out_layout or layout)
+            scale = None if include_pad else window.scale(known)
+            pads, ceil_mode, include_pad = [0] * (2 * ndim), False, True
         result = ctx.emit(
             "AveragePool",
             moved,
             kernel_shape=window.size,
             strides=window.strides,
-            dilations=dilations if ctx.version >= 19 else None,
-            pads=around,
-            ceil_mode=int(ceil),
-            count_include_pad=int(count_include_pad),
+            dilations=window.dilations if ctx.version >= 19 else None,
+            pads=pads,
+            ceil_mode=int(ceil_mode),
+            count_include_pad=int(include_pad),
         )
-        if counts is not None:
-            result = ctx.emit("Mul", result, ctx.const(counts, ctx.type(x).dtype))
-        return to_layout(ctx, result, "NC" + SPATIAL[ndim], out_layout or layout)
+        if scale is not None:
+            result = ctx.emit("Mul", result, ctx.const(scale, ctx.type(x).dtype))
+        return to_layout(ctx, result, layout, pool.result_layout)
 
     return export_avg_pool
 
@@ -230,61 +203,44 @@ def export_max_pool_with_places(
 
 @OPS.imports("MaxPool", since=(1, 8, 10, 11, 12, 22))
 def import_max_pool(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    kernel_shape: tuple[int, ...],
-    auto_pad: AutoPad = "NOTSET",
-    ceil_mode: bool = False,
-    dilations: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    storage_order: bool = False,
-    strides: tuple[int, ...] = (),
+    ctx: ImportContext, x: Expr, *, pool: DilatedPoolAttributes, storage_order: bool = False
 ) -> Expr | list[Expr]:
-    if not ctx.wants(1):
-        ndim = len(kernel_shape)
-        steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
-        least = lowest(numpy_dtype(ctx.type(x).dtype))
-        x, auto_pad = pad_same(ctx, x, kernel_shape, steps, gaps, auto_pad, least)
-    attrs, past = read_window(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
+    kernel, ndim = pool.kernel_shape, len(pool.kernel_shape)
     if ctx.wants(1):
+        attrs, past = read_window(ctx, x, pool)
         if attrs["ceil_mode"]:
             past = reach_past_padding(ctx, x, attrs)
         found = call(
             "serde.max_pool_with_places",
             x,
-            pool_size=kernel_shape,
+            pool_size=kernel,
             strides=attrs["strides"],
             dilation=attrs["dilation"],
             padding=extend_padding(attrs["padding"], past),
             column_major=storage_order,
         )
         return [relay.TupleGetItem(found, each) for each in range(2)]
-    build = getattr(relay.nn, f"max_pool{len(kernel_shape)}d")
+    strides = per_axis(pool.strides, ndim, "strides")
+    dilations = per_axis(pool.dilations, ndim, "dilations")
+    least = lowest(numpy_dtype(ctx.type(x).dtype))
+    x, auto_pad = pad_same(ctx, x, kernel, strides, dilations, pool.auto_pad, least)
+    attrs, past = read_window(ctx, x, replace(pool, auto_pad=auto_pad))
+    build = getattr(relay.nn, f"max_pool{ndim}d")
     return build(x, **{**attrs, "padding": extend_padding(attrs["padding"], past)})
 
 
 @OPS.imports("AveragePool", since=(1, 7, 10, 11, 19, 22))
 def import_average_pool(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    kernel_shape: tuple[int, ...],
-    auto_pad: AutoPad = "NOTSET",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-    dilations: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    ctx: ImportContext, x: Expr, *, pool: DilatedPoolAttributes, count_include_pad: bool = False
 ) -> Expr:
     """What lies past the padding is never counted: with padding that is, it becomes data."""
-    attrs, past = read_window(ctx, x, kernel_shape, strides, dilations, pads, auto_pad, ceil_mode)
-    build = getattr(relay.nn, f"avg_pool{len(kernel_shape)}d")
+    attrs, past = read_window(ctx, x, pool)
+    ndim, padding = len(pool.kernel_shape), attrs["padding"]
     if count_include_pad and (attrs["ceil_mode"] or any(past)):
-        ndim, padding = len(kernel_shape), attrs["padding"]
         around = [(0, 0), (0, 0), *zip(padding[:ndim], padding[ndim:], strict=True)]
         x = relay.nn.pad(x, around, scalar_like(ctx, x, 0))
-        attrs["padding"] = (0,) * (2 * ndim)
+        padding = (0,) * (2 * ndim)
         count_include_pad = False
-    attrs["padding"] = extend_padding(attrs["padding"], past)
+    attrs["padding"] = extend_padding(padding, past)
+    build = getattr(relay.nn, f"avg_pool{ndim}d")
     return build(x, **attrs, count_include_pad=count_include_pad)

@@ -15,10 +15,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad, compute_padding, per_axis
 from serde.onnx.ops.conv.windows import (
-    SPATIAL,
+    ConvAttributes,
+    RelayConv,
     arrange_filters,
+    compute_padding,
+    per_axis,
     require_bytes,
     require_fixed,
     require_kernel_shape,
@@ -56,16 +58,7 @@ def export_conv2d(
     input_scale: Value,
     weight_scale: Value,
     *,
-    strides: Sequence[Dim],
-    padding: Sequence[Dim],
-    dilation: Sequence[Dim],
-    groups: int,
-    channels: Dim | None,
-    kernel_size: Sequence[Dim] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
+    conv: RelayConv,
 ) -> Value:
     """ConvInteger pads with the zero point, too; the scales do not enter the sums.
 
@@ -74,35 +67,22 @@ def export_conv2d(
     if not _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point):
         sides = (
             _subtract_zero_point(ctx, x, input_zero_point),
-            _subtract_zero_point(ctx, weight, weight_zero_point, kernel_layout),
+            _subtract_zero_point(ctx, weight, weight_zero_point, conv.kernel_layout),
         )
-        found = _conv_by_matmul(
-            ctx,
-            (x, weight),
-            sides,
-            (data_layout, kernel_layout),
-            strides,
-            padding,
-            dilation,
-            groups,
-        )
-        return to_layout(ctx, found, "NCHW", out_layout or data_layout)
-    inputs = ctx.type(x).shape[data_layout.index("C")]
+        found = _conv_by_matmul(ctx, (x, weight), sides, conv)
+        return to_layout(ctx, found, "NCHW", conv.result_layout)
+    inputs = ctx.type(x).shape[conv.data_layout.index("C")]
     result = ctx.emit(
         "ConvInteger",
-        to_layout(ctx, x, data_layout, "NCHW"),
-        arrange_filters(ctx, weight, kernel_layout, "OIHW", groups, inputs),
+        to_layout(ctx, x, conv.data_layout, "NCHW"),
+        arrange_filters(ctx, weight, conv.kernel_layout, "OIHW", conv.groups, inputs),
         cast_zero_point(ctx, input_zero_point, x),
         cast_zero_point(ctx, weight_zero_point, weight),
-        kernel_shape=require_kernel_shape(ctx, weight, kernel_layout, "HW"),
-        strides=require_fixed(strides, "strides"),
-        pads=to_onnx_pads(padding, 2),
-        dilations=require_fixed(dilation, "dilation"),
-        group=groups,
+        **conv.to_onnx(ctx, weight, 2),
     )
     if ctx.result_type().dtype == "int64":
         result = cast(ctx, result, np.int64)
-    return to_layout(ctx, result, "NCHW", out_layout or data_layout)
+    return to_layout(ctx, result, "NCHW", conv.result_layout)
 
 
 def _has_integer_form(
@@ -135,41 +115,39 @@ def _conv_by_matmul(
     ctx: ExportContext,
     given: tuple[Value, Value],
     sides: tuple[Value, Value],
-    layouts: tuple[str, str],
-    strides: Sequence[Dim],
-    padding: Sequence[Dim],
-    dilation: Sequence[Dim],
-    groups: int,
+    conv: RelayConv,
 ) -> Value:
     """Return a convolution of int32 or int64 as NCHW: its windows times its filters, by groups."""
     x_type, w_type = (ctx.type(each) for each in given)
-    shape = [x_type.shape[layouts[0].index(letter)] for letter in "NCHW"]
+    shape = [x_type.shape[conv.data_layout.index(letter)] for letter in "NCHW"]
     dtype = "int64" if ctx.result_type().dtype == "int64" else "int32"
     weight = replace(sides[1], type=TensorType(w_type.shape, dtype))
-    kernel = arrange_filters(ctx, weight, layouts[1], "OIHW", groups, shape[1])
-    size = require_kernel_shape(ctx, given[1], layouts[1], "HW")
+    kernel = arrange_filters(ctx, weight, conv.kernel_layout, "OIHW", conv.groups, shape[1])
+    size = require_kernel_shape(ctx, given[1], conv.kernel_layout, "HW")
     windows = Windows.of(
         ctx,
         shape,
         [2, 3],
         size,
-        strides=require_fixed(strides, "strides"),
-        dilations=require_fixed(dilation, "dilation"),
-        pads=to_onnx_pads(padding, 2),
+        strides=require_fixed(conv.strides, "strides"),
+        dilations=require_fixed(conv.dilation, "dilation"),
+        pads=to_onnx_pads(conv.padding, 2),
     )
-    data = windows.padded(ctx, to_layout(ctx, sides[0], layouts[0], "NCHW"), 4, ctx.const(0, dtype))
+    data = windows.padded(
+        ctx, to_layout(ctx, sides[0], conv.data_layout, "NCHW"), 4, ctx.const(0, dtype)
+    )
     batch, channels, (rows, columns) = (
         shape[0],
         require_fixed([shape[1]], "channels")[0],
         windows.counts,
     )
-    depth = channels // groups
-    cut = ctx.shape([batch, groups, depth, rows, size[0], columns, size[1]])
+    depth = channels // conv.groups
+    cut = ctx.shape([batch, conv.groups, depth, rows, size[0], columns, size[1]])
     parts = ctx.emit("Reshape", windows.taken(ctx, data), cut)
     transposed = ctx.emit("Transpose", parts, perm=[0, 1, 3, 5, 2, 4, 6])
     taps = depth * size[0] * size[1]
-    flat = ctx.emit("Reshape", transposed, ctx.shape([batch, groups, rows * columns, taps]))
-    table = ctx.emit("Reshape", kernel, ctx.ints([groups, -1, taps]))
+    flat = ctx.emit("Reshape", transposed, ctx.shape([batch, conv.groups, rows * columns, taps]))
+    table = ctx.emit("Reshape", kernel, ctx.ints([conv.groups, -1, taps]))
     found = ctx.emit("MatMul", flat, ctx.emit("Transpose", table, perm=[0, 2, 1]))
     total = ctx.emit("Transpose", found, perm=[0, 1, 3, 2])
     (out,) = require_fixed([w_type.size // taps], "channels")
@@ -188,50 +166,49 @@ def export_conv2d_transpose(
     input_scale: Value,
     weight_scale: Value,
     *,
-    channels: Dim | None,
-    kernel_size: Sequence[Dim] | None,
-    strides: tuple[int, ...],
+    conv: RelayConv,
     output_padding: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """A convolution of the turned weight with data between which zero points are put."""
-    window = require_kernel_shape(ctx, weight, kernel_layout, "HW")
-    around = _transpose_padding(window, strides, to_onnx_pads(padding, 2), dilation, output_padding)
+    """A convolution of the flipped weight with data between which zero points are put."""
+    strides, dilation = (
+        require_fixed(conv.strides, "strides"),
+        require_fixed(conv.dilation, "dilation"),
+    )
+    window = require_kernel_shape(ctx, weight, conv.kernel_layout, "HW")
+    pads = to_onnx_pads(conv.padding, 2)
+    around = _transpose_padding(window, strides, pads, dilation, output_padding)
     has_form = _has_integer_form(ctx, x, weight, input_zero_point, weight_zero_point)
     wide = "int64" if ctx.result_type().dtype == "int64" else "int32"
     zero = cast_zero_point(ctx, input_zero_point, x) if has_form else ctx.const(0, wide)
-    left = x if has_form else _subtract_zero_point(ctx, x, input_zero_point)
-    right = (
-        weight if has_form else _subtract_zero_point(ctx, weight, weight_zero_point, kernel_layout)
-    )
-    shape = [ctx.type(x).shape[data_layout.index(letter)] for letter in "NCHW"]
-    image = _dilate(ctx, to_layout(ctx, left, data_layout, "NCHW"), shape, strides, zero)
+    left, right = x, weight
+    if not has_form:
+        left = _subtract_zero_point(ctx, x, input_zero_point)
+        right = _subtract_zero_point(ctx, weight, weight_zero_point, conv.kernel_layout)
+    shape = [ctx.type(x).shape[conv.data_layout.index(letter)] for letter in "NCHW"]
+    image = _dilate(ctx, to_layout(ctx, left, conv.data_layout, "NCHW"), shape, strides, zero)
     image, space = _crop(ctx, image, shape, strides, around)
-    lengths = [ctx.type(weight).shape[kernel_layout.index(letter)] for letter in "IOHW"]
-    transposed = _flip_weight(ctx, to_layout(ctx, right, kernel_layout, "IOHW"), lengths, groups)
+    lengths = [ctx.type(weight).shape[conv.kernel_layout.index(letter)] for letter in "IOHW"]
+    ordered = to_layout(ctx, right, conv.kernel_layout, "IOHW")
+    flipped = _flip_weight(ctx, ordered, lengths, conv.groups)
     borders = [max(0, each) for each in around]
     if has_form:
         point = cast_zero_point(ctx, weight_zero_point, weight)
         result = ctx.emit(
-            "ConvInteger", image, transposed, zero, point,
-            kernel_shape=window, pads=borders, dilations=list(dilation), group=groups,
+            "ConvInteger", image, flipped, zero, point,
+            kernel_shape=window, pads=borders, dilations=dilation, group=conv.groups,
         )  # fmt: skip
         result = cast(ctx, result, np.int64) if wide == "int64" else result
     else:
-        numbers = [lengths[1] * groups, lengths[0] // groups, *window]
+        numbers = [lengths[1] * conv.groups, lengths[0] // conv.groups, *window]
         given = (
             replace(image, type=TensorType([*shape[:2], *space], ctx.type(x).dtype)),
-            replace(transposed, type=TensorType(numbers, ctx.type(weight).dtype)),
+            replace(flipped, type=TensorType(numbers, ctx.type(weight).dtype)),
         )
-        layouts = ("NCHW", "OIHW")
-        result = _conv_by_matmul(ctx, given, given, layouts, (1, 1), borders, dilation, groups)
-    return to_layout(ctx, result, "NCHW", out_layout or data_layout)
+        plain = replace(
+            conv, strides=(1, 1), padding=tuple(borders), data_layout="NCHW", kernel_layout="OIHW"
+        )
+        result = _conv_by_matmul(ctx, given, given, plain)
+    return to_layout(ctx, result, "NCHW", conv.result_layout)
 
 
 def _transpose_padding(
@@ -335,49 +312,19 @@ def import_conv_integer(
     x_zero_point: Expr | None = None,
     w_zero_point: Expr | None = None,
     *,
-    auto_pad: AutoPad = "NOTSET",
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    conv: ConvAttributes,
 ) -> Expr:
-    window = _read_window(
-        ctx,
-        x,
-        w,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    window = _read_window(ctx, x, w, conv)
     return _build_integer_conv(ctx, x, w, x_zero_point, w_zero_point, window)
 
 
-def _read_window(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    *,
-    auto_pad: AutoPad,
-    dilations: tuple[int, ...],
-    group: int,
-    kernel_shape: tuple[int, ...],
-    pads: tuple[int, ...],
-    strides: tuple[int, ...],
-) -> dict[str, AnyValue]:
+def _read_window(ctx: ImportContext, x: Expr, w: Expr, conv: ConvAttributes) -> dict[str, AnyValue]:
     """Return strides, padding, dilation and groups of a convolution."""
-    ndim = ctx.type(w).rank - 2
-    if ndim not in SPATIAL:
-        raise Unsupported(f"a convolution over {ndim} axes")
-    kernel = kernel_shape or ctx.static_lengths(w, range(2, ndim + 2))
-    if kernel != ctx.static_lengths(w, range(2, ndim + 2)):
-        raise Unsupported(f"kernel_shape {list(kernel)} with a weight of {ctx.type(w)!r}")
-    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
-    padding = compute_padding(ctx, x, kernel, steps, gaps, pads, auto_pad)
-    return {"strides": steps, "padding": padding, "dilation": gaps, "groups": group}
+    kernel = conv.kernel(ctx, w)
+    strides = per_axis(conv.strides, len(kernel), "strides")
+    dilations = per_axis(conv.dilations, len(kernel), "dilations")
+    padding = compute_padding(ctx, x, kernel, strides, dilations, conv.pads, conv.auto_pad)
+    return {"strides": strides, "padding": padding, "dilation": dilations, "groups": conv.group}
 
 
 def _build_integer_conv(
@@ -406,24 +353,9 @@ def import_qlinear_conv(
     y_zero_point: Expr,
     b: Expr | None = None,
     *,
-    auto_pad: AutoPad = "NOTSET",
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
+    conv: ConvAttributes,
 ) -> Expr:
-    window = _read_window(
-        ctx,
-        x,
-        w,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    window = _read_window(ctx, x, w, conv)
     dtype = ctx.type(y_zero_point).dtype
     parameters = (x_scale, x_zero_point, w_scale, w_zero_point, y_scale, y_zero_point)
     single = [to_scalar(ctx, each) for each in parameters]

@@ -1,8 +1,8 @@
-"""Writing at places that are computed.
+"""Elements written at indices, and counted by value.
 
-Where several updates meet at a place, MXNet's ``scatter_nd`` leaves open which one counts. So they
-are sorted by place first, combined with those before them at the same place, and only the last of
-each place is written.
+Where several updates meet at an index, MXNet's ``scatter_nd`` leaves open which one counts. So they
+are sorted by index first, combined with those before them at the same index, and only the last of
+each index is written.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise.arithmetic import scalar_like
-from serde.mxnet.ops.index.lookup import wrapped
-from serde.mxnet.ops.index.selection import Bounds, as_index, slice_bounds
+from serde.mxnet.ops.index.gather import as_index, wrapped
+from serde.mxnet.ops.layout import converted
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TensorType
-
-FAR = 2**31 - 1
-"""More than an axis has places."""
+from serde.weights import numpy_dtype
 
 Mode = Literal["update", "add", "mul", "mean", "min", "max"]
+
 
 COMBINE: dict[str, Callable[[Expr, Expr], Expr]] = {
     "add": relay.add,
@@ -149,6 +147,22 @@ def export_scatter_elements(
     return ctx.reshape(result, shape)
 
 
+@OPS.imports("scatter_nd")
+def import_scatter_nd(
+    ctx: ImportContext, data: Expr, indices: Expr, *, shape: tuple[int, ...]
+) -> Expr:
+    blank = relay.zeros(list(shape), ctx.type(data).dtype)
+    return relay.scatter_nd(blank, as_index(ctx, indices), data)
+
+
+@OPS.imports("_scatter_set_nd")
+def import_scatter_set_nd(
+    ctx: ImportContext, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
+) -> Expr:
+    """MXNet writes into the first tensor, whose shape the attribute repeats."""
+    return relay.scatter_nd(lhs, as_index(ctx, indices), rhs)
+
+
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
     ctx: ExportContext, data: Value, indices: Value, updates: Value, *, mode: Mode
@@ -175,6 +189,14 @@ def export_scatter_nd(
     return ctx.reshape(result, shape)
 
 
+@OPS.imports("_contrib_index_copy")
+def import_index_copy(
+    ctx: ImportContext, old_tensor: Expr, index_vector: Expr, new_tensor: Expr
+) -> Expr:
+    rows = relay.expand_dims(as_index(ctx, index_vector), 0)
+    return relay.scatter_nd(old_tensor, rows, new_tensor)
+
+
 @OPS.exports("sparse_to_dense")
 def export_sparse_to_dense(
     ctx: ExportContext,
@@ -198,99 +220,84 @@ def export_sparse_to_dense(
     return ctx.spell(spelled, sparse_indices, sparse_values, default_value)
 
 
-@OPS.exports("strided_set")
-def export_strided_set(
-    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
-) -> Value:
-    starts: list[int | None] = []
-    stops: list[int | None] = []
-    steps = [int(step) for step in ctx.constant(strides)]
-    bounds = zip(ctx.constant(begin), ctx.constant(end), steps, strict=False)
-    lengths = ctx.static_lengths(data, range(len(steps)))
-    region = list(ctx.type(data).shape)
-    for axis, (first, last, step) in enumerate(bounds):
-        region[axis] = len(range(*slice(int(first), int(last), step).indices(lengths[axis])))
-        start, stop = slice_bounds(lengths[axis], int(first), int(last), step)
-        starts.append(start)
-        stops.append(stop)
-    if 0 in region:
-        return data
-    block = ctx.spell(lambda x: relay.broadcast_to(x, region), v)
-    return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)
+@OPS.imports("fill_element_0index")
+def import_fill_element(ctx: ImportContext, lhs: Expr, mhs: Expr, rhs: Expr) -> Expr:
+    """An index outside its row leaves the row as it is."""
+    (length,) = ctx.static_lengths(lhs, [1])
+    columns = relay.const(np.arange(length, dtype=np.int32))
+    places = converted(rhs, "int32")
+    marked = relay.equal(columns, relay.expand_dims(places, 1))
+    return relay.where(marked, relay.expand_dims(mhs, 1), lhs)
 
 
-def _ranges(
-    ctx: ImportContext, data: Expr, begin: Bounds, end: Bounds, step: Bounds
-) -> list[range | None]:
-    """Return the places along each leading axis, None for all of an axis."""
-    if len(end) != len(begin) or len(step) not in (0, len(begin)):
-        raise Unsupported("begin, end and step differ in length")
-    found: list[range | None] = []
-    for axis, bounds in enumerate(zip(begin, end, step or [None] * len(begin), strict=True)):
-        if bounds[:2] == (None, None) and bounds[2] in (None, 1):
-            found.append(None)
-            continue
-        (length,) = ctx.static_lengths(data, [axis])
-        found.append(range(*slice(*bounds).indices(length)))
-    return found
-
-
-@OPS.imports("_slice_assign")
-def import_slice_assign(
-    ctx: ImportContext, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
-) -> Expr:
-    places = _ranges(ctx, lhs, begin, end, step)
-    if any(each is not None and not each for each in places):
-        return lhs
-    whole = range(FAR)
-    cuts = [whole if each is None else each for each in places]
-    # An end in front of the first element is not -1, which would be the last element.
-    stops = [-FAR if each.stop < 0 else each.stop for each in cuts]
-    return relay.strided_set(
-        lhs, rhs, [each.start for each in cuts], stops, [each.step for each in cuts]
-    )
-
-
-@OPS.imports("_slice_assign_scalar")
-def import_slice_assign_scalar(
+@OPS.imports("_histogram")
+def import_histogram(
     ctx: ImportContext,
     data: Expr,
+    bins: Expr | None = None,
     *,
-    scalar: float = 0.0,
-    begin: Bounds,
-    end: Bounds,
-    step: Bounds = (),
+    bin_cnt: int | None = None,
+    range: tuple[float, float] | None = None,
+) -> list[Expr]:
+    """Bins are half open, the last one is closed."""
+    flat = relay.reshape(data, (-1,))
+    if bins is not None:
+        return [_counted(flat, bins), bins]
+    if bin_cnt is None or range is None:
+        raise Unsupported("neither bounds nor both a number of bins and a range")
+    low, high = range
+    steps = np.arange(bin_cnt + 1)
+    bounds = (high * steps + low * (bin_cnt - steps)) / bin_cnt
+    edges = relay.Constant(bounds.astype(numpy_dtype(ctx.type(data).dtype)))
+    return [_counted_evenly(flat, edges, bin_cnt, low, high), edges]
+
+
+def _counted(flat: Expr, bins: Expr) -> Expr:
+    """The elements from a bound on, less those from the next on; none are above the last bound."""
+    lows = relay.strided_slice(bins, [0], [-1], [1])
+    last = relay.strided_slice(bins, [-1], [2**31 - 1], [1])
+    column = relay.expand_dims(flat, 1)
+    above = relay.logical_and(relay.greater_equal(column, lows), relay.less_equal(column, last))
+    number = relay.sum(relay.cast(above, "int64"), axis=(0,))
+    following = relay.strided_slice(number, [1], [2**31 - 1], [1])
+    return relay.subtract(number, relay.nn.pad(following, [(0, 1)], relay.const(0, "int64")))
+
+
+def _counted_evenly(flat: Expr, edges: Expr, count: int, low: float, high: float) -> Expr:
+    """A bin is computed in float64 and then corrected by one, as the rounded bounds say."""
+    wide = converted(flat, "float64")
+    first, last, span = (relay.const(v, "float64") for v in (low, high, high - low))
+    inside = relay.logical_and(relay.greater_equal(wide, first), relay.less_equal(wide, last))
+    scaled = relay.multiply(relay.subtract(wide, first), relay.const(count, "float64"))
+    raw = relay.floor(relay.divide(relay.where(inside, scaled, relay.const(0.0, "float64")), span))
+    one, top = relay.const(1, "int64"), relay.const(count - 1, "int64")
+    target = relay.minimum(relay.cast(raw, "int64"), top)
+    below = relay.less(flat, relay.take(edges, target, axis=0, mode="fast"))
+    target = relay.subtract(target, relay.cast(below, "int64"))
+    above = relay.greater_equal(
+        flat, relay.take(edges, relay.add(target, one), axis=0, mode="fast")
+    )
+    moves = relay.logical_and(above, relay.not_equal(target, top))
+    target = relay.add(target, relay.cast(moves, "int64"))
+    number = relay.where(inside, target, relay.const(-1, "int64"))
+    hits = relay.equal(relay.expand_dims(number, 1), relay.Constant(np.arange(count)))
+    return relay.sum(relay.cast(hits, "int64"), axis=(0,))
+
+
+@OPS.imports("_npi_bincount")
+def import_bincount(
+    ctx: ImportContext,
+    data: Expr,
+    weights: Expr | None = None,
+    *,
+    minlength: int = 0,
+    has_weights: bool = False,
 ) -> Expr:
-    """A mask over the axes that are cut, which broadcasts over the others."""
-    places = _ranges(ctx, data, begin, end, step)
-    shape = [1] * ctx.type(data).rank
-    for axis, each in enumerate(places):
-        if each is not None:
-            (shape[axis],) = ctx.static_lengths(data, [axis])
-    mask = np.zeros(shape, np.bool_)
-    mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
-    return relay.where(relay.Constant(mask), scalar_like(ctx, data, scalar), data)
-
-
-@OPS.imports("scatter_nd")
-def import_scatter_nd(
-    ctx: ImportContext, data: Expr, indices: Expr, *, shape: tuple[int, ...]
-) -> Expr:
-    blank = relay.zeros(list(shape), ctx.type(data).dtype)
-    return relay.scatter_nd(blank, as_index(ctx, indices), data)
-
-
-@OPS.imports("_scatter_set_nd")
-def import_scatter_set_nd(
-    ctx: ImportContext, lhs: Expr, rhs: Expr, indices: Expr, *, shape: tuple[int, ...]
-) -> Expr:
-    """MXNet writes into the first tensor, whose shape the attribute repeats."""
-    return relay.scatter_nd(lhs, as_index(ctx, indices), rhs)
-
-
-@OPS.imports("_contrib_index_copy")
-def import_index_copy(
-    ctx: ImportContext, old_tensor: Expr, index_vector: Expr, new_tensor: Expr
-) -> Expr:
-    rows = relay.expand_dims(as_index(ctx, index_vector), 0)
-    return relay.scatter_nd(old_tensor, rows, new_tensor)
+    """The result is as long as the greatest element asks for; counts have the dtype of the data."""
+    places = converted(data, "int64")
+    least = relay.Constant(np.array([minlength - 1]))
+    most = relay.max(relay.concatenate([places, least], 0), axis=(0,), keepdims=True)
+    length = relay.add(most, relay.const(1, "int64"))
+    given = weights if has_weights and weights is not None else relay.ones_like(data)
+    blank = relay.zeros(length, ctx.type(given).dtype)
+    return relay.scatter_nd(blank, relay.expand_dims(places, 0), given, mode="add")

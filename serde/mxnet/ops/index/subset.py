@@ -1,21 +1,117 @@
-"""Entries put between those of an axis, or left out, as by numpy.insert and numpy.delete."""
+"""Entries of an axis left out, put in between, or without repetition."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise.arithmetic import scalar_like
-from serde.mxnet.ops.index.lookup import wrapped
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.index.gather import wrapped
+from serde.mxnet.ops.index.select import _marks
 from serde.mxnet.ops.layout import converted
-from serde.mxnet.ops.shape.joining import with_rank
+from serde.mxnet.ops.shape.reshape import with_rank
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, call
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.types import TensorType
+
+
+@OPS.imports("_contrib_boolean_mask")
+def import_boolean_mask(ctx: ImportContext, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
+    if axis:
+        raise Unsupported(f"axis={axis}: MXNet masks axis 0 alone")
+    return call("serde.compress", data, _marks(ctx, index), axis=0)
+
+
+@OPS.imports("_npx_nonzero")
+def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
+    """One row an element; of a scalar as of a vector."""
+    data = x if ctx.type(x).rank else relay.reshape(x, (1,))
+    return relay.transpose(call("serde.nonzero", data), [1, 0])
+
+
+@OPS.imports("_npi_unique")
+def import_np_unique(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> Sequence[Expr]:
+    given = data if ctx.type(data).rank else relay.reshape(data, (1,))
+    found = call("serde.unique", given, axis=axis, sorted=True)
+    wanted = (True, return_index, return_inverse, return_counts)
+    return [relay.TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
+
+
+@OPS.exports("argwhere")
+def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
+    return ctx.emit("Cast", ctx.emit("_npx_nonzero", condition), dtype="int32")
+
+
+@OPS.exports("unique")
+def export_unique(
+    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
+) -> Value | tuple[Value, ...]:
+    (count,) = ctx.static_shape(data)
+    if count == 0:
+        raise Unsupported("the values of no elements")
+
+    def spelled(x: Expr) -> Expr:
+        groups = _groups(x, count)
+        found = groups if sorted else _by_appearance(groups, count)
+        return relay.Tuple(list(found if return_counts else found[:4]))
+
+    return ctx.spell_tuple(spelled, data)
+
+
+def _groups(data: Expr, count: int) -> tuple[Expr, ...]:
+    """Return for each value in order, zeros behind the last: itself, where it is first, how often.
+
+    Also, for each element, the place of its value, and how many values there are.
+    """
+    type_ = data.checked_type
+    dtype = type_.dtype if isinstance(type_, TensorType) else ""
+    order = relay.argsort(data, axis=0, dtype="int64")
+    ordered = relay.take(data, order, axis=0, mode="clip")
+    changes: list[Expr] = [relay.Constant(np.zeros(1, np.int64))]
+    if count > 1:
+        before = relay.strided_slice(ordered, [0], [count - 1], [1])
+        after = relay.strided_slice(ordered, [1], [count], [1])
+        changes.append(relay.cast(relay.not_equal(before, after), "int64"))
+    group = relay.cumsum(relay.concatenate(changes, 0), axis=0)
+    at, blank = relay.expand_dims(group, 0), relay.const(np.zeros(count, np.int32))
+    values = relay.scatter_nd(relay.zeros((count,), dtype), at, ordered)
+    # Of the places that meet, the last one written counts, which is to be the first one.
+    backwards = relay.reverse(relay.cast(order, "int32"), 0)
+    places = relay.scatter_nd(blank, relay.reverse(at, 1), backwards)
+    counts = relay.scatter_nd(blank, at, relay.const(np.ones(count, np.int32)), mode="add")
+    inverse = relay.scatter_nd(blank, relay.expand_dims(order, 0), relay.cast(group, "int32"))
+    last = relay.strided_slice(group, [count - 1], [count], [1])
+    number = relay.cast(relay.add(last, relay.const(1, "int64")), "int32")
+    return values, places, inverse, number, counts
+
+
+def _by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
+    values, places, inverse, number, counts = groups
+    steps = relay.const(np.arange(count, dtype=np.int32))
+    behind = relay.const(np.int32(count))
+    order = relay.argsort(
+        relay.where(relay.less(steps, number), places, behind), axis=0, dtype="int32"
+    )
+    moved = [relay.take(x, order, axis=0, mode="clip") for x in (values, places, counts)]
+    rank = relay.argsort(order, axis=0, dtype="int32")
+    return moved[0], moved[1], relay.take(rank, inverse, axis=0, mode="clip"), number, moved[2]
 
 
 def _along(ctx: ImportContext, data: Expr, axis: int | None) -> tuple[Expr, int, int]:

@@ -1,4 +1,4 @@
-"""The process of its own in which a check runs an engine written in C++.
+"""The process of its own in which a check runs an engine that may crash.
 
 It reads requests from its input and answers on its output, which the engine
 itself cannot reach: what that prints goes to the error stream. When whoever
@@ -7,21 +7,21 @@ started it is gone, or closes its input, it ends at once, whatever it is doing.
 
 from __future__ import annotations
 
+import importlib
 import os
 import queue
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import IO
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde._optional import require
-from serde.checking.channel import receive, send
-from serde.checking.frameworks import MxnetEngine, MxnetProgram, OnnxRuntimeEngine, first_line
+from serde.engine.base import first_line
+from serde.engine.channel import receive, send
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight
 
@@ -49,7 +49,8 @@ def _answer(engine: AnyValue, request: Request, answers: IO[bytes]) -> AnyValue:
     header, arrays = request
     try:
         if header["do"] == "open":
-            engine = _OPEN[header["engine"]](header, arrays)
+            module, function = header["opener"]
+            engine = getattr(importlib.import_module(module), function)(header["request"], arrays)
             known = {"inputs": dict(engine.inputs), "outputs": list(engine.outputs)}
             send(answers, {"name": engine.name, **known})
         else:
@@ -90,36 +91,3 @@ def _run(engine: AnyValue, inputs: Mapping[str, Array]) -> Sequence[ArrayWeight]
             kind = value.dtype.name if isinstance(value, np.ndarray) else type(value).__name__
             raise CheckError(f"{engine.name}: output {name}: expected numbers, found {kind}")
     return [ArrayWeight(value) for value in results]
-
-
-def _open_onnxruntime(header: Mapping[str, AnyValue], _arrays: Sequence[Array]) -> AnyValue:
-    return OnnxRuntimeEngine(require("onnxruntime"), header["path"])
-
-
-def _open_mxnet(header: Mapping[str, AnyValue], arrays: Sequence[Array]) -> AnyValue:
-    weights = [ArrayWeight(value) for value in arrays]
-    arg, aux = header["arg"], header["aux"]
-    program = MxnetProgram(
-        text=header["text"],
-        arg=dict(zip(arg, weights[: len(arg)], strict=True)),
-        aux=dict(zip(aux, weights[len(arg) :], strict=True)),
-        inputs=header["inputs"],
-        outputs=tuple(header["outputs"]),
-        np_shape=header["np_shape"],
-    )
-    mxnet = require("mxnet")
-    for name in _CRASHES:  # MXNet takes them at import, and makes an exit of them.
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-    return MxnetEngine(mxnet, program)
-
-
-_CRASHES = tuple(
-    name for name in ("SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV") if hasattr(signal, name)
-)
-"""Signals that a process gets for what it did itself, where the system has them."""
-
-_OPEN: Mapping[str, Callable[[Mapping[str, AnyValue], Sequence[Array]], AnyValue]] = {
-    "mxnet": _open_mxnet,
-    "onnxruntime": _open_onnxruntime,
-}
-"""How each engine is made of a request."""

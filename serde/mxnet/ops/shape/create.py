@@ -1,4 +1,4 @@
-"""Tensors made from numbers: filled ones, ranges, grids, triangles and diagonals."""
+"""Tensors made from numbers: filled ones, ranges, grids and windows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from serde.mxnet.attributes import dtype_of_code
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.elementwise.scalars import scalar_like
 from serde.mxnet.ops.table import OPS
-from serde.relay.ir.dims import Dim
+from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
+from serde.walk.table import TypedContext
 from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")
+
 
 PI = np.float32(np.pi)
 """MXNet's windows take their angles in float32."""
@@ -68,6 +71,74 @@ def import_zeros_without_dtype(
     return _filled(0, shape, numpy_dtype(dtype_of_code(dtype)))
 
 
+def _declare_filled_export(name: str, value: float) -> None:
+    @OPS.exports(name)
+    def export_filled(
+        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+    ) -> Value:
+        type_ = ctx.result_type()
+        lengths = type_.concrete_shape
+        if lengths is None:
+            raise Unsupported(f"a length that no input shows: {type_!r}")
+        return ctx.const(np.full(lengths, value, numpy_dtype(type_.dtype)))
+
+
+for _name, _value in (("zeros", 0), ("ones", 1)):
+    _declare_filled_export(_name, _value)
+
+
+@OPS.exports("full")
+def export_full(
+    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+) -> Value:
+    lengths = ctx.result_type().concrete_shape
+    if lengths is None:
+        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
+    value = ctx.cast(fill_value, ctx.result_type().dtype)
+    if value.data is not None:
+        return ctx.const(np.broadcast_to(value.data, lengths))
+    return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
+
+
+@OPS.imports("zeros_like", ignored=("dtype",))
+def import_zeros_like(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.zeros_like(data)
+
+
+@OPS.imports("ones_like", ignored=("dtype",))
+def import_ones_like(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.ones_like(data)
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit_bytes("zeros_like", data)
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit_bytes("ones_like", data)
+
+
+@OPS.imports("_npi_full_like", ignored=("ctx",))
+def import_full_like(
+    ctx: ImportContext, a: Expr, *, fill_value: float, dtype: np.dtype[AnyValue] | None = None
+) -> Expr:
+    like = a if dtype is None else relay.cast(a, dtype)
+    return relay.full_like(like, scalar_like(ctx, like, fill_value))
+
+
+@OPS.exports("full_like")
+def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+    type_ = ctx.type(data)
+    value = ctx.cast(fill_value, type_.dtype)
+    lengths = type_.concrete_shape
+    if value.data is not None and lengths is not None:
+        return ctx.const(np.broadcast_to(value.data, lengths))
+    block = ctx.reshape(value, (1,) * type_.rank)
+    return ctx.emit_bytes("broadcast_like", block, data) if type_.rank else block
+
+
 @OPS.imports("_arange", "_npi_arange", ignored=("ctx",))
 def import_arange(
     ctx: ImportContext,
@@ -107,6 +178,74 @@ def _cast(x: Expr, dtype: np.dtype[AnyValue]) -> Expr:
     return x if getattr(known, "dtype", None) == dtype.name else relay.cast(x, dtype)
 
 
+@OPS.exports("arange")
+def export_arange(
+    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+) -> Value:
+    """A range of constant length is counted, whatever its ends are."""
+    (length,) = ctx.result_type().shape
+    if not isinstance(length, int):
+        raise Unsupported("a range whose length is computed at run time")
+    numbers = ctx.const(np.arange(length), "int64")
+    wide = "float64" if ctx.type(start).dtype.startswith("float") else "int64"
+
+    def spelled(first: Expr, by: Expr, places: Expr) -> Expr:
+        steps = relay.multiply(relay.cast(places, wide), relay.cast(by, wide))
+        return relay.cast(relay.add(relay.cast(first, wide), steps), dtype)
+
+    return ctx.spell(spelled, start, step, numbers)
+
+
+def places(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
+    """Return the places along an axis, or of all elements, counted from 0, as a vector."""
+    length: Dim = 1
+    for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
+        length = length * each
+    if isinstance(length, int):
+        return relay.Constant(np.arange(length, dtype=dtype))
+    if not isinstance(length, Any):
+        return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
+    if axis is None:
+        count = relay.ndarray_size(x, "int32")
+    else:
+        at = relay.const(np.int32(axis % ctx.type(x).rank))
+        count = relay.take(relay.shape_of(x, "int32"), at, mode="fast")
+    zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
+    return relay.cast(relay.arange(zero, count, one, dtype="int32"), dtype)
+
+
+@OPS.imports("_contrib_arange_like", ignored=("ctx",))
+def import_arange_like(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    axis: int | None = None,
+) -> Expr:
+    """Unlike a plain range, `repeat` leaves the length as it is, and bounds of float16 are whole.
+
+    Without an axis the numbers fill a tensor of the shape of `data`.
+    """
+    if repeat == 0:
+        raise Unsupported("repeat=0")
+    numbers = places(ctx, data, axis)
+    if abs(repeat) != 1:
+        numbers = relay.floor_divide(numbers, relay.const(np.int32(abs(repeat))))
+    if repeat < 0:
+        step = -step
+    dtype = numpy_dtype(ctx.type(data).dtype)
+    if dtype not in (np.float32, np.float64):
+        start, step = int(start), int(step)
+    numbers = relay.cast(numbers, dtype)
+    if step != 1:
+        numbers = relay.multiply(numbers, relay.Constant(np.array(step).astype(dtype)))
+    if start != 0:
+        numbers = relay.add(numbers, relay.Constant(np.array(start).astype(dtype)))
+    return numbers if axis is not None else relay.reshape_like(numbers, data)
+
+
 @OPS.imports("_linspace", ignored=("ctx",))
 def import_linspace(
     ctx: ImportContext,
@@ -140,48 +279,6 @@ def import_logspace(
     return relay.Constant(np.power(base, _spaced(start, stop, num, endpoint)).astype(dtype))
 
 
-def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
-    """Where the numbers of row and column differ by `k`: no constant that grows with both."""
-    if min(rows, columns) < 0:
-        raise Unsupported(f"a matrix of {rows} rows and {columns} columns")
-    row = relay.expand_dims(relay.arange(k, rows + k, 1, dtype="int64"), 1)
-    return relay.cast(relay.equal(row, relay.arange(0, columns, 1, dtype="int64")), dtype)
-
-
-@OPS.imports("_eye", ignored=("ctx",))
-def import_eye(
-    ctx: ImportContext,
-    *,
-    N: int,  # noqa: N803
-    M: int = 0,  # noqa: N803
-    k: int = 0,
-    dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Expr:
-    """No columns given, or 0, means as many as rows."""
-    return _eye(N, M or N, k, dtype)
-
-
-@OPS.imports("_npi_eye", ignored=("ctx",))
-def import_np_eye(
-    ctx: ImportContext,
-    *,
-    N: int,  # noqa: N803
-    M: int | None = None,  # noqa: N803
-    k: int = 0,
-    dtype: np.dtype[AnyValue] = FLOAT32,
-) -> Expr:
-    return _eye(N, N if M is None else M, k, dtype)
-
-
-@OPS.imports("_npi_identity", ignored=("ctx",))
-def import_np_identity(
-    ctx: ImportContext, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
-) -> Expr:
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise Unsupported(f"expected the shape of a square matrix, found {shape}")
-    return _eye(shape[0], shape[1], 0, dtype)
-
-
 @OPS.imports("_npi_indices", ignored=("ctx",))
 def import_indices(
     ctx: ImportContext,
@@ -198,6 +295,24 @@ def import_indices(
         column = relay.expand_dims(line, 1, len(lengths) - axis - 1)
         grids.append(relay.broadcast_to(column, lengths))
     return _cast(relay.stack(grids, 0), dtype)
+
+
+@OPS.exports("meshgrid")
+def export_meshgrid(
+    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
+) -> tuple[Value, ...]:
+    shape = ctx.result_types()[0].shape
+    places = list(range(len(data)))
+    if indexing == "xy":
+        places[:2] = reversed(places[:2])
+
+    def spread(place: int) -> Value:
+        ones = tuple(length if axis == place else 1 for axis, length in enumerate(shape))
+        return ctx.spell(
+            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[places.index(place)]
+        )
+
+    return tuple(spread(place) for place in places)
 
 
 WINDOWS: dict[str, Callable[[Array], Array]] = {
@@ -228,121 +343,3 @@ def _register_window(name: str, window: Callable[[Array], Array]) -> None:
 
 for _name, _window in WINDOWS.items():
     _register_window(_name, _window)
-
-
-@OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
-    type_ = ctx.type(data)
-    value = ctx.cast(fill_value, type_.dtype)
-    lengths = type_.concrete_shape
-    if value.data is not None and lengths is not None:
-        return ctx.const(np.broadcast_to(value.data, lengths))
-    block = ctx.reshape(value, (1,) * type_.rank)
-    return ctx.emit_bytes("broadcast_like", block, data) if type_.rank else block
-
-
-@OPS.exports("arange")
-def export_arange(
-    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
-) -> Value:
-    """A range of constant length is counted, whatever its ends are."""
-    (length,) = ctx.result_type().shape
-    if not isinstance(length, int):
-        raise Unsupported("a range whose length is computed at run time")
-    numbers = ctx.const(np.arange(length), "int64")
-    wide = "float64" if ctx.type(start).dtype.startswith("float") else "int64"
-
-    def spelled(first: Expr, by: Expr, places: Expr) -> Expr:
-        steps = relay.multiply(relay.cast(places, wide), relay.cast(by, wide))
-        return relay.cast(relay.add(relay.cast(first, wide), steps), dtype)
-
-    return ctx.spell(spelled, start, step, numbers)
-
-
-@OPS.exports("meshgrid")
-def export_meshgrid(
-    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
-) -> tuple[Value, ...]:
-    shape = ctx.result_types()[0].shape
-    places = list(range(len(data)))
-    if indexing == "xy":
-        places[:2] = reversed(places[:2])
-
-    def spread(place: int) -> Value:
-        ones = tuple(length if axis == place else 1 for axis, length in enumerate(shape))
-        return ctx.spell(
-            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[places.index(place)]
-        )
-
-    return tuple(spread(place) for place in places)
-
-
-@OPS.exports("ndarray_size")
-def export_ndarray_size(ctx: ExportContext, data: Value, *, dtype: AnyValue) -> Value:
-    shape = ctx.type(data).concrete_shape
-    result = ctx.result_type()
-    if shape is not None:
-        return ctx.const(np.prod(shape, dtype=np.int64), result.dtype)
-    whole = ctx.emit("Cast", ctx.emit("size_array", data), dtype=result.dtype)
-    return ctx.emit("_npx_reshape", whole, newshape=()) if ctx.np_shape else whole
-
-
-@OPS.exports("trilu")
-def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
-    """The two last axes must be fixed: their places are compared with `k`."""
-    rows, columns = ctx.static_lengths(data, (-2, -1))
-    offsets = ctx.const(np.arange(columns)[None, :] - np.arange(rows)[:, None], "int64")
-    compare = relay.greater_equal if upper else relay.less_equal
-
-    def spelled(x: Expr, diagonal: Expr, places: Expr) -> Expr:
-        kept = compare(places, relay.cast(diagonal, "int64"))
-        return relay.where(kept, x, relay.zeros_like(x))
-
-    return ctx.spell(spelled, data, k, offsets)
-
-
-@OPS.exports("matrix_set_diag")
-def export_matrix_set_diag(
-    ctx: ExportContext,
-    input: Value,
-    diagonal: Value,
-    *,
-    k1: int,
-    k2: int,
-    super_diag_right_align: bool,
-    sub_diag_right_align: bool,
-) -> Value:
-    """Every place of a diagonal takes its element of `diagonal`, whose two last axes are one."""
-    rows, columns = ctx.static_lengths(input, (-2, -1))
-    lines = ctx.type(diagonal).shape
-    (width,) = ctx.static_lengths(diagonal, [-1])
-    places = np.zeros((rows, columns), np.int64)
-    on = np.zeros((rows, columns), np.bool_)
-    for k in range(k1, k2 + 1):
-        length = min(rows + min(k, 0), columns - max(k, 0))
-        right = super_diag_right_align if k >= 0 else sub_diag_right_align
-        steps = np.arange(max(length, 0))
-        where = (steps - min(k, 0), steps + max(k, 0))
-        places[where] = (k2 - k) * width + (width - length if right else 0) + steps
-        on[where] = True
-    outer = lines[:-1] if k1 == k2 else lines[:-2]
-    flat = ctx.reshape(diagonal, (*outer, (k2 - k1 + 1) * width))
-
-    def spelled(x: Expr, values: Expr) -> Expr:
-        chosen = relay.take(values, relay.Constant(places), axis=-1, mode="clip")
-        return relay.where(relay.Constant(on), chosen, x)
-
-    return ctx.spell(spelled, input, flat)
-
-
-@OPS.exports("reinterpret")
-def export_reinterpret(ctx: ExportContext, data: Value, *, dtype: np.dtype[AnyValue]) -> Value:
-    """MXNet reads no bits: only integers of one width, and constants, are converted."""
-    source, target = numpy_dtype(ctx.type(data).dtype), numpy_dtype(ctx.result_type().dtype)
-    if data.data is not None:
-        return ctx.const(np.array(data.data, order="C").view(target))
-    if source == target:
-        return data
-    if {source.kind, target.kind} <= {"i", "u"}:
-        return ctx.emit("Cast", data, dtype=target)
-    raise Unsupported(f"the bits of {source} as {target}: MXNet converts values, not bits")

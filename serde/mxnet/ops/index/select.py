@@ -1,16 +1,68 @@
-"""Elements that a mask marks, or that differ from others: their number depends on values."""
+"""Elements chosen by masks and by lengths of sequences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise.arithmetic import scalar_like
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.index.gather import as_index
+from serde.mxnet.ops.index.slicing import LAST
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+
+
+@OPS.imports("SequenceMask")
+def import_sequence_mask(
+    ctx: ImportContext,
+    data: Expr,
+    sequence_length: Expr | None = None,
+    *,
+    use_sequence_length: bool = False,
+    value: float = 0.0,
+    axis: int = 0,
+) -> Expr:
+    if not use_sequence_length or sequence_length is None:
+        return data
+    return relay.sequence_mask(data, as_index(ctx, sequence_length), mask_value=value, axis=axis)
+
+
+@OPS.exports("sequence_mask")
+def export_sequence_mask(
+    ctx: ExportContext, data: Value, valid_length: Value, *, mask_value: float, axis: int
+) -> Value:
+    lengths = valid_length
+    if is_float(ctx.type(lengths).dtype):
+        lengths = ctx.spell(relay.ceil, lengths)
+    lengths = ctx.cast(lengths, ctx.type(data).dtype)
+    return ctx.emit(
+        "SequenceMask", data, lengths, use_sequence_length=True, value=mask_value, axis=axis
+    )
+
+
+@OPS.imports("SequenceLast")
+def import_sequence_last(
+    ctx: ImportContext,
+    data: Expr,
+    sequence_length: Expr | None = None,
+    *,
+    use_sequence_length: bool = False,
+    axis: int = 0,
+) -> Expr:
+    """The batch is the other one of the two first axes."""
+    if not use_sequence_length or sequence_length is None:
+        last = relay.strided_slice(data, [-1], [LAST], [1], axes=[axis])
+        return relay.squeeze(last, (axis,))
+    lengths = relay.cast(sequence_length, "int32")
+    if axis == 0:
+        data = relay.transpose(data, (1, 0, *range(2, ctx.type(data).rank)))
+    places = relay.subtract(lengths, relay.const(np.int32(1)))
+    return relay.take(data, places, axis=1, batch_dims=1, mode="clip")
 
 
 def _marks(ctx: ImportContext, mask: Expr) -> Expr:
@@ -18,36 +70,6 @@ def _marks(ctx: ImportContext, mask: Expr) -> Expr:
     if ctx.type(mask).dtype == "bool":
         return mask
     return relay.not_equal(mask, scalar_like(ctx, mask, 0))
-
-
-@OPS.imports("_contrib_boolean_mask")
-def import_boolean_mask(ctx: ImportContext, data: Expr, index: Expr, *, axis: int = 0) -> Expr:
-    if axis:
-        raise Unsupported(f"axis={axis}: MXNet masks axis 0 alone")
-    return call("serde.compress", data, _marks(ctx, index), axis=0)
-
-
-@OPS.imports("_npx_nonzero")
-def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
-    """One row an element; of a scalar as of a vector."""
-    data = x if ctx.type(x).rank else relay.reshape(x, (1,))
-    return relay.transpose(call("serde.nonzero", data), [1, 0])
-
-
-@OPS.imports("_npi_unique")
-def import_np_unique(
-    ctx: ImportContext,
-    data: Expr,
-    *,
-    return_index: bool = False,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-) -> Sequence[Expr]:
-    given = data if ctx.type(data).rank else relay.reshape(data, (1,))
-    found = call("serde.unique", given, axis=axis, sorted=True)
-    wanted = (True, return_index, return_inverse, return_counts)
-    return [relay.TupleGetItem(found, place) for place, each in enumerate(wanted) if each]
 
 
 def _spread(ctx: ImportContext, mask: Expr, rank: int, start_axis: int) -> Expr:

@@ -2,7 +2,7 @@
 
 The process is a fresh interpreter, never a fork: the process that starts it
 may have threads, and scripts need no guard. Requests and answers are messages
-on its input and output (:mod:`serde.checking.channel`); weights and arrays go
+on its input and output (:mod:`serde.engine.channel`); weights and arrays go
 through there as well, so that no file is left behind however either ends.
 """
 
@@ -15,28 +15,24 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.checking.channel import receive, send
-from serde.checking.frameworks import MxnetProgram
+from serde.engine.base import Engine
+from serde.engine.channel import receive, send
 from serde.errors import CheckError, MissingDependency
 from serde.weights import Array, ArrayWeight, Weight
 
-__all__ = ["EngineEnded", "ProcessEngine", "can_start", "open_mxnet", "open_onnxruntime"]
+__all__ = ["EngineEnded", "ProcessEngine", "can_start"]
 
 _MAIN = (
     "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
-    "from serde.checking.worker import main; main()"
+    "from serde.engine.worker import main; main()"
 )
 """What the interpreter runs. Nothing is imported before it looks where this process does."""
-
-_PLAIN_MXNET = {"MXNET_SUBGRAPH_BACKEND": "NONE", "MXNET_MKLDNN_ENABLED": "0"}
-"""Environment in which MXNet computes without oneDNN: some of its fused layers are wrong."""
 
 _READ_BYTES = 4096
 """How much of the end of the error stream is read."""
@@ -50,61 +46,39 @@ def can_start() -> bool:
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
-def open_onnxruntime(path: Path) -> ProcessEngine:
-    """Return ONNX Runtime with a file; it is no longer needed afterwards.
-
-    Raises:
-        CheckError: The engine refuses the file, or crashed.
-        MissingDependency: It cannot be imported.
-    """
-    return ProcessEngine("onnxruntime", {"path": os.path.abspath(path)})
-
-
-def open_mxnet(program: MxnetProgram) -> ProcessEngine:
-    """Return MXNet with a symbol and its weights.
-
-    Raises:
-        CheckError: The engine refuses the graph, or crashed.
-        MissingDependency: It cannot be imported.
-    """
-    header = {
-        "text": program.text,
-        "arg": list(program.arg),
-        "aux": list(program.aux),
-        "inputs": dict(program.inputs),
-        "outputs": list(program.outputs),
-        "np_shape": program.np_shape,
-    }
-    weights = [*program.arg.values(), *program.aux.values()]
-    return ProcessEngine("mxnet", header, weights, plain=_PLAIN_MXNET)
-
-
 class EngineEnded(CheckError):
     """The process of an engine is gone, and with it the engine."""
 
 
-class ProcessEngine:
+class ProcessEngine(Engine):
     """An engine that runs in a process of its own until it is closed.
 
     Args:
-        engine: Which one, as the worker knows it.
-        request: What it needs to know of the model.
+        name: What the engine is called until it tells its name with its version.
+        opener: Called in that process with `request` and the values of `weights` to open the
+            engine; a function of a module, which the process imports.
+        request: What the engine needs to know of the model, as JSON can hold it.
         weights: Values that belong to the request.
-        plain: Environment in which the engine leaves its optimisations off, where it can.
+        optimizer: What the engine leaves off in the environment `unoptimized`.
+        unoptimized: Environment in which the engine leaves its optimisations off, where it can.
         environment: What its environment has besides that of this process.
     """
 
     def __init__(
         self,
-        engine: str,
+        name: str,
+        opener: Callable[[Mapping[str, AnyValue], Sequence[Array]], Engine],
         request: Mapping[str, AnyValue],
         weights: Sequence[Weight] = (),
         *,
-        plain: Mapping[str, str] | None = None,
+        optimizer: str = Engine.optimizer,
+        unoptimized: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.name = engine
-        self._opened = (engine, request, weights, plain)
+        self.name = name
+        self.optimizer = optimizer
+        self._opened = (name, opener, request, weights)
+        self._unoptimized = unoptimized
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
@@ -114,10 +88,11 @@ class ProcessEngine:
             env={**os.environ, **(environment or {})},
         )
         self._end = weakref.finalize(self, _end, self._process, self._errors)
-        header, _ = self._ask({"do": "open", "engine": engine, **request}, weights)
+        place = [opener.__module__, opener.__name__]
+        header, _ = self._ask({"do": "open", "opener": place, "request": dict(request)}, weights)
         self.name = header["name"]
-        self.inputs: Mapping[str, str] = header["inputs"]
-        self.outputs: Sequence[str] = header["outputs"]
+        self.inputs = header["inputs"]
+        self.outputs = header["outputs"]
 
     def run(self, inputs: Mapping[str, Array]) -> list[Array]:
         """Have the engine run.
@@ -128,16 +103,15 @@ class ProcessEngine:
         arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
         return self._ask({"do": "run", "names": list(inputs)}, arrays)[1]
 
-    def plain(self) -> ProcessEngine | None:
+    def unoptimized(self) -> ProcessEngine | None:
         """Return the engine without its optimisations, in another process; None if it has none.
 
         Raises:
             CheckError: It refuses the model then, or crashed.
         """
-        engine, request, weights, plain = self._opened
-        if plain is None:
+        if self._unoptimized is None:
             return None
-        return ProcessEngine(engine, request, weights, environment=plain)
+        return ProcessEngine(*self._opened, environment=self._unoptimized)
 
     def close(self) -> None:
         """End the process, whatever it does."""
