@@ -14,10 +14,10 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.elementwise.bitwise import combined
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.bitwise import combine_bits
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.op.random import PARITY, ROTATIONS, TOP
 
@@ -25,12 +25,12 @@ WORDS = 10
 """A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""
 
 
-def _int64(ctx: ExportContext, values: AnyValue) -> Value:
+def _const_words(ctx: ExportContext, values: AnyValue) -> Value:
     """Return words as int64 of the same bits."""
     return ctx.const(np.array(values, np.uint64).view(np.int64))
 
 
-def _rotated(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
+def _rotate(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
     """Return the two rows of `x`, each rotated to the left; the parts have no bits in common."""
     by = np.array(bits).reshape(2, 1)
     wide = cast(ctx, x, np.uint64)
@@ -39,11 +39,11 @@ def _rotated(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
     return ctx.emit("Add", cast(ctx, upper, np.int64), cast(ctx, lower, np.int64))
 
 
-def _rows(ctx: ExportContext, x: Value, *rows: int) -> Value:
+def _take_rows(ctx: ExportContext, x: Value, *rows: int) -> Value:
     return ctx.emit("Gather", x, ctx.ints(rows), axis=0)
 
 
-def _rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
+def _run_rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
     """Return the 20 rounds over ``(4, blocks)``, without the addition of a key behind them.
 
     Two words are mixed with two others at once.
@@ -53,60 +53,62 @@ def _rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
         key: Whose first four words are the cipher's.
         counters: int64 of shape ``(4, blocks)``.
     """
-    halves = combined(ctx, "Xor", _rows(ctx, key, 0, 1), _rows(ctx, key, 2, 3))
-    whole = combined(ctx, "Xor", _rows(ctx, halves, 0), _rows(ctx, halves, 1))
-    parity = combined(ctx, "Xor", whole, _int64(ctx, [PARITY]))
-    words = unsqueeze(ctx, ctx.emit("Concat", _rows(ctx, key, 0, 1, 2, 3), parity, axis=0), [1])
-    left, right = _rows(ctx, counters, 0, 2), _rows(ctx, counters, 1, 3)
+    halves = combine_bits(ctx, "Xor", _take_rows(ctx, key, 0, 1), _take_rows(ctx, key, 2, 3))
+    whole = combine_bits(ctx, "Xor", _take_rows(ctx, halves, 0), _take_rows(ctx, halves, 1))
+    parity = combine_bits(ctx, "Xor", whole, _const_words(ctx, [PARITY]))
+    words = unsqueeze(
+        ctx, ctx.emit("Concat", _take_rows(ctx, key, 0, 1, 2, 3), parity, axis=0), [1]
+    )
+    left, right = _take_rows(ctx, counters, 0, 2), _take_rows(ctx, counters, 1, 3)
     for turn in range(5):
-        left = ctx.emit("Add", left, _rows(ctx, words, turn, (turn + 2) % 5))
-        right = ctx.emit("Add", right, _rows(ctx, words, (turn + 1) % 5, (turn + 3) % 5))
+        left = ctx.emit("Add", left, _take_rows(ctx, words, turn, (turn + 2) % 5))
+        right = ctx.emit("Add", right, _take_rows(ctx, words, (turn + 1) % 5, (turn + 3) % 5))
         right = ctx.emit("Add", right, ctx.const([[0], [turn]], np.int64))
         for step in range(4):
             left = ctx.emit("Add", left, right)
-            turned = _rotated(ctx, right, ROTATIONS[(4 * turn + step) % 8])
-            right = _rows(ctx, combined(ctx, "Xor", turned, left), 1, 0)
-    return _rows(ctx, ctx.emit("Concat", left, right, axis=0), 0, 2, 1, 3)
+            transposed = _rotate(ctx, right, ROTATIONS[(4 * turn + step) % 8])
+            right = _take_rows(ctx, combine_bits(ctx, "Xor", transposed, left), 1, 0)
+    return _take_rows(ctx, ctx.emit("Concat", left, right, axis=0), 0, 2, 1, 3)
 
 
-def _moved(ctx: ExportContext, bit: Value) -> Value:
+def _shift_bit(ctx: ExportContext, bit: Value) -> Value:
     """Return a single bit of 128, in two words, one place further to the right."""
     one = ctx.const([1], np.uint64)
     shifted = ctx.emit("BitShift", cast(ctx, bit, np.uint64), one, direction="RIGHT")
     halves = cast(ctx, shifted, np.int64)
-    high = _rows(ctx, bit, 0)
+    high = _take_rows(ctx, bit, 0)
     free = ctx.emit("Equal", high, ctx.ints([0]))
-    low = ctx.emit("Where", free, _rows(ctx, halves, 1), ctx.ints([0]))
-    low = ctx.emit("Where", ctx.emit("Equal", high, ctx.ints([1])), _int64(ctx, [TOP]), low)
-    return ctx.emit("Concat", _rows(ctx, halves, 0), low, axis=0)
+    low = ctx.emit("Where", free, _take_rows(ctx, halves, 1), ctx.ints([0]))
+    low = ctx.emit("Where", ctx.emit("Equal", high, ctx.ints([1])), _const_words(ctx, [TOP]), low)
+    return ctx.emit("Concat", _take_rows(ctx, halves, 0), low, axis=0)
 
 
 def _is_full(ctx: ExportContext, bit: Value) -> Value:
     """Return whether a path has no place left: neither of two words has a bit."""
-    none = [ctx.emit("Equal", _rows(ctx, bit, each), ctx.ints([0])) for each in (0, 1)]
+    none = [ctx.emit("Equal", _take_rows(ctx, bit, each), ctx.ints([0])) for each in (0, 1)]
     return ctx.emit("And", *none)
 
 
-def _longer(ctx: ExportContext, key: Value) -> Value:
+def _extend_path(ctx: ExportContext, key: Value) -> Value:
     """Return the two words of a key's path with its next bit."""
-    return combined(ctx, "Or", _rows(ctx, key, 4, 5), _rows(ctx, key, 8, 9))
+    return combine_bits(ctx, "Or", _take_rows(ctx, key, 4, 5), _take_rows(ctx, key, 8, 9))
 
 
-def _with_room(ctx: ExportContext, key: Value, count: int) -> Value:
+def _reserve(ctx: ExportContext, key: Value, count: int) -> Value:
     """Return a key whose counter can grow by `count`: itself, or one further along the path."""
-    counter, bit = _rows(ctx, key, 7), _rows(ctx, key, 8, 9)
+    counter, bit = _take_rows(ctx, key, 7), _take_rows(ctx, key, 8, 9)
     # Without a sign, the last `count` + 1 numbers have no room; with one, they are before zero.
     below = ctx.emit("Less", counter, ctx.ints([-1 - count]))
     room = ctx.emit("Or", below, ctx.emit("Greater", counter, ctx.ints([-1])))
-    hashed = _rounds(ctx, key, ctx.const([[-1]] * 4, np.int64))
-    start = _int64(ctx, [0, 0, 0, 0, TOP, 0])
+    hashed = _run_rounds(ctx, key, ctx.const([[-1]] * 4, np.int64))
+    start = _const_words(ctx, [0, 0, 0, 0, TOP, 0])
     fresh = ctx.emit("Concat", squeeze(ctx, hashed, [1]), start, axis=0)
     further = ctx.emit(
         "Concat",
-        _rows(ctx, key, 0, 1, 2, 3),
-        _longer(ctx, key),
+        _take_rows(ctx, key, 0, 1, 2, 3),
+        _extend_path(ctx, key),
         ctx.ints([0, 0]),
-        _moved(ctx, bit),
+        _shift_bit(ctx, bit),
         axis=0,
     )
     other = ctx.emit("Where", _is_full(ctx, bit), fresh, further)
@@ -119,8 +121,8 @@ def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]
     All four words grow from block to block, the path as well as the counter; a last block
     of which only some words are taken has the counter alone grown.
     """
-    state = _with_room(ctx, cast(ctx, key, np.int64), count)
-    first = unsqueeze(ctx, _rows(ctx, state, 4, 5, 6, 7), [1])
+    state = _reserve(ctx, cast(ctx, key, np.int64), count)
+    first = unsqueeze(ctx, _take_rows(ctx, state, 4, 5, 6, 7), [1])
     whole, rest = divmod(count, 4)
     blocks = []
     if whole:
@@ -130,13 +132,13 @@ def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]
         grown = ctx.const([[0], [0], [0], [4 * whole]], np.int64)
         blocks.append(ctx.emit("Add", first, grown))
     used = 4 * (whole + 1) if rest else count
-    kept = ctx.ints(int(place != 6) for place in range(WORDS))
-    added = ctx.ints(used if place == 7 else 0 for place in range(WORDS))
+    kept = ctx.ints(int(position != 6) for position in range(WORDS))
+    added = ctx.ints(used if position == 7 else 0 for position in range(WORDS))
     after = ctx.emit("Add", ctx.emit("Mul", state, kept), added)
     if not blocks:
         return cast(ctx, after, np.uint64), ctx.ints([])
     counters = ctx.emit("Concat", *blocks, axis=1)
-    mixed = ctx.emit("Transpose", _rounds(ctx, state, counters), perm=[1, 0])
+    mixed = ctx.emit("Transpose", _run_rounds(ctx, state, counters), perm=[1, 0])
     bits = ctx.emit("Reshape", mixed, ctx.ints([-1]))
     if rest:
         bits = ctx.emit("Slice", bits, ctx.ints([0]), ctx.ints([count]))
@@ -148,10 +150,10 @@ def export_threefry_generate(
     ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
 ) -> tuple[Value, Value]:
     after, bits = _generate(ctx, key, math.prod(out_shape))
-    return after, _shaped(ctx, cast(ctx, bits, np.uint64), out_shape)
+    return after, _reshape(ctx, cast(ctx, bits, np.uint64), out_shape)
 
 
-def _shaped(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
+def _reshape(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
     """Return a vector in another shape; one without elements has a length of 0 kept as it is."""
     if 0 not in shape:
         return ctx.emit("Reshape", x, ctx.ints(shape))
@@ -163,21 +165,23 @@ def _shaped(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
 @OPS.exports("random.threefry_split")
 def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, Value]:
     words = cast(ctx, key, np.int64)
-    bit = _rows(ctx, words, 8, 9)
-    counters = unsqueeze(ctx, _rows(ctx, words, 4, 5, 6, 7), [1])
-    hashed = squeeze(ctx, _rounds(ctx, words, counters), [1])
-    cipher, count = _rows(ctx, words, 0, 1, 2, 3), _rows(ctx, words, 6, 7)
-    full, place = _is_full(ctx, bit), _moved(ctx, bit)
+    bit = _take_rows(ctx, words, 8, 9)
+    counters = unsqueeze(ctx, _take_rows(ctx, words, 4, 5, 6, 7), [1])
+    hashed = squeeze(ctx, _run_rounds(ctx, words, counters), [1])
+    cipher, count = _take_rows(ctx, words, 0, 1, 2, 3), _take_rows(ctx, words, 6, 7)
+    full, position = _is_full(ctx, bit), _shift_bit(ctx, bit)
     keys = []
-    for path, start in ((_rows(ctx, words, 4, 5), 0), (_longer(ctx, words), TOP)):
-        ends = _int64(ctx, [start, 0, 0, 0, TOP >> 1, 0])
+    for path, start in ((_take_rows(ctx, words, 4, 5), 0), (_extend_path(ctx, words), TOP)):
+        ends = _const_words(ctx, [start, 0, 0, 0, TOP >> 1, 0])
         fresh = ctx.emit("Concat", hashed, ends, axis=0)
-        further = ctx.emit("Concat", cipher, path, count, place, axis=0)
+        further = ctx.emit("Concat", cipher, path, count, position, axis=0)
         keys.append(cast(ctx, ctx.emit("Where", full, fresh, further), np.uint64))
     return keys[0], keys[1]
 
 
-def _unit(ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str) -> tuple[Value, Value]:
+def _draw_unit(
+    ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str
+) -> tuple[Value, Value]:
     """Return the next key and numbers from 0 up to but not including 1.
 
     They are the upper 52 bits of each word as a fraction, or for float32 the upper 23 bits of
@@ -191,7 +195,7 @@ def _unit(ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str) -> t
     top = ctx.emit("BitShift", bits, ctx.const([64 - digits], np.uint64), direction="RIGHT")
     whole = cast(ctx, cast(ctx, top, np.int64), dtype)
     unit = ctx.emit("Mul", whole, ctx.const([2.0**-digits], dtype))
-    return after, _shaped(ctx, unit, shape)
+    return after, _reshape(ctx, unit, shape)
 
 
 @OPS.exports("random.uniform")
@@ -204,7 +208,7 @@ def export_uniform(
     out_shape: tuple[int, ...],
     out_dtype: np.dtype[AnyValue] | None,
 ) -> tuple[Value, Value]:
-    after, unit = _unit(ctx, key, out_shape, ctx.type(low).dtype)
+    after, unit = _draw_unit(ctx, key, out_shape, ctx.type(low).dtype)
     spread = ctx.emit("Mul", unit, ctx.emit("Sub", high, low))
     return after, ctx.emit("Add", spread, low)
 
@@ -221,7 +225,7 @@ def export_normal(
 ) -> tuple[Value, Value]:
     """The method of Box and Muller; the second half of the numbers are the angles."""
     dtype = ctx.type(mean).dtype
-    after, unit = _unit(ctx, key, (2, *out_shape), dtype)
+    after, unit = _draw_unit(ctx, key, (2, *out_shape), dtype)
     first, angle = (ctx.emit("Gather", unit, ctx.const(half, np.int64), axis=0) for half in (0, 1))
     rest = ctx.emit("Sub", ctx.const(1, dtype), first)
     square = ctx.emit("Mul", ctx.const(-2, dtype), ctx.emit("Log", rest))
@@ -238,10 +242,10 @@ def export_multinomial(
     *lead, _ = ctx.static_shape(probs)
     rank = len(lead) + 1
     zero, one = ctx.const(0, np.float32), ctx.const(1, np.float32)
-    weights = ctx.emit("Max", widened(ctx, probs, "float32"), zero)
-    share = ctx.emit("Div", weights, reduce(ctx, "ReduceSum", weights, [rank - 1], True))
+    weights = ctx.emit("Max", as_dtype(ctx, probs, "float32"), zero)
+    share = ctx.emit("Div", weights, emit_reduce(ctx, "ReduceSum", weights, [rank - 1], True))
     reach = ctx.emit("CumSum", share, ctx.const(rank - 1, np.int64))
-    after, unit = _unit(ctx, key, (*lead, num_samples), "float32")
+    after, unit = _draw_unit(ctx, key, (*lead, num_samples), "float32")
     above = ctx.emit("Sub", unsqueeze(ctx, reach, [rank]), unsqueeze(ctx, unit, [rank - 1]))
     kept = ctx.emit("Where", ctx.emit("Greater", above, zero), above, one)
     drawn = ctx.emit("ArgMin", kept, axis=rank - 1, keepdims=0)

@@ -1,4 +1,4 @@
-"""Attention as one operator."""
+"""Scaled dot-product attention as one operator."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import (
-    Sight,
+    ImplicitMask,
     attend,
-    combined,
+    combine_masks,
     join_heads,
     length_of,
-    longer_mask,
+    pad_mask,
     split_heads,
 )
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.linalg import product_of
+from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.types import TensorType
 
 
-def _has_form(node: Call) -> bool:
+def _has_known_lengths(node: Call) -> bool:
     """A mask has a row for each query and a column for each key, so their numbers must be known."""
     query, key, _, mask = (argument.type for argument in node.args)
     if not isinstance(mask, TensorType) or not isinstance(query, TensorType):
@@ -36,7 +36,7 @@ def _has_form(node: Call) -> bool:
     return known and not isinstance(query.shape[2], Any)
 
 
-def _whole_mask(ctx: ExportContext, query: Value, key: Value, mask: Value | None) -> Value | None:
+def _expand_mask(ctx: ExportContext, query: Value, key: Value, mask: Value | None) -> Value | None:
     """ONNX pads a row that is too short, and ONNX Runtime repeats neither rows nor columns."""
     if mask is None:
         return None
@@ -46,7 +46,7 @@ def _whole_mask(ctx: ExportContext, query: Value, key: Value, mask: Value | None
     return ctx.emit("Expand", mask, ctx.shape(plane))
 
 
-@OPS.exports("serde.attention", since=23, when=_has_form)
+@OPS.exports("serde.attention", since=23, when=_has_known_lengths)
 def export_attention(
     ctx: ExportContext,
     query: Value,
@@ -63,7 +63,7 @@ def export_attention(
         query,
         key,
         value,
-        _whole_mask(ctx, query, key, mask),
+        _expand_mask(ctx, query, key, mask),
         scale=scale,
         is_causal=int(is_causal) or None,
         softcap=softcap,
@@ -108,19 +108,19 @@ def import_attention(
         offset = relay.subtract(lengths, length_of(ctx, q, 2))
     left, right = (None if w < 0 else w for w in (left_window_size, right_window_size))
     bounded = is_causal or left is not None or right is not None
-    sight = Sight(is_causal, offset if bounded else None, lengths, left, right)
-    mask = None if attn_mask is None else longer_mask(ctx, attn_mask, k)
+    implicit = ImplicitMask(is_causal, offset if bounded else None, lengths, left, right)
+    mask = None if attn_mask is None else pad_mask(ctx, attn_mask, k)
     if mask is not None and ctx.type(mask).dtype not in ("bool", ctx.type(q).dtype):
         mask = relay.cast(mask, ctx.type(q).dtype)
-    found = attend(ctx, q, k, v, mask, sight, scale=scale, softcap=softcap)
+    found = attend(ctx, q, k, v, mask, implicit, scale=scale, softcap=softcap)
     outputs = [join_heads(found) if flat else found, k, v]
     if ctx.wants(3):
-        each = _Stages(ctx, q, k, scale, softcap or None)
-        outputs.append(each.at(qk_matmul_output_mode, mask, sight))
+        each = _Scores(ctx, q, k, scale, softcap or None)
+        outputs.append(each.at(qk_matmul_output_mode, mask, implicit))
     return outputs
 
 
-class _Stages:
+class _Scores:
     """What becomes of the products of queries and keys, as Attention can yield it."""
 
     def __init__(
@@ -130,11 +130,11 @@ class _Stages:
         shared = key if heads == groups else relay.repeat(key, heads // groups, axis=1)
         (width,) = ctx.static_lengths(query, [3])
         factor = 1 / math.sqrt(width) if scale is None else scale
-        products = product_of(ctx, query, relay.transpose(shared, axes=[0, 1, 3, 2]))
+        products = build_matmul(ctx, query, relay.transpose(shared, axes=[0, 1, 3, 2]))
         self.ctx, self.query, self.key, self.softcap = ctx, query, key, softcap
         self.products = relay.multiply(products, scalar_like(ctx, query, factor))
 
-    def at(self, mode: int, mask: Expr | None, sight: Sight) -> Expr:
+    def at(self, mode: int, mask: Expr | None, implicit: ImplicitMask) -> Expr:
         """Return the products, or after the soft cap (1), the mask (2) or the softmax (3)."""
         ctx, found = self.ctx, self.products
         if self.softcap is not None:
@@ -142,7 +142,7 @@ class _Stages:
             found = relay.multiply(relay.tanh(relay.divide(found, cap)), cap)
         if mode < 2:
             return found
-        whole = combined(ctx, mask, sight.allowed(ctx, self.query, self.key))
+        whole = combine_masks(ctx, mask, implicit.allowed(ctx, self.query, self.key))
         never = scalar_like(ctx, found, -np.inf)
         if whole is not None and ctx.type(whole).dtype == "bool":
             found = relay.where(whole, found, never)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
+import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.shape.layout import arranged
-from serde.onnx.ops.shape.pad import padded
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.shape.pad import emit_pad
+from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
 from serde.weights import numpy_dtype
 
 
@@ -17,17 +23,43 @@ def export_depth_to_space(
     ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
     moved = ctx.emit(
-        "DepthToSpace", arranged(ctx, x, layout, "NCHW"), blocksize=block_size, mode=mode
+        "DepthToSpace", to_layout(ctx, x, layout, "NCHW"), blocksize=block_size, mode=mode
     )
-    return arranged(ctx, moved, "NCHW", layout)
+    return to_layout(ctx, moved, "NCHW", layout)
+
+
+@OPS.imports("DepthToSpace", since=(1, 11, 13, 28))
+def import_depth_to_space(
+    ctx: ImportContext, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+) -> Expr:
+    return relay.nn.depth_to_space(x, blocksize, layout="NCHW", mode=mode)
 
 
 @OPS.exports("nn.space_to_depth")
 def export_space_to_depth(
     ctx: ExportContext, x: Value, *, block_size: int, layout: str, mode: str
 ) -> Value:
-    moved = ctx.emit("SpaceToDepth", arranged(ctx, x, layout, "NCHW"), blocksize=block_size)
-    return arranged(ctx, moved, "NCHW", layout)
+    moved = ctx.emit("SpaceToDepth", to_layout(ctx, x, layout, "NCHW"), blocksize=block_size)
+    return to_layout(ctx, moved, "NCHW", layout)
+
+
+@OPS.imports("SpaceToDepth", since=(1, 13))
+def import_space_to_depth(ctx: ImportContext, x: Expr, *, blocksize: int) -> Expr:
+    return relay.nn.space_to_depth(x, blocksize, layout="NCHW")
+
+
+@OPS.imports("SpaceToDepth", since=28)
+def import_space_to_depth_v28(
+    ctx: ImportContext, x: Expr, *, blocksize: int, mode: Literal["DCR", "CRD"] = "DCR"
+) -> Expr:
+    """CRD keeps what comes from one channel together."""
+    if mode == "DCR":
+        return import_space_to_depth(ctx, x, blocksize=blocksize)
+    n, c, h, w = ctx.type(x).shape
+    rows, columns = h // blocksize, w // blocksize
+    split = relay.reshape(x, to_attribute([n, c, rows, blocksize, columns, blocksize]))
+    moved = relay.transpose(split, axes=[0, 1, 3, 5, 2, 4])
+    return relay.reshape(moved, to_attribute([n, c * blocksize * blocksize, rows, columns]))
 
 
 @OPS.exports("nn.space_to_batch_nd")
@@ -46,7 +78,7 @@ def export_space_to_batch_nd(
     if any(side for pair in sides for side in pair):
         widths = ctx.ints([pair[0] for pair in sides] + [pair[1] for pair in sides])
         value = np.asarray(pad_value).astype(numpy_dtype(type_.dtype))
-        x = padded(ctx, x, type_.dtype, widths, ctx.const(value, type_.dtype))
+        x = emit_pad(ctx, x, type_.dtype, widths, ctx.const(value, type_.dtype))
     result = ctx.result_type().shape
     tail = result[1 + count :]
     split: list[Dim] = [type_.shape[0]]

@@ -1,4 +1,4 @@
-"""Layers of linear attention: a state that each time adds to and reads."""
+"""Linear attention and causal convolution: layers with a state from step to step."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from serde.relay.ir.types import TensorType
 UpdateRule = Literal["linear", "gated", "delta", "gated_delta"]
 
 
-def _wide_heads(x: Expr, count: int) -> Expr:
+def _split_in_float32(x: Expr, count: int) -> Expr:
     return relay.cast(split_heads(x, count), "float32")
 
 
-def _no_state(key: Expr, width: int) -> Expr:
+def _zero_state(key: Expr, width: int) -> Expr:
     """Return zeros of (batch, heads, key width, `width`)."""
     row = relay.zeros_like(relay.sum(key, axis=2))
     return relay.repeat(relay.expand_dims(row, axis=3), width, axis=3)
 
 
-def _step(types: dict[str, TensorType], scale: float, group: int) -> Function:
+def _build_step(types: dict[str, TensorType], scale: float, group: int) -> Function:
     """Return what one time does to the state: q, k, v, and decay and beta where there are any."""
     given = {name: Var(name, type_) for name, type_ in types.items()}
     state: Expr = given["state"]
@@ -69,25 +69,25 @@ def import_linear_attention(
     if kv_num_heads < 1 or q_num_heads < 1 or q_num_heads % kv_num_heads:
         raise Unsupported(f"{q_num_heads} heads of queries for {kv_num_heads} of keys")
     rows = {
-        "q": _wide_heads(query, q_num_heads),
-        "k": _wide_heads(key, kv_num_heads),
-        "v": _wide_heads(value, kv_num_heads),
+        "q": _split_in_float32(query, q_num_heads),
+        "k": _split_in_float32(key, kv_num_heads),
+        "v": _split_in_float32(value, kv_num_heads),
     }
     if decay is not None:
-        rows["decay"] = _wide_heads(decay, kv_num_heads)
+        rows["decay"] = _split_in_float32(decay, kv_num_heads)
     if beta is not None:
-        rows["beta"] = _wide_heads(beta, ctx.static_lengths(beta, [2])[0])
+        rows["beta"] = _split_in_float32(beta, ctx.static_lengths(beta, [2])[0])
     (key_width,) = ctx.static_lengths(rows["k"], [3])
     (value_width,) = ctx.static_lengths(rows["v"], [3])
     if past_state is None:
-        start, dtype = _no_state(rows["k"], value_width), ctx.type(query).dtype
+        start, dtype = _zero_state(rows["k"], value_width), ctx.type(query).dtype
     else:
         start, dtype = relay.cast(past_state, "float32"), ctx.type(past_state).dtype
     types = {"state": ctx.type(start)}
     for name, row in rows.items():
         shape = ctx.type(row).shape
         types[name] = TensorType([*shape[:2], *shape[3:]], "float32")
-    body = _step(types, scale or 1 / math.sqrt(key_width), q_num_heads // kv_num_heads)
+    body = _build_step(types, scale or 1 / math.sqrt(key_width), q_num_heads // kv_num_heads)
     walked = list(rows.values())
     found = call(
         "serde.scan",
