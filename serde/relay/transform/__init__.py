@@ -26,7 +26,7 @@ from serde.relay.transform.rename import rename
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
-from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
+from serde.relay.transform.to_float16 import ToFloat16, float16_overflows
 from serde.relay.transform.tvm.a_normal_form import ToANormalForm
 from serde.relay.transform.tvm.canonicalize import CanonicalizeCast, CanonicalizeOps
 from serde.relay.transform.tvm.combine_parallel import (
@@ -45,7 +45,7 @@ from serde.relay.transform.tvm.fuse_ops import DefuseOps, FuseOps
 from serde.relay.transform.tvm.lambda_lift import LambdaLift
 
 __all__ = [
-    "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
+    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
     "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
     "ConvertLayout", "CountLoops", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",

@@ -11,7 +11,8 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, Sample, TensorSpec, all_ops, infer_call
+from serde.relay.ir.registry import OpDef, Sample, TensorSpec, all_ops, has_trait, infer_call
+from serde.relay.ir.traits import Commutative
 from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
@@ -21,11 +22,6 @@ from serde.relay.transform.legalize import Legalize
 __all__ = [
     "Compose", "Match", "Pattern", "extension_patterns", "replace_nodes", "same_calls",
 ]  # fmt: skip
-
-_COMMUTATIVE = frozenset([
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "logical_and", "logical_or",
-    "logical_xor", "maximum", "minimum", "multiply", "not_equal",
-])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -176,15 +172,10 @@ def _match(
     if len(below) != len(found):
         return
     orders = [found]
-    commutes = isinstance(template, Call) and _commutes(template)
-    if commutes and found[0] is not found[1]:
+    if has_trait(template, Commutative) and found[0] is not found[1]:
         orders.append(tuple(reversed(found)))
     for order in orders:
         yield from _match([*zip(below, order, strict=True), *rest], known, captures)
-
-
-def _commutes(node: Call) -> bool:
-    return isinstance(node.op, OpDef) and node.op.name in _COMMUTATIVE
 
 
 def _fits(template: Expr, node: Expr, captures: frozenset[Expr]) -> bool:
@@ -363,7 +354,9 @@ def same_calls(left: Expr, right: Expr) -> bool:
             return False
         if all(map(same_calls, left.args, right.args)):
             return True
-        return _commutes(left) and all(map(same_calls, left.args, reversed(right.args)))
+        return has_trait(left, Commutative) and all(
+            map(same_calls, left.args, reversed(right.args))
+        )
     if isinstance(left, TupleGetItem) and isinstance(right, TupleGetItem):
         return left.index == right.index and same_calls(left.tuple_value, right.tuple_value)
     if isinstance(left, Tuple) and isinstance(right, Tuple):
