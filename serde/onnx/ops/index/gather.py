@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -13,6 +14,7 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise import cast
 from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 
 
@@ -149,16 +151,18 @@ def import_slice(
         return _sliced_at(ctx, x, starts, ends, axes, steps)
     places = tuple(range(count)) if axes is None else ctx.ints(axes)
     lengths = [ctx.type(x).shape[place] for place in places]
-    bounds = []
-    for bound in (starts, ends):
-        found = ctx.dims(bound)
-        if found is not None and bound is ends:
-            pairs = zip(found, lengths, strict=True)
-            found = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
-        known = found is not None and all(isinstance(each, int) for each in found)
-        bounds.append(found if known else bound)
+    begin, end = ctx.dims(starts), ctx.dims(ends)
+    if end is not None:
+        pairs = zip(end, lengths, strict=True)
+        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
     step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
-    return relay.strided_slice(x, *bounds, step, axes=places)
+    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=places)
+
+
+def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:
+    """Return bounds that are all integers, else what computes them."""
+    known = tuple(each for each in found or () if isinstance(each, int))
+    return computed if found is None or len(known) < len(found) else known
 
 
 def _sliced_at(
@@ -175,7 +179,8 @@ def _sliced_at(
         wide = relay.where(rows, relay.cast(bound, "int64"), relay.Constant(np.int64(0)))
         given = relay.sum(wide, axis=(1,))
         bounds.append(relay.where(named, given, relay.Constant(np.int64(default))))
-    return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
+    begin, end, step = bounds
+    return relay.strided_slice(x, begin, end, step, axes=tuple(range(rank)))
 
 
 FAR = 2**62

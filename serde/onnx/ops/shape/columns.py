@@ -95,7 +95,8 @@ def _added(
     elements, pixels = _product(sizes), _product(lengths)
     channel, element = relay.divide(row, elements), relay.floor_mod(row, elements)
     places = zip(_unraveled(element, sizes), _unraveled(column, counts), lengths, strict=True)
-    flat, inside = relay.expand_dims(channel, axis=1), relay.const(True)
+    flat = relay.expand_dims(channel, axis=1)
+    inside: Expr = relay.const(True)
     for axis, (within, number, length) in enumerate(places):
         start = relay.expand_dims(relay.multiply(number, _int(strides[axis])), axis=0)
         step = relay.expand_dims(relay.multiply(within, _int(dilations[axis])), axis=1)
