@@ -30,6 +30,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import builder_names as _builder_names
 from serde.relay.ir.registry import lookup_builder as _lookup_builder
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType
 from serde.relay.ir.verify import verify
@@ -43,11 +44,12 @@ __all__ = [
     "fromtext", "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
-_BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
+LATER = ("frontend", "load_param_dict", "save_param_dict", "to_onnx")
+"""What is imported when it is first asked for."""
 
 
 def __getattr__(name: str) -> _AnyValue:
-    if name in ("frontend", *_BACKEND):
+    if name in LATER:
         import importlib
 
         home = "serde.compat.frontend" if name == "frontend" else "serde.compat.backend"
@@ -57,3 +59,7 @@ def __getattr__(name: str) -> _AnyValue:
     if found is None:
         raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *LATER, *_builder_names()})
