@@ -7,8 +7,9 @@ import inspect
 import math
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any as AnyValue
-from typing import TypeVar, Union
+from typing import NewType, TypeVar, Union
 
 import numpy as np
 
@@ -79,7 +80,9 @@ class Names:
         if origin is not None:
             inside = ", ".join("..." if each is Ellipsis else self.text(each) for each in args)
             return f"{self.text(origin)}[{inside or '()'}]"
-        if isinstance(hint, type):
+        if isinstance(hint, (type, NewType)):
+            if isinstance(hint, NewType):
+                return self.use(hint.__module__, hint.__name__)
             return self.use(hint.__module__, hint.__qualname__)
         raise TypeError(f"no stub can say the type {hint!r}")
 
@@ -104,6 +107,8 @@ def default_text(value: AnyValue) -> str:
         return "..."
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
+    if isinstance(value, (Mapping, frozenset)) and not value:
+        return "{}" if isinstance(value, Mapping) else "()"
     if isinstance(value, tuple):
         items = [default_text(each) for each in value]
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from api_stubs import api_stubs
 from relay_stubs import FOLDER, relay_stubs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def stubs() -> dict[Path, str]:
     """Return the text of every stub by its path."""
-    texts = relay_stubs()
+    texts = {**api_stubs(), **relay_stubs()}
     return {ROOT / name: _formatted(name, text) for name, text in sorted(texts.items())}
 
 

@@ -6,6 +6,7 @@ The pivot between formats. Operators are attributes of this package, as
 
 from __future__ import annotations
 
+import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde.relay import op, transform
@@ -44,17 +45,17 @@ __all__ = [
     "fromtext", "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
-LATER = ("frontend", "load_param_dict", "save_param_dict", "to_onnx")
-"""What is imported when it is first asked for."""
+LATER = {
+    "frontend": "serde.compat.frontend",
+    **dict.fromkeys(["load_param_dict", "save_param_dict", "to_onnx"], "serde.compat.backend"),
+}
+"""What is imported when it is first asked for: a module, or where it is defined."""
 
 
 def __getattr__(name: str) -> _AnyValue:
     if name in LATER:
-        import importlib
-
-        home = "serde.compat.frontend" if name == "frontend" else "serde.compat.backend"
-        module = importlib.import_module(home)
-        return module if name == "frontend" else getattr(module, name)
+        module = _importlib.import_module(LATER[name])
+        return getattr(module, name, module)
     found = None if name.startswith("_") else _lookup_builder(name)
     if found is None:
         raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")
