@@ -16,7 +16,7 @@ LAYERS = [
     {"bridge", "engine", "io", "options", "walk"},
     FORMATS,
     {"api", "checking", "conversion"},
-    {"command", "compat", "__main__"},
+    {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
