@@ -15,7 +15,8 @@ from serde.checking.data import as_check_data
 from serde.checking.engines import engine_for_path, renamed_engine
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.conversion.mapping import tensor_mapping as mapped_names
-from serde.conversion.prepare import CutOptions, cut_out, rename_ends
+from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
+from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
     PathLike,
     bind_all,
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 
+@takes_options(reads="format", passes=CutOptions)
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
@@ -76,6 +78,7 @@ def to_relay(
     return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
 
+@takes_options(writes="format", passes=PrepareOptions)
 def from_relay(
     model: AnyValue,
     *,
@@ -129,6 +132,7 @@ def _whole_model(model: AnyValue, report: Report) -> RelayModel:
     return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
+@takes_options(reads="", writes="format", passes=PrepareOptions)
 def export_model(
     model: AnyValue,
     params: AnyValue = None,
@@ -172,6 +176,7 @@ def export_model(
         return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
 
 
+@takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
@@ -208,6 +213,7 @@ def import_model(
     return writer.complete(write_model(writer, part, passes, target, report))
 
 
+@takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
@@ -243,6 +249,7 @@ def import_to_gluon(
     return to_block(symbol, values, ctx)
 
 
+@takes_options(reads="source_format", writes="target_format", passes=PrepareOptions)
 def convert(
     source: AnyValue,
     target: PathLike,

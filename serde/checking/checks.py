@@ -14,6 +14,7 @@ from serde.checking.data import CheckData, as_check_data
 from serde.checking.engines import engine_for_path, read_target
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
+from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, read_model
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError, SerdeError
@@ -24,6 +25,7 @@ from serde.report import Report
 __all__ = ["bisect", "check", "locate_difference"]
 
 
+@takes_options(reads="source_format")
 def check(
     source: AnyValue,
     target: PathLike,
@@ -104,6 +106,7 @@ def check(
     return report
 
 
+@takes_options(reads="source_format")
 def bisect(
     source: AnyValue,
     target: PathLike,
