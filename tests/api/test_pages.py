@@ -114,4 +114,4 @@ def test_the_operator_of_the_page_goes_out_and_back(tmp_path: Path) -> None:
 
 def test_the_operator_of_the_page_takes_few_lines() -> None:
     declared = blocks("CONTRIBUTING.md")["serde/relay/op/activation.py"]
-    assert len([line for line in declared.splitlines() if line]) <= 12
+    assert len([line for line in declared.splitlines() if line]) <= 14
