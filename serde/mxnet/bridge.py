@@ -19,7 +19,7 @@ from serde.weights import Weight
 if TYPE_CHECKING:
     from serde.mxnet.model import MxnetModel
 
-__all__ = ["MxnetBridge"]
+__all__ = ["BRIDGE", "MxnetBridge"]
 
 
 class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
@@ -186,6 +186,9 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             outputs=() if alone else None,
             facts=facts,
         )
+
+
+BRIDGE = MxnetBridge()
 
 
 def _described(weight: Weight) -> str:

@@ -22,7 +22,7 @@ from serde.report import Report
 if TYPE_CHECKING:
     from serde.relayfile.model import RelayProgram
 
-__all__ = ["RelayBridge"]
+__all__ = ["BRIDGE", "RelayBridge"]
 
 
 class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
@@ -152,3 +152,6 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={"functions": len(model.mod.functions)},
         )
+
+
+BRIDGE = RelayBridge()

@@ -414,7 +414,7 @@ class ConverterTable:
         except TypeInferenceError as error:
             report.add(op, ctx.node, str(error))
             return None
-        except (ConverterBug, FormatError):
+        except (ConverterBug, FormatError, OSError):
             raise
         except Exception as error:
             raise ConverterBug(
@@ -467,7 +467,7 @@ class ConverterTable:
             raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
         try:
             return converter.run(ctx, _present(node.op, operands), attrs)
-        except (Unsupported, TypeInferenceError, ConverterBug):
+        except (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError):
             raise
         except Exception as error:
             name = node.span.source_name if node.span is not None else ""
