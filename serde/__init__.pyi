@@ -3221,13 +3221,6 @@ def to_relay(
     """Return a model as Relay, as its format says it, before any pass."""
 
 __all__ = [
-    "FormatError",
-    "MissingDependency",
-    "OptionError",
-    "Report",
-    "SerdeError",
-    "UnsupportedModelError",
-    "__version__",
     "bisect",
     "check",
     "convert",
@@ -3238,4 +3231,11 @@ __all__ = [
     "import_to_gluon",
     "relay",
     "to_relay",
+    "FormatError",
+    "MissingDependency",
+    "OptionError",
+    "Report",
+    "SerdeError",
+    "UnsupportedModelError",
+    "__version__",
 ]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import NewType, TypeVar
 
-from serde.bridge import Bridge, ImportOptions, format_names, get_bridge
+from serde.bridge import AnyBridge, ImportOptions, format_names, get_bridge
 from serde.errors import OptionError
 
 __all__ = [
@@ -144,7 +144,7 @@ class PublicFunction:
         return "\n\n".join(parts) + "\n"
 
 
-def _bridges() -> Iterator[Bridge]:
+def _bridges() -> Iterator[AnyBridge]:
     """Yield the formats that load."""
     for name in format_names():
         try:

@@ -15,14 +15,8 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv import transposed
-from serde.mxnet.ops.layout import (
-    FLOATS,
-    SPATIAL,
-    converted,
-    fixed_shape,
-    tensor_type,
-)
+from serde.mxnet.ops.conv.direct import transposed
+from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
