@@ -29,6 +29,7 @@ from serde.relay.ir.expr import (
     astuple,
 )
 from serde.relay.ir.schema import REQUIRED, Array, Attribute, Operand, read_schema
+from serde.relay.ir.traits import Trait
 from serde.relay.ir.types import (
     FuncType,
     SequenceType,
@@ -55,16 +56,21 @@ __all__ = [
     "builder_names",
     "call",
     "get",
+    "has_trait",
     "infer_call",
     "lookup_builder",
     "relay_op",
     "sample",
     "sequence",
     "tensor",
+    "trait_of",
 ]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
 BuilderT = TypeVar("BuilderT", bound=Callable[..., AnyValue])
+TraitT = TypeVar("TraitT", bound=Trait)
+Traits = Sequence[Trait | type[Trait]]
+"""As a declaration has them: one without arguments may stand for itself."""
 
 _OPS: dict[str, OpDef] = {}
 _BUILDERS: dict[str, Callable[..., AnyValue]] = {}
@@ -148,6 +154,7 @@ class OpDef(Op):
         by_value: Names of operands whose value, where constant, `infer` gets instead of the type.
         complete: Gives types to operands that have none yet, or None.
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
+        traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
     """
 
@@ -163,6 +170,7 @@ class OpDef(Op):
         "meta_class",
         "operands",
         "samples",
+        "traits",
     )
 
     def __init__(
@@ -172,6 +180,7 @@ class OpDef(Op):
         infer: Callable[..., AnyValue],
         samples: Sequence[Sample],
         *,
+        traits: Traits = (),
         decompose: Callable[..., Expr] | None = None,
         by_value: Sequence[str] = (),
         complete: Callable[..., AnyValue] | None = None,
@@ -190,6 +199,19 @@ class OpDef(Op):
         unknown = self.by_value - {operand.name for operand in self.operands}
         if unknown:
             raise RelayError(f"{name}: by_value names no operand: {sorted(unknown)}")
+        given = [trait() if isinstance(trait, type) else trait for trait in traits]
+        self.traits: dict[type[Trait], Trait] = {type(trait): trait for trait in given}
+        if len(self.traits) < len(given):
+            raise RelayError(f"{name}: a trait is stated twice")
+
+    def has(self, *kinds: type[Trait]) -> bool:
+        """Whether one of these traits is stated."""
+        return any(kind in self.traits for kind in kinds)
+
+    def trait(self, kind: type[TraitT]) -> TraitT | None:
+        """Return the trait of a kind, or None where it is not stated."""
+        found = self.traits.get(kind)
+        return found if isinstance(found, kind) else None
 
     def bind(self, attrs: Mapping[str, AnyValue]) -> Attrs:
         """Return all attributes in order and in canonical form.
@@ -223,6 +245,7 @@ def relay_op(
     *,
     infer: Callable[..., AnyValue],
     samples: Sequence[Sample],
+    traits: Traits = (),
     decompose: Callable[..., Expr] | None = None,
     by_value: Sequence[str] = (),
     complete: Callable[..., AnyValue] | None = None,
@@ -241,6 +264,7 @@ def relay_op(
         infer: Gets the operands' types (a tuple of types for a tuple, None if absent) and the
             attributes by keyword; returns a type, or a tuple of types.
         samples: Calls that cover the branches; every derived test uses them.
+        traits: What passes ask for; see :mod:`serde.relay.ir.traits`.
         decompose: Body in plain Relay, for an extension operator.
         by_value: Operands that `infer` wants as an array where they are constant.
         complete: Gets operand types, None where unknown, and attributes; returns all types.
@@ -258,6 +282,7 @@ def relay_op(
             kernel,
             infer,
             samples,
+            traits=traits,
             decompose=decompose,
             by_value=by_value,
             complete=complete,
@@ -290,6 +315,18 @@ def get(name: str) -> OpDef:
         return _OPS[name]
     except KeyError:
         raise RelayError(f"no Relay operator is called {name}") from None
+
+
+def has_trait(node: Expr, *kinds: type[Trait]) -> bool:
+    """Whether a node calls an operator with one of these traits."""
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.has(*kinds)
+
+
+def trait_of(node: Expr, kind: type[TraitT]) -> TraitT | None:
+    """Return the trait of the operator that a node calls; None where it has not, or calls none."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return None
+    return node.op.trait(kind)
 
 
 def all_ops() -> dict[str, OpDef]:
