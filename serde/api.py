@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import require
@@ -34,6 +35,9 @@ from serde.errors import OptionError
 from serde.io.atomic import write_text
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
+
+if TYPE_CHECKING:
+    import mxnet.gluon
 
 __all__ = [
     "bisect",
@@ -222,7 +226,7 @@ def import_to_gluon(
     ctx: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     The block takes its inputs in the order of the model. It can be trained: batch normalisations

@@ -10,13 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any as AnyValue
-from typing import Literal, SupportsIndex
+from typing import Literal, SupportsIndex, TypeAlias
+
+import numpy as np
 
 from serde.errors import OptionError
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.weights import dtype_name
 
 __all__ = ["ExportOptions", "ImportOptions", "bind_options"]
+
+
+Shape: TypeAlias = Sequence[DimLike | None]
+DType: TypeAlias = str | np.dtype[AnyValue] | type[AnyValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +37,12 @@ class ImportOptions:
         allow: Names of lossy steps that may be taken.
     """
 
-    input_shapes: Mapping[str, Sequence[DimLike]] = field(default_factory=dict)
-    input_dtypes: Mapping[str, str] = field(default_factory=dict)
+    input_shapes: Mapping[str, Sequence[DimLike]] = field(
+        default_factory=dict, metadata={"accepts": Mapping[str, Shape] | Shape}
+    )
+    input_dtypes: Mapping[str, str] = field(
+        default_factory=dict, metadata={"accepts": Mapping[str, DType] | DType}
+    )
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

@@ -16,6 +16,8 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 if TYPE_CHECKING:
+    import coremltools
+
     from serde.coreml.model import CoremlModel
 
 __all__ = ["BRIDGE", "CoremlBridge"]
@@ -132,7 +134,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
 
         return save(model, path, sources=sources, before_commit=before_commit)
 
-    def complete(self, model: CoremlModel) -> AnyValue:
+    def complete(self, model: CoremlModel) -> coremltools.models.MLModel:
         """Return the ``MLModel`` of coremltools, whose package lies in a temporary directory."""
         from serde.coreml.writer import complete
 

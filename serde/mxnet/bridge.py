@@ -17,6 +17,9 @@ from serde.report import Report
 from serde.weights import Weight
 
 if TYPE_CHECKING:
+    import mxnet
+
+    from serde.mxnet.live import Params
     from serde.mxnet.model import MxnetModel
 
 __all__ = ["BRIDGE", "MxnetBridge"]
@@ -115,7 +118,7 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             model, path, epoch=options.params_epoch, sources=sources, before_commit=before_commit
         )
 
-    def complete(self, model: MxnetModel) -> AnyValue:
+    def complete(self, model: MxnetModel) -> tuple[mxnet.Symbol, Params]:
         """Return the ``mx.Symbol`` and its :class:`Params`."""
         from serde.mxnet.live import to_live
 

@@ -17,6 +17,8 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 if TYPE_CHECKING:
+    import onnx
+
     from serde.onnx.model import OnnxModel
 
 __all__ = ["BRIDGE", "OnnxBridge"]
@@ -135,7 +137,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             before_commit=before_commit,
         )
 
-    def complete(self, model: OnnxModel) -> AnyValue:
+    def complete(self, model: OnnxModel) -> onnx.ModelProto:
         """Return the ``onnx.ModelProto`` with its weights."""
         return model.complete()
 

@@ -136,13 +136,15 @@ def import_slice(
         pairs = zip(end, lengths, strict=True)
         end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
     step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
-    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
+    return relay.strided_slice(
+        x, _integers_or(starts, begin), _integers_or(ends, end), step, axes=indices
+    )
 
 
-def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:
+def _integers_or(computed: Expr, bounds: Sequence[Dim] | None) -> tuple[int, ...] | Expr:
     """Return bounds that are all integers, else what computes them."""
-    known = tuple(each for each in found or () if isinstance(each, int))
-    return computed if found is None or len(known) < len(found) else known
+    known = tuple(each for each in bounds or () if isinstance(each, int))
+    return computed if bounds is None or len(known) < len(bounds) else known
 
 
 def _slice_computed_axes(
