@@ -22,6 +22,7 @@ from serde.relay.ir.traits import (
     Ordering,
     SameAxes,
     Truth,
+    Values,
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
@@ -38,7 +39,10 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
 
 @relay_op(
     "nn.relu",
-    traits=(Elementwise,),
+    traits=(
+        Values(0),
+        Elementwise,
+    ),
     infer=_number_type,
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
 )
@@ -469,7 +473,7 @@ def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
 
 @relay_op(
     "serde.thresholded_relu",
-    traits=(Elementwise, Discontinuous),
+    traits=(Values(0), Elementwise, Discontinuous),
     infer=_float_type,
     decompose=_decompose_thresholded_relu,
     samples=_samples(alpha=2.5),
@@ -517,7 +521,7 @@ def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
 
 @relay_op(
     "serde.hardmax",
-    traits=(Truth, Ordering),
+    traits=(SameAxes(("axis",)), Truth, Ordering),
     infer=_softmax_type,
     decompose=_decompose_hardmax,
     samples=[
