@@ -22,7 +22,6 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
-from serde.checking.engines import Engine, plain_engine, run_engine
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
@@ -38,6 +37,7 @@ from serde.checking.judgement import (
 from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
 from serde.checking.yardstick import Measured, Yardstick
+from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.leaves import value_types
@@ -273,7 +273,7 @@ class _Measuring:
 
     def _run_plainly(self, engine: Engine) -> bool:
         """Take an engine's results without its optimisations, if it can leave them off."""
-        plain = plain_engine(engine)
+        plain = engine.unoptimized()
         if plain is None:
             return False
         with closing(plain):
@@ -282,7 +282,10 @@ class _Measuring:
             self._expected = results
         else:
             self._found = self._comparison.matched(results)
-        note = f"{engine.name} was asked again without oneDNN, with which it differs from itself"
+        note = (
+            f"{engine.name} was asked again without {engine.optimizer}, "
+            "with which it differs from itself"
+        )
         if note not in self._comparison._report.notes:
             self._comparison._report.notes.append(note)
         return True

@@ -21,7 +21,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.checking.distance import deviation, ratio
-from serde.checking.frameworks import flat_values
+from serde.engine.interpreter import flat_values
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var

@@ -12,9 +12,9 @@ from support.samples import all_samples, build
 
 import serde.relay as relay
 from serde.checking import demands
-from serde.checking.frameworks import RelayEngine
 from serde.checking.inputs import input_demands, random_inputs
 from serde.checking.sizes import resolve_dims
+from serde.engine.interpreter import RelayEngine
 from serde.errors import OptionError
 from serde.relay.ir.expr import Expr, Function, If, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef, Sample, all_ops, call

@@ -53,6 +53,7 @@ __all__ = [
     "TensorSpec",
     "all_ops",
     "builder",
+    "builder_names",
     "call",
     "get",
     "has_trait",
@@ -471,9 +472,7 @@ class Namespace:
         return found
 
     def __dir__(self) -> list[str]:
-        start = f"{self._prefix}."
-        paths = (path for path in _paths() if path.startswith(start))
-        return sorted({path[len(start) :].split(".")[0] for path in paths})
+        return builder_names(f"{self._prefix}.")
 
     def __repr__(self) -> str:
         return f"<operators below relay.{self._prefix}>"
@@ -495,6 +494,12 @@ def lookup_builder(path: str) -> AnyValue:
     return None
 
 
+def builder_names(prefix: str = "") -> list[str]:
+    """Return the names of builders and namespaces that follow `prefix`, such as ``"nn."``."""
+    paths = (path for path in _paths() if path.startswith(prefix))
+    return sorted({path[len(prefix) :].split(".")[0] for path in paths})
+
+
 def _paths() -> Iterator[str]:
     yield from _BUILDERS
     for name in _OPS:
@@ -504,9 +509,11 @@ def _paths() -> Iterator[str]:
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
     names = [operand.name for operand in definition.operands]
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    required = [place for place, o in enumerate(definition.operands) if not o.optional]
+    last = required[-1] if required else -1  # Nothing before it can be left out by position.
     parameters = [
-        inspect.Parameter(o.name, keyword, default=None if o.optional else REQUIRED)
-        for o in definition.operands
+        inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
+        for place, o in enumerate(definition.operands)
     ]
     attributes = [
         inspect.Parameter(a.name, keyword, default=a.default)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 
@@ -156,6 +156,34 @@ def topk(
     return values if ret_type == "values" else (values, order.astype(dtype))
 
 
+@overload
+def build_topk(
+    data: Expr,
+    k: AnyValue = 1,
+    axis: int = -1,
+    ret_type: Literal["both"] = "both",
+    is_ascend: bool = False,
+    dtype: AnyValue = "int32",
+) -> TupleWrapper: ...
+@overload
+def build_topk(
+    data: Expr,
+    k: AnyValue = 1,
+    axis: int = -1,
+    *,
+    ret_type: Literal["values", "indices"],
+    is_ascend: bool = False,
+    dtype: AnyValue = "int32",
+) -> Expr: ...
+@overload
+def build_topk(
+    data: Expr,
+    k: AnyValue = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: AnyValue = "int32",
+) -> Expr | TupleWrapper: ...
 @builder("topk")
 def build_topk(
     data: Expr,

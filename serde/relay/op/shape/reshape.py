@@ -200,7 +200,7 @@ def contrib_reverse_reshape(
 
 
 @builder("reverse_reshape")
-def build_reverse_reshape(data: Expr, newshape: AnyValue) -> Expr:
+def build_reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
     """Return `data` in another shape, codes matched from the right."""
     return call("contrib_reverse_reshape", data, newshape=integers(newshape))
 

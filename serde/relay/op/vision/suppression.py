@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
+from typing import Literal, overload
 
 import numpy as np
 
@@ -295,6 +296,52 @@ def _first(data: Array, stays: Array) -> Array:
     return np.where(mask, np.take_along_axis(data, order, 1), np.asarray(-1, data.dtype))
 
 
+@overload
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: Literal[True] = True,
+    invalid_to_bottom: bool = False,
+) -> TupleWrapper: ...
+@overload
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    *,
+    return_indices: Literal[False],
+    invalid_to_bottom: bool = False,
+) -> Expr: ...
+@overload
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> Expr | TupleWrapper: ...
 @builder("vision.non_max_suppression")
 def build_non_max_suppression(
     data: Expr,
