@@ -63,10 +63,9 @@ def row_rule(node: Expr, operands: Sequence[Type | None]) -> RowRule | None:
         return _SameRows(node, _aligned(known, out))
     same = node.op.trait(SameAxes)
     if same is not None and known[0]:
-        aligned = [
-            each and place < same.operands for place, each in enumerate(_aligned(known, out))
-        ]
-        return None if _is_along_rows(same, attrs, len(out)) else _SameRows(node, tuple(aligned))
+        fits = enumerate(_aligned(known, out))
+        leading = tuple(each and place < same.operands for place, each in fits)
+        return None if _is_along_rows(same, attrs, len(out)) else _SameRows(node, leading)
     if name == "broadcast_to":
         return _Shaped(node, _aligned(known, out), out)
     if name == "transpose" and known[0]:
