@@ -10,7 +10,7 @@ from serde.mxnet.import_context import ImportContext
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
-from serde.walk.table import TypedContext
+from serde.walk.context import TypedContext
 from serde.weights import numpy_dtype
 
 __all__ = ["places"]
