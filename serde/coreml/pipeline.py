@@ -30,7 +30,7 @@ from serde.walk.inputs import bind_inputs, check_names
 from serde.weights import Weight
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlImportOptions
+    from serde.coreml.options import CoremlImportOptions
 
 __all__ = ["model_to_relay"]
 

@@ -32,7 +32,7 @@ from serde.walk.importer import Node as WalkNode
 from serde.walk.scope import Scope as BaseScope
 
 if TYPE_CHECKING:
-    from serde.bridge import ImportOptions
+    from serde.options import ImportOptions
 
 __all__ = ["head_names", "to_relay"]
 

@@ -29,7 +29,7 @@ from serde.walk.inputs import check_rank
 from serde.weights import ArrayWeight, dtype_name
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlImportOptions
+    from serde.coreml.options import CoremlImportOptions
 
 __all__ = ["to_relay"]
 

@@ -38,7 +38,7 @@ from serde.walk.holes import Hole
 from serde.walk.importer import Graph, ImportWalk, Node
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlImportOptions
+    from serde.coreml.options import CoremlImportOptions
 
 __all__ = ["to_relay"]
 
