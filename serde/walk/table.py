@@ -3,8 +3,8 @@
 A converter is a short function whose signature is its schema: after the
 context, positional parameters are tensors and keyword-only parameters are
 attributes with their types and defaults. A keyword-only parameter annotated with
-a dataclass stands for the attributes that are its fields, so that converters share
-them (``*, window: ConvAttributes``). The table reads the signature once;
+a dataclass of keyword-only fields stands for the attributes that these are, so that
+converters share them (``*, window: ConvAttributes``). The table reads the signature once;
 the walkers of the formats use :meth:`ConverterTable.run_import` and
 :meth:`ConverterTable.run_export`, which do the lookup, the binding and the
 recording, so that a converter only ever sees what it declares.
@@ -406,7 +406,7 @@ def _read(
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         hint = hints[parameter.name]
-        if isinstance(hint, type) and is_dataclass(hint):
+        if _is_shared(hint):
             shared[parameter.name] = hint
             attributes |= _fields(hint)
         else:
@@ -426,6 +426,13 @@ def _read(
         ignored=frozenset(ignored),
         uses=uses,
     )
+
+
+def _is_shared(hint: AnyValue) -> bool:
+    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
+    if not isinstance(hint, type) or not is_dataclass(hint):
+        return False
+    return all(field.kw_only for field in fields(hint))
 
 
 def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
