@@ -33,7 +33,8 @@ from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.visit import post_order
 from serde.report import Report
-from serde.walk.table import ConverterTable, ImportContext
+from serde.walk.import_context import ImportContext
+from serde.walk.table import ConverterTable
 from serde.weights import ArrayWeight
 
 
