@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -36,16 +37,6 @@ def _restore_axes(ctx: ExportContext, x: Value, order: list[int] | None) -> Valu
     return x if order is None else ctx.emit("Transpose", x, perm=order)
 
 
-def _fill_scale_and_shift(
-    ctx: ExportContext, gamma: Value, beta: Value, scale: bool, center: bool
-) -> tuple[Value, Value]:
-    """Without scale or centre, gamma is ones and beta zeros, as many as there are channels."""
-    return (
-        gamma if scale else _repeat(ctx, 1.0, gamma),
-        beta if center else _repeat(ctx, 0.0, beta),
-    )
-
-
 def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     """Return a vector of one value, as long as `like`."""
     type_ = ctx.type(like)
@@ -55,15 +46,31 @@ def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     return fill(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
-def _scale(
-    ctx: ExportContext, x: Value, gamma: Value | None, beta: Value | None, trailing: tuple[int, ...]
-) -> Value:
-    """Return `x` times gamma plus beta, where given; `trailing` axes follow theirs."""
-    if gamma is not None:
-        x = ctx.emit("Mul", x, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
-    if beta is not None:
-        x = ctx.emit("Add", x, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
-    return x
+@dataclass(frozen=True, kw_only=True)
+class RelayNorm:
+    """Attributes that the normalisations of Relay share."""
+
+    axis: int
+    epsilon: float
+    center: bool
+    scale: bool
+
+    def fill(self, ctx: ExportContext, gamma: Value, beta: Value) -> tuple[Value, Value]:
+        """Return gamma and beta; those that the layer leaves out are ones and zeros."""
+        return (
+            gamma if self.scale else _repeat(ctx, 1.0, gamma),
+            beta if self.center else _repeat(ctx, 0.0, beta),
+        )
+
+    def apply(
+        self, ctx: ExportContext, x: Value, gamma: Value, beta: Value, trailing: tuple[int, ...]
+    ) -> Value:
+        """Return ``x * gamma + beta`` as far as the layer has them; `trailing` axes follow."""
+        if self.scale:
+            x = ctx.emit("Mul", x, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
+        if self.center:
+            x = ctx.emit("Add", x, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
+        return x
 
 
 @OPS.exports("nn.batch_norm")
@@ -75,14 +82,11 @@ def export_batch_norm(
     mean: Value,
     var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> tuple[Value, ...]:
-    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _move_channel_second(ctx, x, axis)
-    result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=epsilon)
+    gamma, beta = norm.fill(ctx, gamma, beta)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
+    result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=norm.epsilon)
     return _restore_axes(ctx, result, order), mean, var
 
 
@@ -163,14 +167,11 @@ def export_instance_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
-    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _move_channel_second(ctx, x, axis)
-    result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=epsilon)
+    gamma, beta = norm.fill(ctx, gamma, beta)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
+    result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=norm.epsilon)
     return _restore_axes(ctx, result, order)
 
 
@@ -188,19 +189,14 @@ def export_layer_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """ONNX normalises all axes from `axis` on, so it must be the last."""
-    is_last = axis % ctx.type(x).rank == ctx.type(x).rank - 1
-    if not is_last or not scale or not is_exact(ctx.type(x).dtype, epsilon):
-        return export_layer_norm_v1(
-            ctx, x, gamma, beta, axis=axis, epsilon=epsilon, center=center, scale=scale
-        )
-    shift = beta if center else None
-    return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=epsilon)
+    is_last = norm.axis % ctx.type(x).rank == ctx.type(x).rank - 1
+    if not is_last or not norm.scale or not is_exact(ctx.type(x).dtype, norm.epsilon):
+        return export_layer_norm_v1(ctx, x, gamma, beta, norm=norm)
+    shift = beta if norm.center else None
+    return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=norm.epsilon)
 
 
 @OPS.exports("nn.layer_norm")
@@ -210,19 +206,16 @@ def export_layer_norm_v1(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     rank = ctx.type(x).rank
-    position = axis % rank
+    position = norm.axis % rank
     trailing = (1,) * (rank - 1 - position)
     distance = ctx.emit("Sub", x, emit_reduce(ctx, "ReduceMean", x, [position], True))
     spread = emit_reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [position], True)
-    deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, epsilon)))
+    deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, norm.epsilon)))
     result = ctx.emit("Div", distance, deviation)
-    return _scale(ctx, result, gamma if scale else None, beta if center else None, trailing)
+    return norm.apply(ctx, result, gamma, beta, trailing)
 
 
 @OPS.exports("nn.group_norm", since=21)
@@ -233,16 +226,13 @@ def export_group_norm(
     beta: Value,
     *,
     num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """Up to 20, ONNX had one scale a group instead of one a channel."""
-    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _move_channel_second(ctx, x, axis)
+    gamma, beta = norm.fill(ctx, gamma, beta)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
     result = ctx.emit(
-        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=epsilon
+        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=norm.epsilon
     )
     return _restore_axes(ctx, result, order)
 
@@ -255,22 +245,19 @@ def export_group_norm_v1(
     beta: Value,
     *,
     num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """Each group is one channel of an instance norm."""
     rank = ctx.type(x).rank
     dtype = ctx.type(x).dtype
-    moved, order = _move_channel_second(ctx, x, axis)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
     shape = [ctx.type(x).shape[each] for each in order or range(rank)]
     rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
     ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
-    normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=epsilon)
+    normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=norm.epsilon)
     result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
-    result = _scale(ctx, result, gamma if scale else None, beta if center else None, trailing)
+    result = norm.apply(ctx, result, gamma, beta, trailing)
     return _restore_axes(ctx, result, order)
 
 

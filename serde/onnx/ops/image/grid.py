@@ -165,6 +165,8 @@ def _is_image(node: Call) -> bool:
     return isinstance(data, TensorType) and data.rank == 4
 
 
+@OPS.exports("serde.grid_sample", since=16, when=_is_image)
+@OPS.exports("serde.grid_sample", since=20)
 def export_grid_sample_whole(
     ctx: ExportContext,
     x: Value,
@@ -205,12 +207,6 @@ def import_grid_sample(
         padding_mode=padding_mode,
         align_corners=align_corners,
     )
-
-
-OPS.exports("serde.grid_sample", since=20)(export_grid_sample_whole)
-
-
-OPS.exports("serde.grid_sample", since=16, when=_is_image)(export_grid_sample_whole)
 
 
 @OPS.exports("serde.affine_grid", since=20)

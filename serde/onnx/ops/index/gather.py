@@ -205,6 +205,12 @@ def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: in
     return ctx.emit("Gather", x, indices, axis=axis)
 
 
+def _is_unbatched(node: Call) -> bool:
+    return not node.attrs["batch_dims"] and _indexed_by("int64")(node)
+
+
+@OPS.exports("serde.gather_nd", when=_is_unbatched)
+@OPS.exports("serde.gather_nd", since=12, when=_indexed_by("int64"))
 def export_signed_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
 ) -> Value:
@@ -214,13 +220,3 @@ def export_signed_gather_nd(
 @OPS.imports("GatherND", since=(11, 12, 13))
 def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
-
-
-def _is_unbatched(node: Call) -> bool:
-    return not node.attrs["batch_dims"] and _indexed_by("int64")(node)
-
-
-OPS.exports("serde.gather_nd", since=12, when=_indexed_by("int64"))(export_signed_gather_nd)
-
-
-OPS.exports("serde.gather_nd", when=_is_unbatched)(export_signed_gather_nd)
