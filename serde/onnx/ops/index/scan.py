@@ -187,12 +187,12 @@ def _make_importer(name: str) -> Callable[..., Expr]:
         """Where the axis is computed, all of them are taken and one is chosen."""
         rank = ctx.type(x).rank
         if ctx.is_constant(axis) or rank == 1:
-            position = int(ctx.constant(axis).item()) if rank > 1 else 0
-            return call(name, x, axis=position, exclusive=exclusive, reverse=reverse)
+            only = int(ctx.constant(axis).item()) if rank > 1 else 0
+            return call(name, x, axis=only, exclusive=exclusive, reverse=reverse)
         number = relay.reshape(relay.cast(axis, "int64"), newshape=())
         position = relay.floor_mod(number, relay.Constant(np.int64(rank)))
         found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
-        chosen = found[0]
+        chosen: Expr = found[0]
         for i in range(1, rank):
             chosen = relay.where(
                 relay.equal(position, relay.Constant(np.int64(i))), found[i], chosen

@@ -431,7 +431,7 @@ def expand_qlinear_conv2d(
     padding = split_padding(window["padding"], 2)
     window["padding"] = (*padding[0], *padding[1])
     zeros = (None if _is_zero(each) else each for each in (data_zero, weight_zero))
-    total = call("serde.conv_integer", data, weight, *zeros, **window)
+    total: Expr = call("serde.conv_integer", data, weight, *zeros, **window)
     if bias is not None:
         total = relay.nn.bias_add(total, bias, axis=1)
     joint = relay.multiply(data_scale, weight_scale)

@@ -95,7 +95,8 @@ def _add_columns(
     elements, pixels = _multiply_all(sizes), _multiply_all(lengths)
     channel, element = relay.divide(row, elements), relay.floor_mod(row, elements)
     positions = zip(_unravel(element, sizes), _unravel(column, counts), lengths, strict=True)
-    flat, inside = relay.expand_dims(channel, axis=1), relay.const(True)
+    flat = relay.expand_dims(channel, axis=1)
+    inside: Expr = relay.const(True)
     for axis, (within, number, length) in enumerate(positions):
         start = relay.expand_dims(relay.multiply(number, _int64(strides[axis])), axis=0)
         step = relay.expand_dims(relay.multiply(within, _int64(dilations[axis])), axis=1)

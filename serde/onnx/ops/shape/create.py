@@ -103,7 +103,7 @@ def import_constant(
 def import_constant_of_shape(
     ctx: ImportContext, shape: Expr, *, value: onnx.TensorProto | None = None
 ) -> Expr:
-    filler = relay.const(np.zeros((), np.float32))
+    filler: Expr = relay.const(np.zeros((), np.float32))
     if value is not None:
         filler = relay.reshape(ctx.tensor(value), newshape=())
     return _build_full(ctx, ctx.fold(filler), shape)

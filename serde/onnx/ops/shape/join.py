@@ -134,7 +134,7 @@ def _split_computed_lengths(ctx: ImportContext, x: Expr, axis: int, lengths: Exp
     """Lengths that are computed cut one part after the other."""
     (count,) = ctx.static_shape(lengths)
     position = axis % ctx.type(x).rank
-    start = relay.Constant(np.zeros(1, ctx.type(lengths).dtype))
+    start: Expr = relay.Constant(np.zeros(1, ctx.type(lengths).dtype))
     found = []
     for index in range(count):
         stop = relay.add(start, relay.strided_slice(lengths, [index], [index + 1]))

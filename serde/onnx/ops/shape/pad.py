@@ -182,8 +182,7 @@ def import_center_crop_pad(
     end = relay.add(begin, relay.minimum(lengths, wanted))
     missing = relay.maximum(relay.subtract(wanted, lengths), zero)
     before = relay.floor_divide(missing, two)
-    bounds = [ctx.fold(each) for each in (begin, end)]
-    cut = relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
+    cut = relay.strided_slice(x, ctx.fold(begin), ctx.fold(end), axes=tuple(range(rank)))
     widths = relay.stack([before, relay.subtract(missing, before)], axis=1)
     filler = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
     return relay.nn.pad(cut, ctx.fold(widths), filler)
