@@ -160,7 +160,11 @@ def _has_no_projection(node: Call) -> bool:
 
 
 _LSTM = ("sigmoid", "tanh", "tanh")
+
+
 _GRU = ("sigmoid", "tanh")
+
+
 _RNN = ("tanh",)
 
 

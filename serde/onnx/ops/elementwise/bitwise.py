@@ -86,13 +86,6 @@ def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
     return relay.bitwise_not(x)
 
 
-@OPS.imports("BitShift", since=(11, 28))
-def import_bit_shift(
-    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
-) -> Expr:
-    return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
-
-
 @OPS.exports("left_shift")
 def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
     """A product with a power of two, which wraps as a shift does.
@@ -129,6 +122,13 @@ def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
         sign = ctx.emit("Where", ctx.emit("Less", wide, zero), all_bits, zero)
         floor = ctx.emit("Where", ctx.emit("Equal", count, ctx.const(63, np.int64)), sign, floor)
     return cast(ctx, floor, dtype)
+
+
+@OPS.imports("BitShift", since=(11, 28))
+def import_bit_shift(
+    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
+) -> Expr:
+    return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
 
 
 def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:

@@ -111,6 +111,11 @@ def export_reinterpret(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue
     return ctx.emit("BitCast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
 
 
+@OPS.imports("BitCast", since=26)
+def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
+    return relay.reinterpret(x, ctx.dtype(to))
+
+
 def comparison_dtype(dtype: str) -> str:
     """Return a dtype that holds `dtype`, and in which ONNX compares and takes the greatest."""
     return dtype if dtype == "uint64" else compute_dtype(dtype)
@@ -135,6 +140,11 @@ def as_dtype(ctx: ExportContext, x: Value, dtype: str) -> Value:
 
 @OPS.exports("copy")
 def export_copy(ctx: ExportContext, x: Value) -> Value:
+    return x
+
+
+@OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
+def import_identity(ctx: ImportContext, x: Expr) -> Expr:
     return x
 
 
@@ -166,16 +176,6 @@ def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Ex
         limit = FLOAT8[dtype]
         x = relay.clip(x, -limit, limit)
     return relay.cast(x, dtype)
-
-
-@OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
-    return x
-
-
-@OPS.imports("BitCast", since=26)
-def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
-    return relay.reinterpret(x, ctx.dtype(to))
 
 
 def is_exact(dtype: str, *values: float) -> bool:

@@ -46,6 +46,18 @@ def export_take(
     return _take_batched(ctx, x, indices, rank, index_rank, position, batched)
 
 
+@OPS.imports("Gather", since=(1, 11, 13))
+def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """Where indices are known, those from the end are counted from the start."""
+    length = ctx.type(x).shape[axis]
+    known = ctx.known(indices)
+    if known is None or not isinstance(length, int):
+        return call("serde.take", x, indices, axis=axis)
+    if known.size and not -length <= known.min() <= known.max() < length:
+        raise Unsupported(f"an index outside a length of {length}")
+    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
+
+
 def _take_batched(
     ctx: ExportContext,
     x: Value,
@@ -109,16 +121,9 @@ def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | N
     return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-@OPS.imports("Gather", since=(1, 11, 13))
-def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    """Where indices are known, those from the end are counted from the start."""
-    length = ctx.type(x).shape[axis]
-    known = ctx.known(indices)
-    if known is None or not isinstance(length, int):
-        return call("serde.take", x, indices, axis=axis)
-    if known.size and not -length <= known.min() <= known.max() < length:
-        raise Unsupported(f"an index outside a length of {length}")
-    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
+@OPS.imports("GatherElements", since=(11, 13))
+def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return relay.gather(x, axis, indices)
 
 
 def _as_indices(ctx: ExportContext, indices: Value) -> Value:
@@ -136,11 +141,6 @@ def export_gather_nd(
     wide = to_int64(ctx, indices)
     moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
     return _emit_gather_nd(ctx, x, moved, rank, batch_dims)
-
-
-@OPS.imports("GatherElements", since=(11, 13))
-def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
 
 
 def _emit_gather_nd(

@@ -38,43 +38,6 @@ def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tu
     return real, imaginary
 
 
-@OPS.imports("DFT", since=20)
-def import_dft(
-    ctx: ImportContext,
-    x: Expr,
-    dft_length: Expr | None = None,
-    axis: Expr | None = None,
-    *,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Expr:
-    """Where the axis is computed, it decides between the transforms along all of them."""
-    if axis is None or ctx.is_constant(axis):
-        position = -2 if axis is None else ctx.ints(axis)[0]
-        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
-    rank = ctx.type(x).rank
-    wanted = relay.floor_mod(_to_scalar(axis), _int64(rank))
-    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
-    for each in range(rank - 2):
-        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
-        chosen = If(relay.equal(wanted, _int64(each)), found, chosen)
-        chosen.type = infer_if(chosen)
-    return chosen
-
-
-@OPS.imports("DFT", since=17)
-def import_dft_v17(
-    ctx: ImportContext,
-    x: Expr,
-    dft_length: Expr | None = None,
-    *,
-    axis: int = 1,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Expr:
-    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
-
-
 @OPS.exports("stft")
 def export_stft(
     ctx: ExportContext,
@@ -162,6 +125,43 @@ def export_spectrum(
     if ctx.version >= 20:
         return ctx.emit("DFT", x, length, ctx.const(position, np.int64), **flags)
     return ctx.emit("DFT", x, length, axis=position, **flags)
+
+
+@OPS.imports("DFT", since=20)
+def import_dft(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    axis: Expr | None = None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    """Where the axis is computed, it decides between the transforms along all of them."""
+    if axis is None or ctx.is_constant(axis):
+        position = -2 if axis is None else ctx.ints(axis)[0]
+        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
+    rank = ctx.type(x).rank
+    wanted = relay.floor_mod(_to_scalar(axis), _int64(rank))
+    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
+    for each in range(rank - 2):
+        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
+        chosen = If(relay.equal(wanted, _int64(each)), found, chosen)
+        chosen.type = infer_if(chosen)
+    return chosen
+
+
+@OPS.imports("DFT", since=17)
+def import_dft_v17(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    *,
+    axis: int = 1,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
 
 
 def _build_dft(

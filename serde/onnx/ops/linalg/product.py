@@ -41,6 +41,56 @@ def export_dense(
     return ctx.emit("Gemm", x, weight, bias, transB=1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class GemmAttributes:
+    """Attributes of ``y = alpha * a @ b + beta * c``."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    transA: bool = False  # noqa: N815
+    transB: bool = False  # noqa: N815
+
+
+@OPS.imports("Gemm", since=(7, 9, 11, 13))
+def import_gemm(
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    gemm: GemmAttributes,
+) -> Expr:
+    left = relay.transpose(a, axes=[1, 0]) if gemm.transA else a
+    found: Expr
+    if gemm.transB:
+        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
+    else:
+        found = call("nn.matmul", left, b, units=None, transpose_b=False)
+    if gemm.alpha != 1.0:
+        found = relay.multiply(found, scalar_like(ctx, found, gemm.alpha))
+    if c is None:
+        return found
+    if gemm.beta != 1.0:
+        c = relay.multiply(c, scalar_like(ctx, c, gemm.beta))
+    type_ = ctx.type(c)
+    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
+        return relay.nn.bias_add(found, c, axis=1)
+    return relay.add(found, c)
+
+
+@OPS.imports("Gemm", since=(1, 6))
+def import_gemm_v1(
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    *,
+    broadcast: bool = False,
+    gemm: GemmAttributes,
+) -> Expr:
+    return import_gemm(ctx, a, b, c, gemm=gemm)
+
+
 def _require_own_dtype(ctx: ExportContext, x: Value) -> None:
     dtype = ctx.type(x).dtype
     if ctx.result_type().dtype != dtype:
@@ -113,11 +163,6 @@ def export_matmul(
     transpose_b: bool,
 ) -> Value:
     return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
-
-
-@OPS.imports("MatMul", since=(1, 9, 13))
-def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
-    return build_matmul(ctx, a, b)
 
 
 @OPS.exports("nn.batch_matmul")
@@ -236,51 +281,6 @@ def export_matmul_of_stacks(ctx: ExportContext, x: Value, y: Value) -> Value:
     return emit_integer_matmul(ctx, x, y)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GemmAttributes:
-    """Attributes of ``y = alpha * a @ b + beta * c``."""
-
-    alpha: float = 1.0
-    beta: float = 1.0
-    transA: bool = False  # noqa: N815
-    transB: bool = False  # noqa: N815
-
-
-@OPS.imports("Gemm", since=(7, 9, 11, 13))
-def import_gemm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    gemm: GemmAttributes,
-) -> Expr:
-    left = relay.transpose(a, axes=[1, 0]) if gemm.transA else a
-    found: Expr
-    if gemm.transB:
-        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
-    else:
-        found = call("nn.matmul", left, b, units=None, transpose_b=False)
-    if gemm.alpha != 1.0:
-        found = relay.multiply(found, scalar_like(ctx, found, gemm.alpha))
-    if c is None:
-        return found
-    if gemm.beta != 1.0:
-        c = relay.multiply(c, scalar_like(ctx, c, gemm.beta))
-    type_ = ctx.type(c)
-    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
-        return relay.nn.bias_add(found, c, axis=1)
-    return relay.add(found, c)
-
-
-@OPS.imports("Gemm", since=(1, 6))
-def import_gemm_v1(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr,
-    *,
-    broadcast: bool = False,
-    gemm: GemmAttributes,
-) -> Expr:
-    return import_gemm(ctx, a, b, c, gemm=gemm)
+@OPS.imports("MatMul", since=(1, 9, 13))
+def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+    return build_matmul(ctx, a, b)

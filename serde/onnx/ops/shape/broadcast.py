@@ -26,11 +26,6 @@ def export_broadcast_to(
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
 
 
-@OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value:
-    return ctx.emit("Expand", x, ctx.emit("Shape", like))
-
-
 @OPS.imports("Expand", since=(8, 13))
 def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     """Both sides broadcast: a length of 1 that is asked for leaves an axis as it is."""
@@ -45,6 +40,11 @@ def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     one = relay.Constant(np.ones((), ctx.type(shape).dtype))
     found = call("dyn.broadcast_to", x, relay.where(relay.equal(asked, one), have, asked))
     return _reshape_to_known(found, own, ctx.partial_dims(shape))
+
+
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value:
+    return ctx.emit("Expand", x, ctx.emit("Shape", like))
 
 
 def _reshape_to_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:

@@ -23,6 +23,16 @@ def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int
     return ctx.emit("Concat", *data, axis=axis)
 
 
+@OPS.imports("Concat", since=1)
+def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
+    return import_concat(ctx, first, *others, axis=axis)
+
+
+@OPS.imports("Concat", since=(4, 11, 13))
+def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
+    return relay.concatenate((first, *others), axis) if others else first
+
+
 @OPS.exports("nn.fifo_buffer")
 def export_fifo_buffer(ctx: ExportContext, x: Value, buffer: Value, *, axis: int) -> Value:
     position = axis % ctx.type(x).rank
@@ -107,16 +117,6 @@ def import_split(
         return _split_parts(ctx, x, axis, (), count)
     each = -(-length // count)
     return _split_parts(ctx, x, axis, [each] * (count - 1) + [length - each * (count - 1)])
-
-
-@OPS.imports("Concat", since=1)
-def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
-    return import_concat(ctx, first, *others, axis=axis)
-
-
-@OPS.imports("Concat", since=(4, 11, 13))
-def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
-    return relay.concatenate((first, *others), axis) if others else first
 
 
 def _split_parts(

@@ -96,18 +96,6 @@ def _infer_one(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
     return found
 
 
-@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
-def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    shape = ctx.type(x).shape
-    position = axis + len(shape) if axis < 0 else axis
-    if position == 1 and len(shape) > 1:
-        return relay.nn.batch_flatten(x)
-    parts = [product(shape[:position]), product(shape[position:])]
-    if all(isinstance(part, Any) for part in parts):
-        raise Unsupported(f"both parts of {shape} are without a length or a name")
-    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
-
-
 @OPS.imports("Unsqueeze", since=(1, 11))
 def import_unsqueeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...]) -> Expr:
     return _build_unsqueeze(ctx, x, axes)
@@ -269,6 +257,18 @@ def export_reshape_like(
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Flatten", x, axis=1)
+
+
+@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+    shape = ctx.type(x).shape
+    position = axis + len(shape) if axis < 0 else axis
+    if position == 1 and len(shape) > 1:
+        return relay.nn.batch_flatten(x)
+    parts = [product(shape[:position]), product(shape[position:])]
+    if all(isinstance(part, Any) for part in parts):
+        raise Unsupported(f"both parts of {shape} are without a length or a name")
+    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
 
 
 @OPS.exports("transpose")

@@ -176,15 +176,6 @@ def export_roi_pool(
     return to_layout(ctx, found, "NCHW", layout)
 
 
-@OPS.exports("vision.yolo_reorg")
-def export_yolo_reorg(ctx: ExportContext, x: Value, *, stride: int) -> Value:
-    batch, channels, height, width = ctx.type(x).shape
-    fewer = channels // (stride * stride)
-    parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
-    moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
-    return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
-
-
 @OPS.imports("MaxRoiPool", since=(1, 22))
 def import_max_roi_pool(
     ctx: ImportContext,
@@ -195,6 +186,15 @@ def import_max_roi_pool(
     spatial_scale: float = 1.0,
 ) -> Expr:
     return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
+
+
+@OPS.exports("vision.yolo_reorg")
+def export_yolo_reorg(ctx: ExportContext, x: Value, *, stride: int) -> Value:
+    batch, channels, height, width = ctx.type(x).shape
+    fewer = channels // (stride * stride)
+    parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
+    moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
+    return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
 
 
 def _is_first_form(node: Call) -> bool:

@@ -160,28 +160,6 @@ def export_non_max_suppression(
     return found, unsqueeze(ctx, cast(ctx, total, np.int32), [1])
 
 
-@OPS.imports("NonMaxSuppression", since=(10, 11))
-def import_non_max_suppression(
-    ctx: ImportContext,
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: Expr | None = None,
-    iou_threshold: Expr | None = None,
-    score_threshold: Expr | None = None,
-    *,
-    center_point_box: bool = False,
-) -> Expr:
-    return call(
-        "serde.non_max_suppression",
-        boxes,
-        scores,
-        max_output_boxes_per_class,
-        iou_threshold,
-        score_threshold,
-        center_point_box=center_point_box,
-    )
-
-
 def _move_to_front(ctx: ExportContext, rows: Value, number: Value, width: Value) -> Value:
     """Return the rows whose first number is not negative in front of the others."""
     head = ctx.emit("Gather", rows, ctx.const(0, np.int64), axis=2)
@@ -263,4 +241,26 @@ def export_selected(
         as_dtype(ctx, scores, "float32"),
         *given,
         center_point_box=int(center_point_box) or None,
+    )
+
+
+@OPS.imports("NonMaxSuppression", since=(10, 11))
+def import_non_max_suppression(
+    ctx: ImportContext,
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr | None = None,
+    iou_threshold: Expr | None = None,
+    score_threshold: Expr | None = None,
+    *,
+    center_point_box: bool = False,
+) -> Expr:
+    return call(
+        "serde.non_max_suppression",
+        boxes,
+        scores,
+        max_output_boxes_per_class,
+        iou_threshold,
+        score_threshold,
+        center_point_box=center_point_box,
     )
