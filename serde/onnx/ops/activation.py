@@ -9,7 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import is_exact, is_float32, scalar_like
+from serde.onnx.ops.elementwise.convert import has_dtype, is_exact, scalar_like
 from serde.onnx.ops.elementwise.unary import make_exporter, make_importer
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
@@ -157,7 +157,7 @@ def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.swish", x, alpha=alpha)
 
 
-@OPS.exports("serde.celu", since=12, when=is_float32)
+@OPS.exports("serde.celu", since=12, when=has_dtype("float32"))
 @OPS.exports("serde.celu", since=28)
 def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     """Up to 27, Celu takes float32 only."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
@@ -183,10 +184,14 @@ def is_exact(dtype: str, *values: float) -> bool:
     return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
 
 
-def is_float32(node: Call) -> bool:
-    """Whether the first operand of a call is float32, where an operator takes that alone."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype == "float32"
+def has_dtype(*dtypes: str, operand: int = 0) -> Callable[[Call], bool]:
+    """Return whether an operand of a call has one of some dtypes, where ONNX takes no others."""
+
+    def has_one(node: Call) -> bool:
+        type_ = node.args[operand].type
+        return isinstance(type_, TensorType) and type_.dtype in dtypes
+
+    return has_one
 
 
 def to_int64(ctx: ExportContext, x: Value) -> Value:

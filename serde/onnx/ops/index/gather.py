@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -12,12 +11,11 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, to_int64
+from serde.onnx.ops.elementwise.convert import cast, has_dtype, to_int64
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("take")
@@ -192,25 +190,17 @@ def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return found if dtype == "int64" else cast(ctx, found, dtype)
 
 
-def _indexed_by(*allowed: str) -> Callable[[Call], bool]:
-    def indexed_by(node: Call) -> bool:
-        indices = node.args[1].type
-        return isinstance(indices, TensorType) and indices.dtype in allowed
-
-    return indexed_by
-
-
-@OPS.exports("serde.take", when=_indexed_by("int32", "int64"))
+@OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
 def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
     return ctx.emit("Gather", x, indices, axis=axis)
 
 
 def _is_unbatched(node: Call) -> bool:
-    return not node.attrs["batch_dims"] and _indexed_by("int64")(node)
+    return not node.attrs["batch_dims"] and has_dtype("int64", operand=1)(node)
 
 
 @OPS.exports("serde.gather_nd", when=_is_unbatched)
-@OPS.exports("serde.gather_nd", since=12, when=_indexed_by("int64"))
+@OPS.exports("serde.gather_nd", since=12, when=has_dtype("int64", operand=1))
 def export_signed_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
 ) -> Value:

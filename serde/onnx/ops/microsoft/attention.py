@@ -21,6 +21,7 @@ from serde.onnx.ops.attention.rotary import import_rotary_embedding, rotate
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -338,13 +339,13 @@ class _CacheStep:
     count: Expr
     total: Expr
 
-    def places(self, ctx: ImportContext, rows: Expr) -> Expr:
+    def position_ids(self, ctx: ImportContext, rows: Expr) -> Expr:
         """Return where rows of (batch, heads, time, width) belong; padding is at place 1."""
         own = relay.add(arange_like(ctx, rows, 2), relay.expand_dims(self.begins, axis=1))
         inside = relay.less(own, relay.expand_dims(self.ends, axis=1))
         return relay.where(inside, own, _int32(1))
 
-    def kept(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
+    def append(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
         """Return the rows of the past, behind them those of the step, and zeros from there on."""
         before = length_of(ctx, past, 2)
         blank = relay.zeros_like(
@@ -372,8 +373,7 @@ def _read_step(
     ends = relay.add(seqlens_k, _int32(1))
     if past is None:
         return _CacheStep(relay.zeros_like(ends), ends, count, count)
-    if ctx.type(total).rank:
-        total = relay.reshape(total, ())
+    total = as_scalar(ctx, total)
     begins = relay.where(
         relay.equal(total, count), relay.zeros_like(ends), relay.subtract(ends, count)
     )
@@ -414,7 +414,7 @@ def import_group_query_attention(
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise Unsupported("do_rotary=1 without caches")
-        ids = step.places(ctx, queries) if position_ids is None else position_ids
+        ids = step.position_ids(ctx, queries) if position_ids is None else position_ids
         cos, sin = (
             relay.expand_dims(relay.take(each, ids, axis=0, mode="fast"), axis=1)
             for each in (cos_cache, sin_cache)
@@ -425,7 +425,7 @@ def import_group_query_attention(
             for x in (queries, keys)
         )
     if past_key is not None and past_value is not None:
-        keys, values = step.kept(ctx, past_key, keys), step.kept(ctx, past_value, values)
+        keys, values = step.append(ctx, past_key, keys), step.append(ctx, past_value, values)
     left = None if local_window_size < 1 else local_window_size - 1
     implicit = ImplicitMask(True, None if past_key is None else step.begins, left=left)
     found = attend(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import is_float32
+from serde.onnx.ops.elementwise.convert import has_dtype
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-@OPS.exports("serde.mean_variance_normalization", when=is_float32)
+@OPS.exports("serde.mean_variance_normalization", when=has_dtype("float32"))
 def export_mean_variance_normalization(
     ctx: ExportContext, x: Value, *, axes: tuple[int, ...]
 ) -> Value:

@@ -11,7 +11,15 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, fill, to_int64
+from serde.onnx.ops.elementwise.convert import (
+    as_dtype,
+    cast,
+    compute_dtype,
+    const_int64,
+    fill,
+    to_int64,
+)
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -156,13 +164,15 @@ def export_arange(
     return found if work == dtype.name else cast(ctx, found, dtype)
 
 
+def build_arange(count: Expr) -> Expr:
+    """Return 0, 1, ... below a scalar of int64."""
+    return call("arange", const_int64(0), count, const_int64(1), dtype="int64")
+
+
 @OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
 def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
     """Numbers are computed from their places, rounded once."""
-    bounds = [
-        relay.reshape(each, newshape=()) if ctx.type(each).rank else each
-        for each in (start, limit, delta)
-    ]
+    bounds = [as_scalar(ctx, each) for each in (start, limit, delta)]
     return call("arange", *bounds, dtype=ctx.type(start).dtype)
 
 

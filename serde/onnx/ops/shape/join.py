@@ -49,6 +49,16 @@ def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> V
     return ctx.emit("Concat", *[unsqueeze(ctx, each, [position]) for each in data], axis=position)
 
 
+def emit_split(
+    ctx: ExportContext, x: Value, lengths: Sequence[int], axis: int
+) -> tuple[Value, ...]:
+    """Cut an axis into parts of these lengths, which are an attribute before 13."""
+    count = len(lengths)
+    if ctx.version >= 13:
+        return ctx.emit_tuple("Split", x, ctx.ints(lengths), outputs=count, axis=axis)
+    return ctx.emit_tuple("Split", x, outputs=count, axis=axis, split=list(lengths))
+
+
 @OPS.exports("split")
 def export_split(
     ctx: ExportContext, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
@@ -61,9 +71,7 @@ def export_split(
     lengths = [part.shape[position] for part in ctx.result.fields]  # type: ignore[union-attr]
     fixed = [length for length in lengths if isinstance(length, int)]
     if len(fixed) == parts:
-        if ctx.version >= 13:
-            return ctx.emit_tuple("Split", x, ctx.ints(fixed), outputs=parts, axis=position)
-        return ctx.emit_tuple("Split", x, outputs=parts, axis=position, split=fixed)
+        return emit_split(ctx, x, fixed, position)
     if isinstance(indices_or_sections, int):
         count = parts if ctx.version >= 18 else None
         return ctx.emit_tuple("Split", x, outputs=parts, axis=position, num_outputs=count)

@@ -64,12 +64,12 @@ class _Samples:
     """Samples along an axis of all regions, on five axes: region, and twice bin and sample.
 
     Attributes:
-        place: Where they are, within the image, as float64.
+        position: Where they are, within the image, as float64.
         near: Whether they are no more than one pixel outside.
         real: Whether the bin has as many.
     """
 
-    place: Value
+    position: Value
     near: Value
     real: Value
 
@@ -142,7 +142,7 @@ def _max_of_samples(
         ctx,
         flatten_pixels(ctx, image, shape),
         cast(ctx, parts[0], np.float64),
-        [down.place, across.place],
+        [down.position, across.position],
         5,
         [length_as_float64(ctx, length) for length in shape[2:]],
         LINEAR,
