@@ -14,8 +14,8 @@ def lazy_names(
     package: str,
     homes: Mapping[str, str],
     other: Callable[[str], AnyValue] | None = None,
-) -> tuple[Callable[[str], AnyValue], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package; a stub says their types.
+) -> tuple[Callable[[str], AnyValue], list[str]]:
+    """Return ``__getattr__`` and ``__all__`` of a package; a stub says what they are.
 
     Args:
         package: Its full name.
@@ -36,4 +36,4 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return found
 
-    return find, lambda: sorted(home_of), sorted(home_of)
+    return find, sorted(home_of)

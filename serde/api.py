@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import require
@@ -15,12 +16,12 @@ from serde.checking.data import as_check_data
 from serde.checking.engines import engine_for_path, renamed_engine
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.conversion.mapping import tensor_mapping as mapped_names
-from serde.conversion.prepare import CutOptions, cut_out, rename_ends
+from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
+from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
-    canonical_options,
     check_mapping,
     find_target,
     read_model,
@@ -35,6 +36,9 @@ from serde.io.atomic import write_text
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
+if TYPE_CHECKING:
+    import mxnet.gluon
+
 __all__ = [
     "bisect",
     "check",
@@ -47,6 +51,7 @@ __all__ = [
 ]
 
 
+@takes_options(reads="format", passes=CutOptions)
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
@@ -72,11 +77,12 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    part, rest = bind_options(CutOptions, canonical_options(options))
+    part, rest = bind_options(CutOptions, options)
     bound = bridge.bind_import(rest)
     return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
 
+@takes_options(writes="format", passes=PrepareOptions)
 def from_relay(
     model: AnyValue,
     *,
@@ -130,6 +136,7 @@ def _whole_model(model: AnyValue, report: Report) -> RelayModel:
     return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
+@takes_options(reads="", writes="format", passes=PrepareOptions)
 def export_model(
     model: AnyValue,
     params: AnyValue = None,
@@ -173,6 +180,7 @@ def export_model(
         return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
 
 
+@takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
@@ -209,6 +217,7 @@ def import_model(
     return writer.complete(write_model(writer, part, passes, target, report))
 
 
+@takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
@@ -217,7 +226,7 @@ def import_to_gluon(
     ctx: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     The block takes its inputs in the order of the model. It can be trained: batch normalisations
@@ -244,6 +253,7 @@ def import_to_gluon(
     return to_block(symbol, values, ctx)
 
 
+@takes_options(reads="source_format", writes="target_format", passes=PrepareOptions)
 def convert(
     source: AnyValue,
     target: PathLike,

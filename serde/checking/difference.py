@@ -12,6 +12,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.bridge import PIVOT, AnyBridge, TensorSummary, bind_options, source_bridge
+from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Call, Function, Var
@@ -104,6 +105,7 @@ class ModelDiff:
         return {"equal": self.equal, **asdict(self)}
 
 
+@takes_options(reads="")
 def diff(
     left: AnyValue,
     right: AnyValue,

@@ -11,25 +11,27 @@ import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde._lazy import lazy_names
+from serde.relay.ir import registry as _registry
 from serde.relay.ir.hooks import HOOKS as _HOOKS
-from serde.relay.ir.registry import lookup_builder as _lookup_builder
 
-_COMPAT = {
-    "frontend": "serde.compat.frontend",
-    **dict.fromkeys(("load_param_dict", "save_param_dict", "to_onnx"), "serde.compat.backend"),
-}
+_BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
+LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}
 
 
 def _find(name: str) -> _AnyValue:
-    if name in _COMPAT:
-        module = _importlib.import_module(_COMPAT[name])
+    if name in LATER:
+        module = _importlib.import_module(LATER[name])
         return getattr(module, name, module)
-    return _lookup_builder(name)
+    return _registry.lookup_builder(name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *LATER, *_registry.builder_names()})
 
 
 _HOOKS.printer = lambda: _importlib.import_module("serde.relay.text.printer")
 
-__getattr__, __dir__, __all__ = lazy_names(
+__getattr__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.op": "op",

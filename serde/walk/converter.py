@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cached_property, partial
 from typing import Any as AnyValue
+from typing import TypeGuard
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call
 from serde.relay.ir.schema import REQUIRED, attribute_converter
 
-__all__ = ["Converter", "Decode", "Entry", "Parameter"]
+__all__ = ["Converter", "Decode", "Entry", "Parameter", "is_shared"]
 
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
 """Turns an attribute as a file has it into a Python value, given the annotation."""
@@ -132,7 +133,7 @@ def _read(
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         hint = hints[parameter.name]
-        if isinstance(hint, type) and is_dataclass(hint):
+        if is_shared(hint):
             shared[parameter.name] = hint
             attributes |= _fields(hint)
         else:
@@ -179,6 +180,13 @@ def _as_it_is(value: AnyValue) -> AnyValue:
 
 def _takes_none(hint: AnyValue) -> bool:
     return type(None) in typing.get_args(hint)
+
+
+def is_shared(hint: AnyValue) -> TypeGuard[type[AnyValue]]:
+    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
+    if not isinstance(hint, type) or not is_dataclass(hint):
+        return False
+    return all(field.kw_only for field in fields(hint))
 
 
 def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import cache, partial
 from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.registry import OpDef, Signature, op_signature
+from serde.walk.converter import is_shared
 
 __all__ = ["check_change", "check_expansion", "check_exporter", "innermost"]
 
@@ -119,7 +120,7 @@ def _attributes(function: Callable[..., AnyValue], known: Collection[str]) -> It
         kind = None
         if parameter.name not in known:
             kind = typing.get_type_hints(function)[parameter.name]
-        if is_dataclass(kind):
+        if is_shared(kind):
             yield from (field.name for field in fields(kind))
         else:
             yield parameter.name

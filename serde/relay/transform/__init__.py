@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from serde._lazy import lazy_names
 
-__getattr__, __dir__, __all__ = lazy_names(
+__getattr__, __all__ = lazy_names(
     __name__,
     {
         "serde.relay.transform.base": "FunctionPass Pass Sequential",
-        "serde.relay.transform.compose": "Compose Match Pattern extension_patterns",
+        "serde.relay.transform.compose": "Compose Match Pattern",
         "serde.relay.transform.convert_layout": "ConvertLayout channels_first",
         "serde.relay.transform.count_loops": "CountLoops",
         "serde.relay.transform.cse": "EliminateCommonSubexpr",
         "serde.relay.transform.cutting": "cut named_values results_of",
         "serde.relay.transform.dead_code": "DeadCodeElimination RemoveUnusedFunctions",
-        "serde.relay.transform.result_flattening": "flatten_results",
         "serde.relay.transform.fold_constant": "FoldConstant",
         "serde.relay.transform.fold_shape": "DynamicToStatic FoldShape",
-        "serde.relay.transform.weight_folding": "fold_weights",
         "serde.relay.transform.infer_type": "InferType",
         "serde.relay.transform.inline": "Inline ToGraphNormalForm",
         "serde.relay.transform.legalize": "Legalize",
@@ -28,21 +26,17 @@ __getattr__, __dir__, __all__ = lazy_names(
         "serde.relay.transform.raise_recursion": "RaiseRecursion",
         "serde.relay.transform.raise_slice_like": "RaiseSliceLike",
         "serde.relay.transform.renaming": "rename",
+        "serde.relay.transform.result_flattening": "flatten_results",
         "serde.relay.transform.sequences_to_tuples": "SequencesToTuples",
         "serde.relay.transform.simplify_expr": "SimplifyExpr",
         "serde.relay.transform.simplify_inference": "SimplifyInference",
-        "serde.relay.transform.to_float16": "KEEP_FLOAT32 ToFloat16 float16_overflows",
-        "serde.relay.transform.tvm.a_normal_form": "ToANormalForm",
-        "serde.relay.transform.tvm.canonicalize": "CanonicalizeCast CanonicalizeOps",
-        "serde.relay.transform.tvm.combine_parallel": (
-            "CombineParallelBatchMatmul CombineParallelConv2D CombineParallelDense"
+        "serde.relay.transform.to_float16": "ToFloat16 float16_overflows",
+        "serde.relay.transform.tvm": (
+            "BackwardFoldScaleAxis CanonicalizeCast CanonicalizeOps CombineParallelBatchMatmul "
+            "CombineParallelConv2D CombineParallelDense DefuseOps FastMath FlattenAtrousConv "
+            "FoldScaleAxis ForwardFoldScaleAxis FuseOps LambdaLift ToANormalForm "
+            "extension_patterns"
         ),
-        "serde.relay.transform.tvm.fast_math": "FastMath",
-        "serde.relay.transform.tvm.flatten_atrous": "FlattenAtrousConv",
-        "serde.relay.transform.tvm.fold_scale_axis": (
-            "BackwardFoldScaleAxis FoldScaleAxis ForwardFoldScaleAxis"
-        ),
-        "serde.relay.transform.tvm.fuse_ops": "DefuseOps FuseOps",
-        "serde.relay.transform.tvm.lambda_lift": "LambdaLift",
+        "serde.relay.transform.weight_folding": "fold_weights",
     },
 )

@@ -269,7 +269,7 @@ def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
     loop = call(
         "serde.loop", None, relay.any(relay.not_equal(sizes[1], zero)), sizes, [], body=body
     )
-    divisor = TupleGetItem(loop, 0)
+    divisor: Expr = TupleGetItem(loop, 0)
     divisor = relay.where(relay.equal(product, zero), one, divisor)
     return relay.cast(relay.multiply(relay.divide(left, divisor), right), dtype)
 

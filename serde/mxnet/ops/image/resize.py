@@ -61,7 +61,8 @@ def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
                 raise Unsupported(f"{list(lengths)} is no whole fraction of {list(wanted)}")
             factors.append(target // length)
     if len(factors) == len(lengths):
-        return relay.nn.upsampling(data, *map(float, factors))
+        height, width = map(float, factors)
+        return relay.nn.upsampling(data, height, width)
     return relay.image.resize2d(
         data,
         tuple(wanted),

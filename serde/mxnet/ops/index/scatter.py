@@ -69,7 +69,7 @@ def _ordered(places: Expr, updates: Expr, size: int, count: int, mode: Mode) -> 
     rows = _totals(relay.take(updates, origin, axis=0, mode="clip"), place, count, mode)
     ones = relay.const(np.ones((count, 1), np.int32))
     numbers = _totals(ones, place, count, "add") if mode == "mean" else ones
-    following = [relay.Constant(np.array([-1]))]
+    following: list[Expr] = [relay.Constant(np.array([-1]))]
     if count > 1:
         following.insert(0, relay.strided_slice(place, [1], [count], [1]))
     is_last = relay.not_equal(place, relay.concatenate(following, 0))

@@ -124,19 +124,19 @@ def import_crop(
         return relay.slice_like(tail, crop_like, (2, 3))
     if center_crop and len(known) < 4:
         return _centre(data, crop_like, h_w)
-    starts: Sequence[Dim] = offset
+    sizes = known[:2]
+    starts: Sequence[int] = offset
     if center_crop:
-        starts = [(own - cut) // 2 for own, cut in zip(lengths, wanted, strict=True)]
-    stops = [start + cut for start, cut in zip(starts, wanted, strict=True)]
+        starts = [(own - cut) // 2 for own, cut in zip(known[2:], sizes, strict=True)]
+    stops = [start + cut for start, cut in zip(starts, sizes, strict=True)]
     return relay.strided_slice(data, starts, stops, [1, 1], axes=[2, 3])
 
 
 def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
     """Cut height and width, of which one is a symbol, on both sides alike."""
     own = relay.strided_slice(relay.shape_of(data, "int64"), [2], [4])
-    if crop_like is None:
-        wanted = relay.Constant(np.array(h_w, np.int64))
-    else:
+    wanted: Expr = relay.Constant(np.array(h_w, np.int64))
+    if crop_like is not None:
         wanted = relay.strided_slice(relay.shape_of(crop_like, "int64"), [2], [4])
     surplus = relay.subtract(own, wanted)
     starts = relay.floor_divide(surplus, relay.const(2, "int64"))

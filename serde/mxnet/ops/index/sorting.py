@@ -115,9 +115,9 @@ def import_topk(
     """A mask has ones, in the data's dtype, at the places that would be returned."""
     given, along = _flat_if(data, axis)
     if ret_typ == "indices":
-        return relay.topk(given, k, along, "indices", is_ascend, dtype)
+        return relay.topk(given, k, along, ret_type="indices", is_ascend=is_ascend, dtype=dtype)
     if ret_typ == "value":
-        return relay.topk(given, k, along, "values", is_ascend, "int32")
+        return relay.topk(given, k, along, ret_type="values", is_ascend=is_ascend)
     if ret_typ == "both":
         return list(relay.topk(given, k, along, "both", is_ascend, dtype))
     values, places = relay.topk(given, k, along, "both", is_ascend, "int64")

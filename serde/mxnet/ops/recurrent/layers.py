@@ -16,7 +16,7 @@ from serde.errors import Unsupported
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call, get
-from serde.walk.table import ImportContext
+from serde.walk.import_context import ImportContext
 
 __all__ = ["GATES", "ORDER", "Mode", "import_rnn", "in_order", "joined_parts"]
 

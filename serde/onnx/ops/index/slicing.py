@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import to_int64
 from serde.onnx.ops.shape.reshape import emit_range
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import SymDim
+from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Expr
 
 END = int(np.iinfo(np.int64).max)
@@ -47,6 +48,41 @@ def export_strided_slice(
     return ctx.emit(
         "Slice", x, ctx.ints(starts), ctx.ints(stops), ctx.ints(indices), ctx.ints(steps)
     )
+
+
+@OPS.imports("Slice", since=1)
+def import_slice_v1(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+) -> Expr:
+    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
+
+
+@OPS.imports("Slice", since=(10, 11, 13))
+def import_slice(
+    ctx: ImportContext,
+    x: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """An end that is the length of its axis is every end behind it."""
+    (count,) = ctx.static_shape(starts)
+    if axes is not None and not ctx.is_constant(axes):
+        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
+    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
+    lengths = [ctx.type(x).shape[position] for position in indices]
+    begin, end = ctx.dims(starts), ctx.dims(ends)
+    if end is not None:
+        pairs = zip(end, lengths, strict=True)
+        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
+    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
+    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
 
 
 @OPS.exports("slice_like")
@@ -103,43 +139,10 @@ def export_dyn_strided_slice(
     return ctx.emit("Slice", x, first, last, indices, steps)
 
 
-@OPS.imports("Slice", since=1)
-def import_slice_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    starts: tuple[int, ...],
-    ends: tuple[int, ...],
-    axes: tuple[int, ...] | None = None,
-) -> Expr:
-    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
-
-
-@OPS.imports("Slice", since=(10, 11, 13))
-def import_slice(
-    ctx: ImportContext,
-    x: Expr,
-    starts: Expr,
-    ends: Expr,
-    axes: Expr | None = None,
-    steps: Expr | None = None,
-) -> Expr:
-    """An end that is the length of its axis is every end behind it."""
-    (count,) = ctx.static_shape(starts)
-    if axes is not None and not ctx.is_constant(axes):
-        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
-    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
-    lengths = [ctx.type(x).shape[position] for position in indices]
-    bounds = []
-    for bound in (starts, ends):
-        found = ctx.dims(bound)
-        if found is not None and bound is ends:
-            pairs = zip(found, lengths, strict=True)
-            found = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
-        known = found is not None and all(isinstance(each, int) for each in found)
-        bounds.append(found if known else bound)
-    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
-    return relay.strided_slice(x, *bounds, step, axes=indices)
+def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:
+    """Return bounds that are all integers, else what computes them."""
+    known = tuple(each for each in found or () if isinstance(each, int))
+    return computed if found is None or len(known) < len(found) else known
 
 
 def _slice_computed_axes(
@@ -156,7 +159,8 @@ def _slice_computed_axes(
         wide = relay.where(rows, relay.cast(bound, "int64"), relay.Constant(np.int64(0)))
         given = relay.sum(wide, axis=(1,))
         bounds.append(relay.where(named, given, relay.Constant(np.int64(default))))
-    return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
+    begin, end, step = bounds
+    return relay.strided_slice(x, begin, end, step, axes=tuple(range(rank)))
 
 
 FAR = 2**62

@@ -1,6 +1,6 @@
 """Which module registers which operator: ``index.json`` beside the modules.
 
-``python tests/support/operator_index.py`` (as ``make docs`` does) loads every module, sees what
+``python tools/operator_index.py`` (as ``make docs`` does) loads every module, sees what
 it registers, and writes that down, so that the registry and the tables of converters load only
 the modules that are asked for.
 """
@@ -18,7 +18,7 @@ from serde.relay.ir import registry
 from serde.relay.ir.lazy import LazyPackage
 from serde.walk.table import ConverterTable
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 RELAY = "serde.relay.op"
 CONVERTERS = (
     "serde.onnx.ops",

@@ -1,32 +1,40 @@
-"""Operands that must lie in a range: indices, lengths, counts, divisors; and those that should.
+"""Ranges that operands must be in, or are in use, as declarations state them.
 
-A rule gives, for a call of its operator, operands with the least and greatest
-value that they may have. What must be so is in `STRICT`: an index beyond its
-table is an error, or reads what is not there. What is in `USUAL` is not an
-error otherwise, but not what such an input is in use: a mask of zeros and
-ones, a length that positions are compared with.
+A rule gives, for a call of its operator, operands with the least and greatest value that they
+may have. What must be so, :class:`~serde.relay.ir.traits.InRange` states: an index beyond its
+table is an error, or reads what is not there. What :class:`~serde.relay.ir.traits.UsuallyInRange`
+states is not an error otherwise, but not what such an input is in use: a mask of zeros and ones,
+a length that positions are compared with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from serde.relay.ir.dims import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from serde.relay.ir.registry import trait_of
+from serde.relay.ir.traits import Moves, Range, RangeRule
 from serde.relay.ir.types import TensorType
+from serde.relay.ir.visit import children
 
-__all__ = ["STRICT", "UNBOUNDED", "USUAL", "Range", "Rule", "operands_of", "shape_of"]
+__all__ = [
+    "COUNT", "UNBOUNDED", "advanced_indices", "along_axis", "along_operand", "bag_indices",
+    "below_depth", "below_operand_depth", "boolean_mask", "cache_positions", "cast_to_bool",
+    "class_labels", "compared_lengths", "compared_truths", "condition", "coordinates",
+    "flat_indices", "increasing_range", "integer_divisor", "integer_powers", "label_lengths",
+    "mask_factor", "pooled_indices", "sequence_lengths", "sequence_position", "shape_of",
+    "slice_ends", "truth_values", "within",
+]  # fmt: skip
 
-Range = tuple[int, int]
 Demand = tuple[Expr, Range]
-Rule = Callable[[Call, Mapping[str, int]], Iterable[Demand]]
 
 UNBOUNDED = 2**62
 """Beyond the range of what is drawn: no limit on that side."""
 
-_COUNT = (1, 8)
+COUNT = (1, 8)
 """How large a number is that says how much is computed."""
 
 _LARGE = 1e3
@@ -45,7 +53,7 @@ def _is_integer(node: Expr) -> bool:
     return isinstance(node.type, TensorType) and "int" in node.type.dtype
 
 
-def _along(operand: int, attribute: str, *, least: int = 0, below: bool = False) -> Rule:
+def along_axis(operand: int, attribute: str, *, least: int = 0, below: bool = False) -> RangeRule:
     """Return a rule: `operand` counts along an axis of operand 0 that an attribute names.
 
     Args:
@@ -67,7 +75,7 @@ def _along(operand: int, attribute: str, *, least: int = 0, below: bool = False)
     return find
 
 
-def _coordinates(*, batch: str | None, last: bool) -> Rule:
+def coordinates(*, batch: str | None, last: bool) -> RangeRule:
     """Return a rule: an axis of the indices counts axes of the data."""
 
     def find(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
@@ -80,7 +88,7 @@ def _coordinates(*, batch: str | None, last: bool) -> Rule:
     return find
 
 
-def _operand(index: int, bounds: Range) -> Rule:
+def within(index: int, bounds: Range) -> RangeRule:
     """Return a rule: one operand, where it is given, has bounds that depend on nothing."""
 
     def find(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
@@ -89,7 +97,7 @@ def _operand(index: int, bounds: Range) -> Rule:
     return find
 
 
-def _rows(operand: int, table: int, axis: int, *, least: int = 0) -> Rule:
+def along_operand(operand: int, table: int, axis: int, *, least: int = 0) -> RangeRule:
     """Return a rule: an operand counts along an axis of another one."""
 
     def find(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
@@ -102,40 +110,40 @@ def _rows(operand: int, table: int, axis: int, *, least: int = 0) -> Rule:
     return find
 
 
-def _classes(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def class_labels(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     """Of a loss: classes are the second axis of the scores, or the only one."""
     return [(node.args[1], (0, shape_of(node.args[0], lengths)[:2][-1] - 1))]
 
 
-def _one_hot(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def below_depth(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[0], (0, int(node.attrs["depth"]) - 1))]
 
 
-def _dynamic_one_hot(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def below_operand_depth(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     depth = node.args[3]
-    known = int(depth.data.reshape(-1)[0]) if isinstance(depth, Constant) else _COUNT[0]
-    return [(node.args[0], (0, known - 1)), (depth, _COUNT)]
+    known = int(depth.data.reshape(-1)[0]) if isinstance(depth, Constant) else COUNT[0]
+    return [(node.args[0], (0, known - 1)), (depth, COUNT)]
 
 
-def _advanced(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def advanced_indices(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     fields = node.args[0].fields if isinstance(node.args[0], Tuple) else ()
     shape = shape_of(fields[0], lengths) if fields else ()
     return [(index, (-n, n - 1)) for index, n in zip(fields[1:], shape, strict=False)]
 
 
-def _unravel(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def flat_indices(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     shape = node.args[1]
     if not isinstance(shape, Constant):
         return []
     return [(node.args[0], (0, int(np.prod(shape.data)) - 1))]
 
 
-def _divisor(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def integer_divisor(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     """A division of integers by zero ends some engines."""
     return [(node.args[1], (1, UNBOUNDED))] if _is_integer(node.args[1]) else []
 
 
-def _written(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def cache_positions(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     if len(node.args) < 3:
         return []
     axis = node.attrs["axis"]
@@ -143,19 +151,19 @@ def _written(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[2], (0, max(0, whole - part)))]
 
 
-def _sequence_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def sequence_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     time = shape_of(node.args[0], lengths)[node.attrs["layout"].index("T")]
     return [(node.args[4], (1, time))] if len(node.args) > 4 else []
 
 
-def _bags(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def bag_indices(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     rows = shape_of(node.args[0], lengths)[0]
     count = shape_of(node.args[1], lengths)[0]
     demands: list[Demand] = [(node.args[1], (0, rows - 1))]
     return [*demands, (node.args[2], (0, count))] if len(node.args) > 2 else demands
 
 
-def _loss_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def label_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     """Of the loss of a sequence: data is (time, batch, classes), 0 or the last is no label."""
     time, _, classes = shape_of(node.args[0], lengths)
     labels = shape_of(node.args[1], lengths)[-1]
@@ -163,22 +171,22 @@ def _loss_lengths(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return list(zip(node.args[1:], bounds, strict=False))
 
 
-def _counted_up(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def increasing_range(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     """An ``arange`` is to have elements, so it begins at less than it ends, or at more."""
     start, stop, step = node.args
     if isinstance(start, Constant):
         return [(stop, (1, 64)), (step, (1, 4))]
-    less, more = (0, _COUNT[1]), (_COUNT[1] + 1, 64)
+    less, more = (0, COUNT[1]), (COUNT[1] + 1, 64)
     if isinstance(step, Constant) and bool(np.all(step.data < 0)):
         less, more = more, less
     return [(start, less), (stop, more), (step, (1, 4))]
 
 
-def _unpooled(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def pooled_indices(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[1], (0, int(np.prod(shape_of(node, lengths))) - 1))]
 
 
-def _element(operand: int, *, end: bool = False) -> Rule:
+def sequence_position(operand: int, *, end: bool = False) -> RangeRule:
     """Return a rule: an operand is a position in a sequence, or the one after its last."""
 
     def find(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
@@ -191,7 +199,7 @@ def _element(operand: int, *, end: bool = False) -> Rule:
     return find
 
 
-def _sliced(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
+def slice_ends(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     """Of a slice, neither nothing nor all: it begins in the first half and ends in the other."""
     begin, end, steps = node.args[1:4]
     if isinstance(steps, Constant) and bool(np.any(steps.data < 0)):
@@ -205,82 +213,26 @@ def _sliced(node: Call, lengths: Mapping[str, int]) -> list[Demand]:
     return [(begin, (0, half)), (end, last), (steps, (1, 2))]
 
 
-def _power(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def integer_powers(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     """Integers beyond their range are what each engine makes of them."""
     if not _is_integer(node.args[0]) or isinstance(node.args[1], Constant):
         return []
     return [(operand, (0, 7)) for operand in node.args]
 
 
-STRICT: Mapping[str, Rule] = {
-    "adv_index": _advanced,
-    "arange": _counted_up,
-    "divide": _divisor,
-    "dyn.full": _operand(1, _COUNT),
-    "dyn.image.resize2d": _operand(1, (8, 64)),
-    "dyn.nn.pad": _operand(1, (0, 3)),
-    "dyn.one_hot": _dynamic_one_hot,
-    "dyn.ones": _operand(0, _COUNT),
-    "dyn.strided_slice": _sliced,
-    "dyn.tile": _operand(1, (1, 3)),
-    "dyn.topk": _along(1, "axis", least=1),
-    "dyn.zeros": _operand(0, _COUNT),
-    "floor_divide": _divisor,
-    "floor_mod": _divisor,
-    "gather": _along(1, "axis", below=True),
-    "gather_nd": _coordinates(batch="batch_dims", last=False),
-    "image.crop_and_resize": _rows(2, 0, 0),
-    "left_shift": _operand(1, (0, 7)),
-    "mod": _divisor,
-    "nn.nll_loss": _classes,
-    "one_hot": _one_hot,
-    "power": _power,
-    "reverse_sequence": _along(1, "seq_axis", least=1),
-    "right_shift": _operand(1, (0, 7)),
-    "scatter_elements": _along(1, "axis", below=True),
-    "scatter_nd": _coordinates(batch=None, last=False),
-    "sequence_mask": _along(1, "axis", least=1),
-    "serde.ctc_loss": _loss_lengths,
-    "serde.embedding_bag": _bags,
-    "serde.gather_nd": _coordinates(batch="batch_dims", last=True),
-    "serde.gru": _sequence_lengths,
-    "serde.loop": _operand(0, _COUNT),
-    "serde.lstm": _sequence_lengths,
-    "serde.max_unpool": _unpooled,
-    "serde.non_max_suppression": _operand(2, _COUNT),
-    "serde.one_hot": _one_hot,
-    "serde.rnn": _sequence_lengths,
-    "serde.roi_align": _rows(2, 0, 0),
-    "serde.rotary_embedding": _rows(3, 1, 0),
-    "serde.sequence_at": _element(1),
-    "serde.sequence_erase": _element(1),
-    "serde.sequence_insert": _element(2, end=True),
-    "serde.softmax_cross_entropy_loss": _classes,
-    "serde.take": _along(1, "axis", below=True),
-    "serde.tensor_scatter": _written,
-    "take": _along(1, "axis"),
-    "trunc_divide": _divisor,
-    "trunc_mod": _divisor,
-    "unravel_index": _unravel,
-    "vision.all_class_non_max_suppression": _operand(2, _COUNT),
-    "vision.non_max_suppression": _rows(1, 0, 1, least=1),
-}
-"""Operators with an operand that must lie in a range, and how that is found."""
-
-
-def _truth(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def truth_values(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return [(operand, (0, 1)) for operand in node.args]
 
 
-def _condition(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def condition(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[0], (0, 1))]
 
 
-def _to_bool(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def cast_to_bool(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return [(node.args[0], (0, 1))] if node.attrs["dtype"] == "bool" else []
 
 
-def _compared(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def compared_lengths(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     """An order beside positions asks for a length."""
     found: list[Demand] = []
     for operand, other in (node.args, node.args[::-1]):
@@ -290,7 +242,7 @@ def _compared(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return found
 
 
-def _equated(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def compared_truths(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     """An integer that is compared with 0 or 1 is a truth."""
     found: list[Demand] = []
     for operand, other in (node.args, node.args[::-1]):
@@ -302,8 +254,8 @@ def _equated(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
 
 def _positions(node: Expr) -> Range | None:
     """Return the ends of consecutive numbers, of a constant or an ``arange``."""
-    while isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _REARRANGED:
-        node = node.args[0]
+    while _rearranges(node):
+        node = children(node)[0]
     if isinstance(node, Constant) and node.data.size > 1 and node.data.dtype.kind in "iuf":
         steps = np.diff(np.unique(node.data))
         if steps.size and bool(np.all(steps == 1)):
@@ -315,10 +267,15 @@ def _positions(node: Expr) -> Range | None:
     return None
 
 
-_REARRANGED = frozenset(["broadcast_to", "cast", "expand_dims", "reshape", "squeeze", "tile"])
+def _rearranges(node: Expr) -> bool:
+    """Whether a node has all values of its first operand, and no others, but for rounding."""
+    moves = trait_of(node, Moves)
+    return (moves is not None and moves.all) or (
+        isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == "cast"
+    )
 
 
-def _hidden(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def mask_factor(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     """Return what is one less a mask, times a large number."""
     found: list[Demand] = []
     for operand, factor in (node.args, node.args[::-1]):
@@ -330,41 +287,7 @@ def _hidden(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     return found
 
 
-def _attention(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
+def boolean_mask(node: Call, _lengths: Mapping[str, int]) -> list[Demand]:
     mask = node.args[3] if len(node.args) > 3 else None
     is_truth = mask is not None and getattr(mask.type, "dtype", "") == "bool"
     return [(mask, (0, 1))] if mask is not None and is_truth else []
-
-
-USUAL: Mapping[str, Rule] = {
-    "cast": _to_bool,
-    "equal": _equated,
-    "greater": _compared,
-    "greater_equal": _compared,
-    "less": _compared,
-    "less_equal": _compared,
-    "logical_and": _truth,
-    "logical_not": _truth,
-    "logical_or": _truth,
-    "logical_xor": _truth,
-    "multiply": _hidden,
-    "not_equal": _equated,
-    "serde.attention": _attention,
-    "serde.compress": _operand(1, (0, 1)),
-    "where": _condition,
-}
-"""Operators from which it shows what an input is in use."""
-
-
-def operands_of(
-    node: Expr, rules: Mapping[str, Rule], lengths: Mapping[str, int]
-) -> Iterable[tuple[Expr, Range]]:
-    """Yield the operands of a call that a table has a range for."""
-    if not isinstance(node, Call) or not isinstance(node.op, Op):
-        return
-    rule = rules.get(node.op.name)
-    if rule is None or any(operand.type is None for operand in node.args):
-        return
-    for operand, bounds in rule(node, lengths):
-        if not (isinstance(operand, Tuple) and not operand.fields):  # One that is left out.
-            yield operand, bounds
