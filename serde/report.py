@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
@@ -91,10 +91,6 @@ class OutputVerdict:
         return self.distance / self.own
 
 
-def _unknown_refusal(report: Report) -> Exception:
-    return RuntimeError(f"serde.errors is not imported: {report.as_text()}")
-
-
 @dataclass(slots=True)
 class Report:
     """Filled while a conversion runs; the public functions accept one as ``report=``.
@@ -124,9 +120,9 @@ class Report:
     facts: dict[str, Any] = field(default_factory=dict)
     verdicts: list[OutputVerdict] = field(default_factory=list)
     engines: tuple[str, str] | None = None
-    refusal: ClassVar[Callable[[Report], Exception]] = _unknown_refusal
-    """Makes :class:`serde.errors.UnsupportedModelError`, which is entered there: errors carry
-    reports, so that module stands above this one."""
+    refusal: ClassVar[type[Exception]] = RuntimeError
+    """:class:`serde.errors.UnsupportedModelError`, which is entered there: errors carry reports,
+    so that module stands above this one."""
 
     def add(self, op: str, node: str, reason: str, hint: str | None = None) -> None:
         """Record one gap."""
