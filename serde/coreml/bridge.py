@@ -280,7 +280,7 @@ class CoremlBridge(Bridge):
 
     def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
         """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
-        from serde.coreml.mlprogram.exporter import from_relay
+        from serde.coreml.exporter import from_relay
 
         own = options if isinstance(options, CoremlExportOptions) else CoremlExportOptions()
         return from_relay(model, own, report)

@@ -16,7 +16,7 @@ from support.mil_executor import execute
 import serde
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.errors import OptionError
 from serde.relay.ir.dims import symbol

@@ -22,7 +22,7 @@ from support.mil_values import check_types
 from support.samples import build
 
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.relay.ir.registry import Sample, all_ops
 from serde.report import Report

@@ -10,7 +10,7 @@ from support.mil_values import check_types
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.relay.ir.registry import call
 from serde.relay.run.interpreter import run

@@ -14,7 +14,7 @@ from support.mil_values import check_types
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import symbol

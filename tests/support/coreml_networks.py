@@ -13,7 +13,7 @@ from support.nn_layers import evaluate_network
 
 import serde
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel
 from serde.coreml.writer import save
 from serde.relay.ir.model import RelayModel

@@ -13,7 +13,7 @@ from support.samples import BuiltSample, build
 
 import serde.relay as relay
 from serde.coreml.bridge import CoremlExportOptions
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Expr, Function, If, Var

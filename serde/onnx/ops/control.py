@@ -22,6 +22,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
 from serde.relay.transform.infer_type import infer_if
+from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
@@ -33,9 +34,9 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
-    inner = ctx.subgraph(body)
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_value_types()
     if not results:
         return ()
@@ -77,8 +78,8 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
-    inner = ctx.subgraph(body)
+) -> Writing[tuple[Value, ...]]:
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
     if not results:
         return ()
