@@ -12,8 +12,7 @@ from serde.mxnet.builder import GraphBuilder, Subgraph, Value
 from serde.mxnet.export_context import ExportContext, require_computed
 from serde.mxnet.model import DIMS_KEY, DTYPES, MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
-from serde.mxnet.ops.recurrent import MergeStacks
-from serde.mxnet.ops.recurrent.stack import STACK
+from serde.mxnet.ops.recurrent.stack import STACK, MergeStacks
 from serde.relay import transform
 from serde.relay.ir.dims import Dim, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If

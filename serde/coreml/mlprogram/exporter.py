@@ -42,7 +42,7 @@ from serde.walk.table import ConverterTable
 from serde.weights import Weight
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlExportOptions
+    from serde.coreml.options import CoremlExportOptions
 
 __all__ = ["ProgramWalk", "program_from_relay"]
 

@@ -99,7 +99,7 @@ class LayerBuilder(Builder):
                 raise Unsupported("a tensor without elements")
         ctx = ExportContext(self, types, source, blocks, self.target)
         operands, attrs = _bound(converter, inputs, op, self)
-        result = converter.function(ctx, *operands, **attrs)
+        result = converter.run(ctx, operands, attrs)
         found = [result] if isinstance(result, Value) else list(result)
         if len(found) != len(types):
             raise ConverterBug(f"{source} ({op}): {len(found)} results for {len(types)} types")

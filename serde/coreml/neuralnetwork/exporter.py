@@ -32,7 +32,7 @@ from serde.walk.exporter import name_outputs
 from serde.weights import Weight
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlExportOptions
+    from serde.coreml.options import CoremlExportOptions
 
 __all__ = ["network_from_relay"]
 
