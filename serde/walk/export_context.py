@@ -18,8 +18,9 @@ from serde.relay.ir.types import SequenceType, TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.relay.transform.fold_constant import FoldConstant
 from serde.relay.transform.legalize import Legalize
+from serde.walk.context import TypedContext
 from serde.walk.placement import Scope
-from serde.walk.table import ConverterTable, TypedContext
+from serde.walk.table import ConverterTable
 from serde.weights import Array
 
 __all__ = [

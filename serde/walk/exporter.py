@@ -48,8 +48,9 @@ from serde.walk.export_context import (
     leaves,
     regroup,
 )
+from serde.walk.holes import Incomplete
 from serde.walk.placement import Placement, Scope, callee, place
-from serde.walk.table import ConverterTable, Incomplete
+from serde.walk.table import ConverterTable
 from serde.weights import Weight
 
 __all__ = ["ExportWalk", "Known", "name_outputs", "source_name"]
