@@ -80,7 +80,7 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
         ]
     )
     model = model.evolve(mod=passes(model.mod))
-    return transform.fold_weights(model, report=report, packing=(STACK,))
+    return transform.fold_weights(model, report=report, packing=(STACK.name,))
 
 
 def _is_whole(node: Call) -> bool:

@@ -461,7 +461,9 @@ def test_check_takes_a_number_or_none(
 
 def test_several_sources(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    monkeypatch.setattr("serde.api.check", lambda source, target, **_: seen.append(source))
+    monkeypatch.setattr(
+        "serde.checking.checks.check", lambda source, target, **_: seen.append(source)
+    )
     main(["check", "a.json", "a.params", "m.toy"])
     assert seen == [["a.json", "a.params"]]
 

@@ -24,7 +24,8 @@ from serde.coreml.value import MAX_RANK, Argument, Builder, Value
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Call
 from serde.relay.ir.types import TensorType
-from serde.walk.table import Converter, ConverterTable
+from serde.walk.converter import Converter
+from serde.walk.table import ConverterTable
 from serde.weights import ArrayWeight
 
 __all__ = ["MIL_VERSION", "LayerBuilder"]

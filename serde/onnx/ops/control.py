@@ -19,10 +19,10 @@ from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import differ_in_rank
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
-from serde.relay.transform.infer_type import infer_if
 from serde.walk.export_context import Writing
 
 
