@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.toy_format import BRIDGE, OPS, TOY, ToyBridge, ToyEntryPoint, ToyExportOptions
+from support.toy_format import (
+    BRIDGE,
+    OPS,
+    TOY,
+    OnlyRead,
+    OnlyWritten,
+    ToyBridge,
+    ToyEntryPoint,
+    ToyExportOptions,
+)
 
 from serde.bridge import TensorNames, get_bridge
 from serde.relay.ir.model import RelayModel
@@ -69,6 +78,32 @@ class TestToy(BridgeSuite):
     @pytest.fixture(autouse=True)
     def _installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [TOY])
+
+
+class TestOnlyRead(BridgeSuite):
+    """A format that is never written; the toy makes its file."""
+
+    bridge = OnlyRead()
+
+    def make_file(self, path: Path, factor: float = 1.0) -> Path:
+        model = BRIDGE.from_relay(self.make_model(factor), ToyExportOptions(), report=Report())
+        return BRIDGE.save(model, path, ToyExportOptions())
+
+    @pytest.fixture(autouse=True)
+    def _installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        entry = ToyEntryPoint("onlyread", "elsewhere:BRIDGE", self.bridge)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
+
+
+class TestOnlyWritten(BridgeSuite):
+    """A format that is never read."""
+
+    bridge = OnlyWritten()
+
+    @pytest.fixture(autouse=True)
+    def _installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        entry = ToyEntryPoint("onlywritten", "elsewhere:BRIDGE", self.bridge)
+        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry])
 
 
 # What the suite is for: bridges that are wrong in one place.
