@@ -199,8 +199,9 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         super().__init_subclass__(**kwargs)
         for name, function in list(vars(cls).items()):
             declared = vars(Bridge).get(name)
-            if inspect.isfunction(declared) and inspect.isfunction(function):
-                _check_parameters(cls, function, declared)
+            if not (inspect.isfunction(declared) and inspect.isfunction(function)):
+                continue
+            _check_parameters(cls, function, declared)
             if name in _OPTIONS_OF:
                 setattr(cls, name, _with_checked_options(function, _OPTIONS_OF[name]))
 

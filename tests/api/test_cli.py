@@ -38,6 +38,9 @@ def write(name: str, model: Any) -> None:
 
 
 def changed(**changes: Any) -> dict[str, Any]:
+    """The toy's model with other parts; other nodes give the last one's result."""
+    if "nodes" in changes:
+        changes = {"outputs": [changes["nodes"][-1]["name"]], **changes}
     return {**MODEL, **changes}
 
 
