@@ -52,9 +52,10 @@ __all__ = [
     "rename", "results_of",
 ]  # fmt: skip
 
+if not TYPE_CHECKING:  # To type checkers it would be any name.
 
-def __getattr__(name: str) -> Any:
-    """Return one of TVM's passes, which no conversion runs and hence none loads."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("serde.relay.transform.tvm"), name)
+    def __getattr__(name: str) -> Any:
+        """Return one of TVM's passes, which no conversion runs and hence none loads."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module("serde.relay.transform.tvm"), name)
