@@ -22,7 +22,6 @@ from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
-    canonical_options,
     check_mapping,
     find_target,
     read_model,
@@ -78,7 +77,7 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    part, rest = bind_options(CutOptions, canonical_options(options))
+    part, rest = bind_options(CutOptions, options)
     bound = bridge.bind_import(rest)
     return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 

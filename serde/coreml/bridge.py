@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from serde.coreml.model import CoremlModel
 
-__all__ = ["CoremlBridge"]
+__all__ = ["BRIDGE", "CoremlBridge"]
 
 
 def _as_layers(version: int | None) -> str:
@@ -235,3 +235,6 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={name: value for name, value in facts.items() if value},
         )
+
+
+BRIDGE = CoremlBridge()

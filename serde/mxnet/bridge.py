@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from serde.mxnet.live import Params
     from serde.mxnet.model import MxnetModel
 
-__all__ = ["MxnetBridge"]
+__all__ = ["BRIDGE", "MxnetBridge"]
 
 
 class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
@@ -189,6 +189,9 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             outputs=() if alone else None,
             facts=facts,
         )
+
+
+BRIDGE = MxnetBridge()
 
 
 def _described(weight: Weight) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from serde.onnx.model import OnnxModel
 
-__all__ = ["OnnxBridge"]
+__all__ = ["BRIDGE", "OnnxBridge"]
 
 PLAIN = ("", "ai.onnx", "serde")
 """Domains that go without saying: ONNX's own, and that of a model's functions."""
@@ -200,6 +200,9 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={name: value for name, value in facts.items() if value},
         )
+
+
+BRIDGE = OnnxBridge()
 
 
 def _tensor(value: AnyValue) -> TensorSummary:

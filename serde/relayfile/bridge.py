@@ -24,7 +24,7 @@ from serde.weights import Array
 if TYPE_CHECKING:
     from serde.relayfile.model import RelayProgram
 
-__all__ = ["RelayBridge"]
+__all__ = ["BRIDGE", "RelayBridge"]
 
 
 class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
@@ -154,3 +154,6 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={"functions": len(model.mod.functions)},
         )
+
+
+BRIDGE = RelayBridge()

@@ -50,6 +50,41 @@ def export_strided_slice(
     )
 
 
+@OPS.imports("Slice", since=1)
+def import_slice_v1(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+) -> Expr:
+    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
+
+
+@OPS.imports("Slice", since=(10, 11, 13))
+def import_slice(
+    ctx: ImportContext,
+    x: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """An end that is the length of its axis is every end behind it."""
+    (count,) = ctx.static_shape(starts)
+    if axes is not None and not ctx.is_constant(axes):
+        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
+    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
+    lengths = [ctx.type(x).shape[position] for position in indices]
+    begin, end = ctx.dims(starts), ctx.dims(ends)
+    if end is not None:
+        pairs = zip(end, lengths, strict=True)
+        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
+    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
+    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
+
+
 @OPS.exports("slice_like")
 def export_slice_like(
     ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
@@ -104,47 +139,10 @@ def export_dyn_strided_slice(
     return ctx.emit("Slice", x, first, last, indices, steps)
 
 
-@OPS.imports("Slice", since=1)
-def import_slice_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    starts: tuple[int, ...],
-    ends: tuple[int, ...],
-    axes: tuple[int, ...] | None = None,
-) -> Expr:
-    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
-
-
-@OPS.imports("Slice", since=(10, 11, 13))
-def import_slice(
-    ctx: ImportContext,
-    x: Expr,
-    starts: Expr,
-    ends: Expr,
-    axes: Expr | None = None,
-    steps: Expr | None = None,
-) -> Expr:
-    """An end that is the length of its axis is every end behind it."""
-    (count,) = ctx.static_shape(starts)
-    if axes is not None and not ctx.is_constant(axes):
-        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
-    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
-    lengths = [ctx.type(x).shape[position] for position in indices]
-    begin, end = ctx.dims(starts), ctx.dims(ends)
-    if end is not None:
-        pairs = zip(end, lengths, strict=True)
-        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
-    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
-    return relay.strided_slice(
-        x, _integers_or(starts, begin), _integers_or(ends, end), step, axes=indices
-    )
-
-
-def _integers_or(computed: Expr, bounds: Sequence[Dim] | None) -> tuple[int, ...] | Expr:
+def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:
     """Return bounds that are all integers, else what computes them."""
-    known = tuple(each for each in bounds or () if isinstance(each, int))
-    return computed if bounds is None or len(known) < len(bounds) else known
+    known = tuple(each for each in found or () if isinstance(each, int))
+    return computed if found is None or len(known) < len(found) else known
 
 
 def _slice_computed_axes(
