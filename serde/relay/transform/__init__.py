@@ -37,25 +37,24 @@ if TYPE_CHECKING:
         CombineParallelConv2D, CombineParallelDense, DefuseOps, FastMath, FlattenAtrousConv,
         FoldScaleAxis, ForwardFoldScaleAxis, FuseOps, LambdaLift, ToANormalForm, extension_patterns,
     )  # fmt: skip
-
-__all__ = [
-    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
-    "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
-    "ConvertLayout", "CountLoops", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
-    "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
-    "FoldShape", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "LambdaLift", "Legalize", "Match", "Pass", "Pattern", "QuantizedAsFloat", "QuantizedAsLinear",
-    "RaiseLayers", "RaiseRecursion", "RaiseSliceLike", "RemoveUnusedFunctions",
-    "SequencesToTuples", "Sequential", "SimplifyExpr", "SimplifyInference", "ToANormalForm",
-    "ToFloat16", "ToGraphNormalForm", "box_nms_patterns", "channels_first", "cut",
-    "extension_patterns", "flatten_results", "float16_overflows", "fold_weights", "named_values",
-    "rename", "results_of",
-]  # fmt: skip
-
-if not TYPE_CHECKING:  # To type checkers it would be any name.
+else:
 
     def __getattr__(name: str) -> Any:
         """Return one of TVM's passes, which no conversion runs and hence none loads."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module("serde.relay.transform.tvm"), name)
+
+
+__all__ = [
+    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "CombineParallelConv2D", "CombineParallelDense", "Compose", "ConvertLayout", "CountLoops",
+    "DeadCodeElimination", "DefuseOps", "DynamicToStatic", "EliminateCommonSubexpr", "FastMath",
+    "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis", "FoldShape", "ForwardFoldScaleAxis",
+    "FunctionPass", "FuseOps", "InferType", "Inline", "LambdaLift", "Legalize", "Match", "Pass",
+    "Pattern", "QuantizedAsFloat", "QuantizedAsLinear", "RaiseLayers", "RaiseRecursion",
+    "RaiseSliceLike", "RemoveUnusedFunctions", "SequencesToTuples", "Sequential", "SimplifyExpr",
+    "SimplifyInference", "ToANormalForm", "ToFloat16", "ToGraphNormalForm", "box_nms_patterns",
+    "channels_first", "cut", "extension_patterns", "flatten_results", "float16_overflows",
+    "fold_weights", "named_values", "rename", "results_of",
+]  # fmt: skip
