@@ -434,7 +434,13 @@ def test_options_reach_the_format(work: Path) -> None:
 def test_passes_have_flags_too(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["convert", "--help"]) == 0
     out = capsys.readouterr().out
-    for flag in ("--fp16", "--keep-io-types", "--op-block-list", "--keep-batch-norm", "--indent"):
+    for flag in (
+        "--float16",
+        "--keep-io-types",
+        "--op-block-list",
+        "--keep-batch-norm",
+        "--indent",
+    ):
         assert flag in out
 
 
