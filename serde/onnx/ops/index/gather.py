@@ -144,7 +144,7 @@ def export_gather_nd(
 def _emit_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int
 ) -> Value:
-    """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
+    """Emit GatherND; before 12, the indices of the batch axes become part of the indices."""
     if not batch_dims or ctx.version >= 12:
         return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
     shape = ctx.emit("Shape", indices)
@@ -176,7 +176,7 @@ def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
 
 @OPS.exports("unravel_index")
 def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
-    """The last coordinate is the rest by the last length, and so on with the quotient."""
+    """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
     (count,) = ctx.static_shape(shape)
     rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []

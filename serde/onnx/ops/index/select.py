@@ -73,7 +73,7 @@ def export_sequence_mask(
 
 @OPS.exports("argwhere")
 def export_argwhere(ctx: ExportContext, x: Value) -> Value:
-    """NonZero gives a column for each place; of a scalar, as many rows without elements."""
+    """NonZero gives a column for each element; of a scalar, as many rows without elements."""
     marks = cast_to_bool(ctx, x)
     if ctx.type(x).rank:
         rows = ctx.emit("Transpose", ctx.emit("NonZero", marks), perm=[1, 0])

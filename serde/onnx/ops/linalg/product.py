@@ -263,7 +263,7 @@ def _unify_lengths(
 
 
 def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
-    """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
+    """Return ``a @ b`` as NumPy has it: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
         return call("nn.matmul", a, b, units=None, transpose_b=False)

@@ -171,7 +171,7 @@ def build_arange(count: Expr) -> Expr:
 
 @OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
 def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
-    """Numbers are computed from their places, rounded once."""
+    """``y[i] = start + i * delta``, rounded once."""
     bounds = [as_scalar(ctx, each) for each in (start, limit, delta)]
     return call("arange", *bounds, dtype=ctx.type(start).dtype)
 
