@@ -165,7 +165,7 @@ def _is_image(node: Call) -> bool:
 
 @OPS.exports("serde.grid_sample", since=16, when=_is_image)
 @OPS.exports("serde.grid_sample", since=20)
-def export_grid_sample_whole(
+def export_serde_grid_sample(
     ctx: ExportContext,
     x: Value,
     grid: Value,
@@ -208,7 +208,7 @@ def import_grid_sample(
 
 
 @OPS.exports("serde.affine_grid", since=20)
-def export_affine_grid_whole(
+def export_serde_affine_grid(
     ctx: ExportContext,
     theta: Value,
     shape: Value | None,

@@ -191,7 +191,7 @@ def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
 
 
 @OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
-def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
+def export_serde_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
     return ctx.emit("Gather", x, indices, axis=axis)
 
 
@@ -201,7 +201,7 @@ def _is_unbatched(node: Call) -> bool:
 
 @OPS.exports("serde.gather_nd", when=_is_unbatched)
 @OPS.exports("serde.gather_nd", since=12, when=has_dtype("int64", operand=1))
-def export_signed_gather_nd(
+def export_serde_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
 ) -> Value:
     return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)

@@ -118,7 +118,7 @@ def _is_one_hot(node: Call) -> bool:
 
 
 @OPS.exports("serde.one_hot", when=_is_one_hot)
-def export_signed_one_hot(
+def export_serde_one_hot(
     ctx: ExportContext, indices: Value, values: Value, *, depth: int, axis: int
 ) -> Value:
     return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)

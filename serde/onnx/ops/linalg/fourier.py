@@ -110,7 +110,7 @@ def _is_behind_first(node: Call) -> bool:
 
 
 @OPS.exports("serde.dft", since=17, when=_is_behind_first)
-def export_spectrum(
+def export_serde_dft(
     ctx: ExportContext,
     x: Value,
     *,

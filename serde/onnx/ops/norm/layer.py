@@ -25,7 +25,7 @@ def _has_stash_type(node: Call) -> bool:
 
 
 @OPS.exports("serde.layer_norm", since=17, when=_has_stash_type)
-def export_layer_norm_of_axes(
+def export_serde_layer_norm(
     ctx: ExportContext,
     x: Value,
     gamma: Value,

@@ -215,7 +215,7 @@ def _is_suppressed(ctx: ExportContext, kept: Value, takes_part: Value, limit: Va
 
 
 @OPS.exports("serde.non_max_suppression")
-def export_selected(
+def export_serde_non_max_suppression(
     ctx: ExportContext,
     boxes: Value,
     scores: Value,
