@@ -233,7 +233,7 @@ def import_if(
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar.
 
-    Branches that differ in rank stay apart until something tells which of them holds.
+    Branches that differ in rank stay undecided until it is known which of them holds.
     """
     known = ctx.known(cond)
     if known is not None and known.size == 1:
