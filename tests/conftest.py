@@ -1,8 +1,36 @@
-"""What the summary of a run of the tests tells besides pytest's own."""
+"""Tiers of tests, and what the summary of a run tells besides pytest's own."""
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
+from support.tiers import first_of_grid, tiers_left_out
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Mark as `wide` what a grid repeats; make no test that ``-m`` would discard at once."""
+    yield
+    calls = metafunc._calls
+    if not calls:
+        return
+    first = first_of_grid([tuple(call.indices.values()) for call in calls])
+    for place, call in enumerate(calls):
+        if place not in first:
+            call.marks.append(pytest.mark.wide.mark)
+    left_out = tiers_left_out(metafunc.config.option.markexpr)
+    kept = [call for call in calls if left_out.isdisjoint(mark.name for mark in call.marks)]
+    # Without parameters pytest would call the function once; of none that stays, one is discarded.
+    metafunc._calls = kept or calls[:1]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage the tests themselves, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -1,0 +1,56 @@
+"""Which tests of a grid of parameters run first.
+
+A test has a tier: without a mark it is part of ``make test``; ``wide`` tests run after it in
+``.ci/run``; ``slow`` ones in ``make check-full`` only. Of a test whose parameters form a grid,
+a covering part keeps its tier, and the rest is ``wide``: with three lists of parameters and more,
+each pair of values of two lists is in that part; with two lists, each value.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+from collections.abc import Sequence
+
+SMALL = 6
+"""Grids of no more tests than these are left whole."""
+
+Point = tuple[int, ...]
+
+
+def tiers_left_out(expression: str) -> set[str]:
+    """Return the marks that an expression of ``-m`` excludes by ``not``."""
+    return set(re.findall(r"\bnot (\w+)", expression))
+
+
+def covering(grid: Sequence[Point], strength: int) -> set[int]:
+    """Choose few points that have every combination of `strength` coordinates of the grid.
+
+    Args:
+        grid: Points by their coordinates.
+        strength: How many coordinates are combined: 1 for values, 2 for pairs.
+
+    Returns:
+        The places of the points chosen.
+    """
+    places = list(range(len(grid)))
+    random.Random(len(grid)).shuffle(places)
+    axes = list(itertools.combinations(range(len(grid[0])), strength))
+    missing = {(axis, tuple(point[i] for i in axis)) for point in grid for axis in axes}
+    chosen: set[int] = set()
+    for wanted in range(len(axes), 0, -1):
+        for place in places:
+            gained = {(axis, tuple(grid[place][i] for i in axis)) for axis in axes} & missing
+            if len(gained) >= wanted:
+                missing -= gained
+                chosen.add(place)
+    return chosen
+
+
+def first_of_grid(points: Sequence[Point]) -> set[int]:
+    """Return the places of the points of a grid that keep the tier of their test."""
+    columns = list(dict.fromkeys(zip(*points, strict=True)))
+    if len(columns) < 2 or len(points) <= SMALL:
+        return set(range(len(points)))
+    return covering(list(zip(*columns, strict=True)), 2 if len(columns) > 2 else 1)
