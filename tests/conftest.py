@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.tiers import first_of_grid, tiers_left_out
+from support.tiers import first_of_grid, tier_of, tiers_left_out
 
 
 @pytest.hookimpl(wrapper=True)
@@ -17,12 +17,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     calls = metafunc._calls
     if not calls:
         return
-    first = first_of_grid([tuple(call.indices.values()) for call in calls])
-    for place, call in enumerate(calls):
+    unmarked = [call for call in calls if not tier_of(call.marks)]
+    first = first_of_grid([tuple(call.indices.values()) for call in unmarked])
+    for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
     left_out = tiers_left_out(metafunc.config.option.markexpr)
-    kept = [call for call in calls if left_out.isdisjoint(mark.name for mark in call.marks)]
+    kept = [call for call in calls if tier_of(call.marks) not in left_out]
     # Without parameters pytest would call the function once; of none that stays, one is discarded.
     metafunc._calls = kept or calls[:1]
 

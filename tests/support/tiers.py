@@ -11,12 +11,45 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from serde.walk.table import ConverterTable
 
 SMALL = 6
 """Grids of no more tests than these are left whole."""
 
 Point = tuple[int, ...]
+
+
+def versions_of_exporters(table: ConverterTable, name: str, versions: Sequence[int]) -> set[int]:
+    """Return the newest of some versions, and each at which another exporter writes an operator.
+
+    Args:
+        table: The converters of a format.
+        name: The operator of Relay.
+        versions: Versions of the format.
+    """
+    newest_first = sorted(versions, reverse=True)
+    exporters = [table.exporter(name, version) for version in newest_first]
+    return {
+        version
+        for i, version in enumerate(newest_first)
+        if not i or exporters[i] is not exporters[i - 1]
+    }
+
+
+def first_of(names: Iterable[str], first: Collection[str]) -> list[Any]:
+    """Return parameters of which those not among `first` are `wide`."""
+    return [pytest.param(name, marks=[] if name in first else [pytest.mark.wide]) for name in names]
+
+
+def tier_of(marks: Iterable[pytest.Mark]) -> str | None:
+    """Return the tier that marks name; None for the first one."""
+    names = {mark.name for mark in marks}
+    return next((tier for tier in ("slow", "wide") if tier in names), None)
 
 
 def tiers_left_out(expression: str) -> set[str]:
@@ -50,6 +83,8 @@ def covering(grid: Sequence[Point], strength: int) -> set[int]:
 
 def first_of_grid(points: Sequence[Point]) -> set[int]:
     """Return the places of the points of a grid that keep the tier of their test."""
+    if not points:
+        return set()
     columns = list(dict.fromkeys(zip(*points, strict=True)))
     if len(columns) < 2 or len(points) <= SMALL:
         return set(range(len(points)))
