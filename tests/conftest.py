@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.tiers import first_of_grid, tier_of, tiers_left_out
+from _pytest.mark.expression import Expression
+from support.tiers import first_of_grid, tier_of
+
+
+def _holds(expression: str, names: set[str]) -> bool:
+    """Whether an expression of ``-m`` is true of a test that has marks of these names."""
+    return not expression or Expression.compile(expression).evaluate(lambda name: name in names)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -22,8 +28,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     for place, call in enumerate(unmarked):
         if place not in first:
             call.marks.append(pytest.mark.wide.mark)
-    left_out = tiers_left_out(metafunc.config.option.markexpr)
-    kept = [call for call in calls if tier_of(call.marks) not in left_out]
+    expression = metafunc.config.option.markexpr
+    own = {mark.name for mark in metafunc.definition.iter_markers()}
+    kept = [
+        call for call in calls if _holds(expression, own.union(mark.name for mark in call.marks))
+    ]
     # Without parameters pytest would call the function once; of none that stays, one is discarded.
     metafunc._calls = kept or calls[:1]
 

@@ -38,11 +38,11 @@ KNOWN = {
 def chosen(suite: str) -> list[Any]:
     """The cases that can be expected to pass.
 
-    The first of each operator is quick, if it is no whole net; one in eight of the others is wide.
+    The first of each operator that is no whole net is in the first tier.
     """
     found = []
     seen: set[str] = set()
-    for place, each in enumerate(COUNTED):
+    for each in COUNTED:
         operators = set(each.operators) - each.functions
         if not operators <= KNOWN:
             continue
@@ -50,7 +50,7 @@ def chosen(suite: str) -> list[Any]:
         if each.kind == "real":
             tier = [pytest.mark.slow]
         elif operators <= seen:
-            tier = [pytest.mark.slow if place % 8 else pytest.mark.wide]
+            tier = [pytest.mark.wide]
         else:
             tier = []
             seen |= operators

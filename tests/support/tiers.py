@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import random
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -50,11 +49,6 @@ def tier_of(marks: Iterable[pytest.Mark]) -> str | None:
     """Return the tier that marks name; None for the first one."""
     names = {mark.name for mark in marks}
     return next((tier for tier in ("slow", "wide") if tier in names), None)
-
-
-def tiers_left_out(expression: str) -> set[str]:
-    """Return the marks that an expression of ``-m`` excludes by ``not``."""
-    return set(re.findall(r"\bnot (\w+)", expression))
 
 
 def covering(grid: Sequence[Point], strength: int) -> set[int]:
