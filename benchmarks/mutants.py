@@ -321,6 +321,11 @@ class Recorder:
         """Tell what collection took."""
         _tell("collected", _cpu(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Tell of a test that fails without a mutant."""
+        if report.failed:
+            _tell("failed", report.nodeid)
+
     def pytest_runtest_protocol(self, item: Any) -> Iterator[None]:
         """Tell of a test."""
         _lines.clear()
@@ -369,17 +374,19 @@ class Recorded:
         later: The test functions that execute a line in a later tier.
         functions: The tests of the later tiers by function.
         cpu: CPU seconds of each test.
+        failed: The tests that fail as it is, and are passed over.
     """
 
     first: dict[tuple[str, int], list[str]]
     later: dict[tuple[str, int], set[str]]
     functions: dict[str, list[str]]
     cpu: dict[str, float]
+    failed: set[str]
 
     @classmethod
     def read(cls, wanted: set[tuple[str, int]]) -> Recorded:
         """Read what concerns some lines."""
-        found = cls(defaultdict(list), defaultdict(set), {}, {})
+        found = cls(defaultdict(list), defaultdict(set), {}, {}, set())
         for path in sorted(RECORD.iterdir()):
             lines: list[tuple[str, int]] = []
             with open(path, "rb") as file, contextlib.suppress(EOFError):
@@ -387,6 +394,8 @@ class Recorded:
                     kind, *values = pickle.load(file)
                     if kind == "later":
                         found.functions = values[0]
+                    elif kind == "failed":
+                        found.failed.add(values[0])
                     elif kind == "test":
                         name, tier, cpu, new, packed = values
                         lines += new
@@ -413,7 +422,7 @@ class Recorded:
         """One test of each function, cheap ones first, then the next of each, within the limit."""
         mean = sum(self.cpu.values()) / max(len(self.cpu), 1)
         groups = defaultdict(list)
-        for name in sorted(names, key=lambda name: zlib.crc32(name.encode())):
+        for name in sorted(set(names) - self.failed, key=lambda name: zlib.crc32(name.encode())):
             groups[name.partition("[")[0]].append(name)
         ordered = sorted(groups.values(), key=lambda group: self.cpu.get(group[0], mean))
         found, left = [], float(SECONDS[tier])
@@ -490,9 +499,9 @@ def _run_tests(copy: Path, files: list[str], names: Sequence[str], told: Path) -
             if report.failed:
                 failed.append(f"collection of {report.nodeid}")
 
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:terminal", "-W", "ignore"]
-    pytest.main([*options, *files], plugins=[Selection(names), Listener()])
-    told.write_text(failed[0] if failed else "")
+    options = ["-q", "-x", "-p", "no:cacheprovider", "-W", "ignore"]
+    code = pytest.main([*options, *files], plugins=[Selection(names), Listener()])
+    told.write_text(failed[0] if failed else "" if code == 0 else f"pytest ended with {code}")
     os._exit(0)
 
 
@@ -551,6 +560,9 @@ def run(mutants: Sequence[tuple[int, Mutant]]) -> None:
         (copy / ".pytest_cache").mkdir()
         for each in (ROOT / ".pytest_cache").glob("onnx-suite*"):
             shutil.copy2(each, copy / ".pytest_cache")
+        tests = recorded.of(mutants[0][1])[0][:40]
+        if fault := tests_fail(copy, tests, 600):
+            sys.exit(f"without a mutant: {fault}")
         for number, mutant in mutants:
             result = judge(mutant, recorded, copy)
             tier = "first" if result.first else "rest" if result.rest else "nothing"
