@@ -192,10 +192,11 @@ def break_copies(
     """Judge broken copies of a written model."""
     from serde.bridge import get_bridge
     from serde.checking.distance import distance
-    from serde.checking.engines import engine_for_path, engine_for_source, run_engine
+    from serde.checking.engines import engine_for_path
     from serde.checking.inputs import random_inputs
     from serde.checking.verdict import Rule, compare, judge_output
     from serde.checking.yardstick import Yardstick
+    from serde.engine.base import run_engine
     from serde.errors import SerdeError
     from serde.report import Report
 
@@ -203,7 +204,8 @@ def break_copies(
     options = bridge.bind_import({"input_shapes": shapes})
     native = bridge.load(paths, None, options)
     model = bridge.to_relay(native, options, report=Report())
-    source, right = engine_for_source("mxnet", native, model), engine_for_path("onnx", target)
+    onnx = get_bridge("onnx")
+    source, right = bridge.engine(native, model), engine_for_path(onnx, target)
     inputs = random_inputs(model, seed=(0, 0), lengths={}, float16=float16)
     exact = Yardstick(model).at(inputs).exact
     runs = [run_engine(right, inputs), Yardstick(model, float16=float16).at(inputs).rounded]
@@ -222,7 +224,7 @@ def break_copies(
             continue
         report = Report()
         try:
-            with closing(engine_for_path("onnx", broken)) as engine:
+            with closing(engine_for_path(onnx, broken)) as engine:
                 compare(source, engine, model, report=report, float16=float16)
                 found = run_engine(engine, inputs)
         except SerdeError:

@@ -9,6 +9,7 @@ NumPy itself is left as it was found.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import re
 import sys
 import threading
@@ -22,7 +23,7 @@ import numpy as np
 
 from serde.errors import MissingDependency
 
-__all__ = ["require"]
+__all__ = ["is_installed", "require"]
 
 EXTRAS: Final[dict[str, str]] = {
     "PIL": "check",
@@ -48,6 +49,14 @@ _SYSTEM_PACKAGES: Final[dict[str, str]] = {
 """Debian's packages of the system libraries that MXNet's wheel links to."""
 
 _IMPORT_LOCK = threading.Lock()
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package is there, by its files: importing it is left to who runs it."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ValueError:  # A module without a specification was put in its place.
+        return package in sys.modules
 
 
 def require(name: str) -> Any:

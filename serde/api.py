@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any as AnyValue
 
 from serde._optional import require
-from serde.bridge import Bridge, bind_options, get_bridge, source_bridge, target_bridge
+from serde.bridge import PIVOT, bind_options, get_bridge, source_bridge, target_bridge
 from serde.checking.checks import bisect, check, locate_difference
 from serde.checking.data import as_check_data
-from serde.checking.engines import engine_for_path, engine_for_source, renamed_engine
+from serde.checking.engines import engine_for_path, renamed_engine
 from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.conversion.mapping import tensor_mapping as mapped_names
-from serde.conversion.prepare import CutOptions, cut_out, rename_ends
+from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
+from serde.conversion.signature import takes_options
 from serde.conversion.steps import (
     PathLike,
     bind_all,
@@ -29,6 +30,7 @@ from serde.conversion.steps import (
     wanted_part,
     write_model,
 )
+from serde.engine.interpreter import RelayEngine
 from serde.errors import OptionError
 from serde.io.atomic import write_text
 from serde.relay.ir.model import RelayModel
@@ -46,6 +48,7 @@ __all__ = [
 ]
 
 
+@takes_options(reads="format", passes=CutOptions)
 def to_relay(
     source: AnyValue,
     params: AnyValue = None,
@@ -76,6 +79,7 @@ def to_relay(
     return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
 
+@takes_options(writes="format", passes=PrepareOptions)
 def from_relay(
     model: AnyValue,
     *,
@@ -121,7 +125,7 @@ def _whole_model(model: AnyValue, report: Report) -> RelayModel:
     """Return a model as bridges give one, where a user has put it together."""
     if isinstance(model, RelayModel) and model.is_whole:
         return model
-    bridge = get_bridge("relay")
+    bridge = get_bridge(PIVOT)
     if not bridge.accepts(model):
         expected = "expected a RelayModel, or a module and its parameters"
         raise OptionError(f"{expected}, found {type(model).__name__}")
@@ -129,6 +133,7 @@ def _whole_model(model: AnyValue, report: Report) -> RelayModel:
     return bridge.to_relay(bridge.load(model, None, options), options, report=report)
 
 
+@takes_options(reads="", writes="format", passes=PrepareOptions)
 def export_model(
     model: AnyValue,
     params: AnyValue = None,
@@ -172,6 +177,7 @@ def export_model(
         return writer.save(native, Path(path), target, sources=[*known, *reader.files(loaded)])
 
 
+@takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_model(
     source: AnyValue,
     params: AnyValue = None,
@@ -208,6 +214,7 @@ def import_model(
     return writer.complete(write_model(writer, part, passes, target, report))
 
 
+@takes_options(reads="format", writes="=mxnet", passes=PrepareOptions)
 def import_to_gluon(
     source: AnyValue,
     params: AnyValue = None,
@@ -243,6 +250,7 @@ def import_to_gluon(
     return to_block(symbol, values, ctx)
 
 
+@takes_options(reads="source_format", writes="target_format", passes=PrepareOptions)
 def convert(
     source: AnyValue,
     target: PathLike,
@@ -308,7 +316,7 @@ def convert(
     native = write_model(writer, part, passes, bound, report)
     mapping = None if tensor_mapping is None else mapped_names(chosen, writer.names(native))
     checks = bool(check) or data is not None
-    recorded = _recorded_outputs(writer, native) if checks else None
+    recorded = writer.names(native).outputs if checks else None
     saving = ExitStack()
 
     def verify(path: Path) -> None:
@@ -316,13 +324,13 @@ def convert(
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)
             if wanted.mod is part.mod and chosen is model:
-                own_names = engine_for_source(reader.name, loaded, model)
+                own_names = reader.engine(loaded, model)
                 engine = renamed_engine(own_names, passes.rename_inputs, passes.rename_outputs)
             else:
-                engine = engine_for_source("relay", loaded, wanted)
+                engine = RelayEngine(wanted)
             compare(
                 running.enter_context(closing(engine)),
-                running.enter_context(closing(engine_for_path(writer.name, path))),
+                running.enter_context(closing(engine_for_path(writer, path))),
                 wanted,
                 runs=int(check),
                 tolerance=tolerance,
@@ -351,14 +359,6 @@ def convert(
     if tensor_mapping is not None:
         write_text(tensor_mapping, json.dumps(mapping, indent=2, ensure_ascii=False) + "\n")
     return report
-
-
-def _recorded_outputs(writer: Bridge, native: AnyValue) -> tuple[str, ...] | None:
-    """Return what a native model calls the outputs; None where its format does not say."""
-    try:
-        return writer.names(native).outputs
-    except OptionError:
-        return None
 
 
 def _size(path: Path) -> int:

@@ -9,33 +9,38 @@ whose entries name a :class:`Bridge` object.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
+import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import index
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any as AnyValue
-from typing import ClassVar, SupportsIndex
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
-from serde.errors import FormatError, OptionError
+from serde.engine.base import Engine
+from serde.errors import CheckError, FormatError, OptionError
 from serde.io.atomic import check_files
-from serde.relay.ir.dims import Any, DimLike, SymDim
+from serde.options import ExportOptions, ImportOptions, bind_options
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType, Type
 from serde.report import Report
-from serde.weights import dtype_name
 
 __all__ = [
     "FORMATS",
+    "PIVOT",
+    "AnyBridge",
     "Bridge",
     "ExportOptions",
     "ImportOptions",
     "ModelSummary",
+    "ReadOnlyBridge",
     "TensorNames",
     "TensorSummary",
+    "WriteOnlyBridge",
     "bind_options",
     "format_names",
     "get_bridge",
@@ -55,83 +60,12 @@ FORMATS = MappingProxyType(
 )
 """Modules of the formats of this package, each with an object ``BRIDGE``."""
 
+PIVOT = "relay"
+"""The format whose models are the pivot's own."""
 
-@dataclass(frozen=True, kw_only=True)
-class ImportOptions:
-    """Options that every format takes when it is read.
-
-    Attributes:
-        input_shapes: Shape of each input: integers, names of dynamic dimensions, ``"?"`` (also
-            -1 or None) for one without a name; a bare shape if there is one input.
-        input_dtypes: dtype of each input that is not what the format says or implies; a bare
-            dtype if there is one input.
-        allow: Names of lossy steps that may be taken.
-    """
-
-    input_shapes: Mapping[str, Sequence[DimLike]] = field(default_factory=dict)
-    input_dtypes: Mapping[str, str] = field(default_factory=dict)
-    allow: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        shapes: AnyValue = self.input_shapes
-        dtypes: AnyValue = self.input_dtypes
-        named_shapes = shapes if isinstance(shapes, Mapping) else {"": shapes}
-        named_dtypes = dtypes if isinstance(dtypes, Mapping) else {"": dtypes}
-        checked = {name: _shape(name, shape) for name, shape in named_shapes.items()}
-        object.__setattr__(self, "input_shapes", checked)
-        names = {name: _dtype(name, dtype) for name, dtype in named_dtypes.items()}
-        object.__setattr__(self, "input_dtypes", names)
-
-
-def _shape(name: str, shape: AnyValue) -> tuple[DimLike, ...]:
-    """Return a shape that a caller gave, unnamed dynamic dimensions as ``"?"``."""
-    where = f"input_shapes: {name or 'the input'}"
-    if isinstance(shape, str) or not isinstance(shape, Sequence):
-        raise OptionError(f"{where}: expected a shape such as (1, 3, 224, 224), found {shape!r}")
-    dims: list[DimLike] = []
-    for dim in shape:
-        if isinstance(dim, (str, SymDim, Any)):
-            dims.append(dim)
-        elif dim is None or (isinstance(dim, SupportsIndex) and index(dim) == -1):
-            dims.append("?")
-        elif isinstance(dim, SupportsIndex) and index(dim) >= 0:
-            dims.append(index(dim))
-        else:
-            raise OptionError(
-                f"{where}: expected a length, a name such as 'N', or '?', found {dim!r} in {shape}"
-            )
-    return tuple(dims)
-
-
-def _dtype(name: str, dtype: AnyValue) -> str:
-    try:
-        if dtype is None:
-            raise TypeError
-        return dtype_name(dtype)
-    except TypeError:
-        where = f"input_dtypes: {name or 'the input'}"
-        raise OptionError(f"{where}: expected a dtype such as 'int32', found {dtype!r}") from None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportOptions:
-    """Options that every format takes when it is written.
-
-    Attributes:
-        allow: Names of lossy steps that may be taken.
-    """
-
-    allow: frozenset[str] = frozenset()
-
-    @property
-    def keeps_functions(self) -> bool:
-        """Whether global functions are to stay whole until the bridge sees them."""
-        return False
-
-    @property
-    def computes_float16(self) -> bool:
-        """Whether what is written computes in float16 whatever the model does."""
-        return False
+ModelT = TypeVar("ModelT")
+ImportOptionsT = TypeVar("ImportOptionsT", bound=ImportOptions)
+ExportOptionsT = TypeVar("ExportOptionsT", bound=ExportOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,63 +124,154 @@ class TensorNames:
     nodes: tuple[str, ...] = ()
 
 
-class Bridge(ABC):
+_OPTIONS_OF: Mapping[str, str] = {
+    "load": "import_options",
+    "to_relay": "import_options",
+    "from_relay": "export_options",
+    "expected": "export_options",
+    "check_target": "export_options",
+    "save": "export_options",
+}
+"""Methods that take options, and the attribute of a bridge with the class of these."""
+
+
+def _check_parameters(
+    cls: type, function: Callable[..., AnyValue], declared: Callable[..., AnyValue]
+) -> None:
+    """Refuse a method that does not take what it is called with by name.
+
+    Raises:
+        TypeError: The class is none of a bridge.
+    """
+    taken = inspect.signature(function).parameters
+    named = inspect.signature(declared).parameters.items()
+    missing = [
+        name
+        for name, parameter in named
+        if name not in taken and (parameter.kind is parameter.KEYWORD_ONLY or name == "options")
+    ]
+    if missing:
+        method = f"{cls.__name__}.{function.__name__}"
+        raise TypeError(f"{method} does not take {', '.join(missing)}, as Bridge says")
+
+
+def _with_checked_options(
+    function: Callable[..., AnyValue], attribute: str
+) -> Callable[..., AnyValue]:
+    """Return a method of a bridge that refuses options of another class than the format's."""
+    place = list(inspect.signature(function).parameters).index("options")
+
+    @functools.wraps(function)
+    def checked(self: AnyBridge, *args: AnyValue, **kwargs: AnyValue) -> AnyValue:
+        options = kwargs["options"] if "options" in kwargs else args[place - 1]
+        wanted = getattr(self, attribute)
+        if wanted is not None and not isinstance(options, wanted):
+            found = type(options).__name__
+            raise OptionError(f"format {self.name}: expected {wanted.__name__}, found {found}")
+        return function(self, *args, **kwargs)
+
+    return checked
+
+
+class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
     """A format: how its bytes are read and written, and how its models become Relay and back.
 
-    ``load`` and ``save`` touch bytes and never Relay; ``to_relay`` and
-    ``from_relay`` never touch files. A format that can only be read has no
-    ``export_options``, one that can only be written no ``import_options``.
+    ``load`` and ``save`` touch bytes and never Relay; ``to_relay`` and ``from_relay`` never touch
+    files. What is abstract here every format must have; :class:`ReadOnlyBridge` and
+    :class:`WriteOnlyBridge` answer for the direction that a format lacks. Options of another
+    class than the format's own are refused before any method sees them.
+
+    Attributes:
+        name: Name of the format, as users say it.
+        title: Its name for people.
+        suffixes: Ends of the names of its files.
+        import_options: Class of the options of reading, None where the format cannot be read.
+        export_options: Class of the options of writing, None where it cannot be written.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
-    import_options: ClassVar[type[ImportOptions] | None] = None
-    export_options: ClassVar[type[ExportOptions] | None] = None
+    import_options: ClassVar[type[ImportOptions] | None]
+    export_options: ClassVar[type[ExportOptions] | None]
+
+    def __init_subclass__(cls, **kwargs: AnyValue) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, function in list(vars(cls).items()):
+            declared = vars(Bridge).get(name)
+            if inspect.isfunction(declared) and inspect.isfunction(function):
+                _check_parameters(cls, function, declared)
+            if name in _OPTIONS_OF:
+                setattr(cls, name, _with_checked_options(function, _OPTIONS_OF[name]))
 
     @abstractmethod
     def detect(self, path: Path) -> bool:
-        """Whether `path` holds this format, judged by its content."""
+        """Whether `path` holds this format, judged by its content; there may be no such file."""
 
     def accepts(self, source: object) -> bool:
         """Whether `source` is a live object of this format; must import nothing."""
         return False
 
-    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+    @abstractmethod
+    def load(self, source: AnyValue, params: AnyValue, options: ImportOptionsT) -> ModelT:
         """Return the native model of a path, bytes or a live object.
 
         Raises:
             FormatError: The bytes are not of this format.
         """
-        raise OptionError(f"format {self.name} cannot be read")
 
-    def files(self, model: AnyValue) -> Sequence[Path]:
+    def files(self, model: ModelT) -> Sequence[Path]:
         """Return the files that a loaded model came from, which no target may replace."""
         return ()
 
-    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+    @abstractmethod
+    def to_relay(self, model: ModelT, options: ImportOptionsT, *, report: Report) -> RelayModel:
         """Return the native model as Relay; gaps go into `report`.
 
         Raises:
             UnsupportedModelError: Some node cannot be converted.
         """
-        raise OptionError(f"format {self.name} cannot be read")
 
-    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+    @abstractmethod
+    def from_relay(self, model: RelayModel, options: ExportOptionsT, *, report: Report) -> ModelT:
         """Return the native model for a Relay model; gaps go into `report`.
 
         Raises:
             UnsupportedModelError: Some node cannot be converted.
         """
-        raise OptionError(f"format {self.name} cannot be written")
 
-    def expected(self, model: RelayModel, native: AnyValue, options: AnyValue) -> RelayModel:
+    def expected(self, model: RelayModel, native: ModelT, options: ExportOptionsT) -> RelayModel:
         """Return what `native`, written of `model`, must compute, under the names it uses.
 
         Its module is that of `model` itself where the format changes neither the names of inputs
         nor what they mean. Its facts tell the lengths that the format declares.
         """
         return model
+
+    @abstractmethod
+    def engine(self, model: ModelT, relay_model: RelayModel) -> Engine:
+        """Return what runs a loaded model in a check: its framework, where that is installed.
+
+        What may crash runs in a process of its own
+        (:class:`serde.engine.process.ProcessEngine`); a format without a framework returns
+        :class:`serde.engine.interpreter.RelayEngine`.
+
+        Args:
+            model: The model as :meth:`load` returned it.
+            relay_model: The same as :meth:`to_relay` returned it.
+
+        Raises:
+            CheckError: The framework is there but refuses the model.
+        """
+
+    def file_engine(self, path: Path) -> Engine | None:
+        """Return what runs a file as it is; None where it is loaded and given to :meth:`engine`.
+
+        Raises:
+            CheckError: The framework is there but refuses the file.
+            FormatError: The file is malformed.
+        """
+        return None
 
     def check_suffix(self, path: str | os.PathLike[str], suffixes: Sequence[str]) -> None:
         """Refuse a path that does not end in one of `suffixes`; an empty one stands for none.
@@ -267,7 +292,7 @@ class Bridge(ABC):
     def check_target(
         self,
         path: str | os.PathLike[str],
-        options: ExportOptions,
+        options: ExportOptionsT,
         *,
         sources: Sequence[Path] = (),
         overwrite: bool = False,
@@ -288,16 +313,19 @@ class Bridge(ABC):
         check_files([path])
         self.check_suffix(path, (*self.suffixes, ""))
 
+    @abstractmethod
     def save(
         self,
-        model: AnyValue,
+        model: ModelT,
         path: Path,
-        options: ExportOptions,
+        options: ExportOptionsT,
         *,
         sources: Sequence[Path] = (),
         before_commit: Callable[[Path], None] | None = None,
     ) -> Path:
         """Write the native model; an existing file is replaced by a finished one only.
+
+        The same model gives the same bytes (:mod:`serde.io.atomic` has what this takes).
 
         Args:
             model: The native model.
@@ -305,36 +333,34 @@ class Bridge(ABC):
             options: Options of the format.
             sources: Files that must not be written over.
             before_commit: Called with the finished temporary file; if it raises, nothing stays.
-        """
-        raise OptionError(f"format {self.name} cannot be written")
 
-    def complete(self, model: AnyValue) -> AnyValue:
+        Returns:
+            The path written.
+        """
+
+    def complete(self, model: ModelT) -> AnyValue:
         """Return the native object that users get, with its weights."""
         return model
 
+    @abstractmethod
     def coverage(self) -> list[tuple[str, str]]:
         """Return each operator that is converted, with a remark such as the versions covered."""
-        raise OptionError(f"format {self.name} has no list of operators")
 
     def coverage_summary(self) -> str:
         """Return how much of the format :meth:`coverage` lists, empty where that is not known."""
         return ""
 
-    def operators(self, model: AnyValue) -> list[str]:
+    @abstractmethod
+    def operators(self, model: ModelT) -> list[str]:
         """Return the operator of every node of a native model."""
-        raise OptionError(f"format {self.name} has no list of operators")
 
-    def summary(self, model: AnyValue) -> ModelSummary:
+    def summary(self, model: ModelT) -> ModelSummary:
         """Return what a native model says about itself, without conversion."""
         return ModelSummary()
 
-    def names(self, model: AnyValue) -> TensorNames:
-        """Return what a native model calls its tensors and nodes.
-
-        Raises:
-            OptionError: The format does not say.
-        """
-        raise OptionError(f"format {self.name} does not say what its tensors are called")
+    @abstractmethod
+    def names(self, model: ModelT) -> TensorNames:
+        """Return what a native model calls its tensors and nodes."""
 
     def bind_import(self, given: Mapping[str, AnyValue]) -> AnyValue:
         """Return the options of reading made of `given`.
@@ -353,12 +379,55 @@ class Bridge(ABC):
         return _bind_whole(self, self.export_options, given, "written")
 
 
+class ReadOnlyBridge(Bridge[ModelT, ImportOptionsT, ExportOptions]):
+    """A format that is read and never written."""
+
+    export_options = None
+
+    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> ModelT:
+        """Refuse to make a model of this format."""
+        raise OptionError(f"format {self.name} cannot be written")
+
+    def save(
+        self,
+        model: ModelT,
+        path: Path,
+        options: ExportOptions,
+        *,
+        sources: Sequence[Path] = (),
+        before_commit: Callable[[Path], None] | None = None,
+    ) -> Path:
+        """Refuse to write a file of this format."""
+        raise OptionError(f"format {self.name} cannot be written")
+
+
+class WriteOnlyBridge(Bridge[ModelT, ImportOptions, ExportOptionsT]):
+    """A format that is written and never read; checks need its :meth:`Bridge.file_engine`."""
+
+    import_options = None
+
+    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> ModelT:
+        """Refuse to read a file of this format."""
+        raise OptionError(f"format {self.name} cannot be read")
+
+    def to_relay(self, model: ModelT, options: ImportOptions, *, report: Report) -> RelayModel:
+        """Refuse to convert a model of this format."""
+        raise OptionError(f"format {self.name} cannot be read")
+
+    def engine(self, model: ModelT, relay_model: RelayModel) -> Engine:
+        """Refuse to run a model that was never read."""
+        raise CheckError(f"no engine runs models of format {self.name}")
+
+
+AnyBridge: TypeAlias = Bridge[AnyValue, AnyValue, AnyValue]
+
+
 def format_names() -> list[str]:
     """Return the names of all formats, those of other packages included."""
     return sorted({*FORMATS, *_entry_points()})
 
 
-def get_bridge(name: str) -> Bridge:
+def get_bridge(name: str) -> AnyBridge:
     """Return the bridge of the format called `name`.
 
     Raises:
@@ -379,10 +448,37 @@ def get_bridge(name: str) -> Bridge:
     return _checked(name, loaded)
 
 
-def _checked(name: str, bridge: object) -> Bridge:
+def _checked(name: str, bridge: object) -> AnyBridge:
+    """Return an object that claims to be the bridge of the format `name`.
+
+    Raises:
+        OptionError: It is no bridge, or lacks what every bridge has.
+    """
     if not isinstance(bridge, Bridge):
         raise OptionError(f"format {name}: expected a Bridge, found {bridge!r}")
+    wrong = [attribute for attribute, holds in _ATTRIBUTES.items() if not holds(bridge)]
+    if wrong:
+        kind = type(bridge).__name__
+        raise OptionError(f"format {name}: {kind} lacks {', '.join(wrong)}, or has a wrong one")
+    if bridge.name != name:
+        raise OptionError(f"format {name}: the name of its bridge is {bridge.name!r}")
     return bridge
+
+
+def _is_options(bridge: AnyBridge, attribute: str, base: type) -> bool:
+    """Whether a bridge has a class of options, or says that it has none."""
+    found = getattr(bridge, attribute, False)
+    return found is None or (isinstance(found, type) and issubclass(found, base))
+
+
+_ATTRIBUTES: Mapping[str, Callable[[AnyBridge], bool]] = {
+    "name": lambda bridge: isinstance(getattr(bridge, "name", None), str),
+    "title": lambda bridge: isinstance(getattr(bridge, "title", None), str),
+    "suffixes": lambda bridge: isinstance(getattr(bridge, "suffixes", None), tuple),
+    "import_options": lambda bridge: _is_options(bridge, "import_options", ImportOptions),
+    "export_options": lambda bridge: _is_options(bridge, "export_options", ExportOptions),
+}
+"""Attributes that every bridge has, and whether one is as it must be."""
 
 
 def _entry_points() -> dict[str, AnyValue]:
@@ -398,7 +494,7 @@ def _entry_points() -> dict[str, AnyValue]:
     return found
 
 
-def source_bridge(source: object, format_name: str | None = None) -> Bridge:
+def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     """Return the bridge that reads `source`: as named, or as its content says.
 
     A file that no format recognises goes to the one that its suffix names, which says what
@@ -430,7 +526,7 @@ def source_bridge(source: object, format_name: str | None = None) -> Bridge:
     raise FormatError(f"no format recognises it; {hint}", path=first)
 
 
-def _loaded(broken: list[str]) -> Iterator[Bridge]:
+def _loaded(broken: list[str]) -> Iterator[AnyBridge]:
     """Yield all formats, those of this package first; what is wrong with others goes to a list."""
     for name in sorted(format_names(), key=lambda name: (name not in FORMATS, name)):
         try:
@@ -439,7 +535,7 @@ def _loaded(broken: list[str]) -> Iterator[Bridge]:
             broken.append(str(error))
 
 
-def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) -> Bridge:
+def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) -> AnyBridge:
     """Return the bridge that writes `path`: as named, or by its suffix.
 
     Raises:
@@ -456,18 +552,8 @@ def target_bridge(path: str | os.PathLike[str], format_name: str | None = None) 
     raise OptionError(f"{text}: no format is known by this suffix; {hint}")
 
 
-def bind_options(
-    cls: type[AnyValue], given: Mapping[str, AnyValue]
-) -> tuple[AnyValue, dict[str, AnyValue]]:
-    """Return an options object made of the entries of `given` that it has, and the rest."""
-    names = {item.name for item in dataclasses.fields(cls)}
-    own = {name: value for name, value in given.items() if name in names}
-    rest = {name: value for name, value in given.items() if name not in names}
-    return cls(**own), rest
-
-
 def _bind_whole(
-    bridge: Bridge, cls: type[AnyValue] | None, given: Mapping[str, AnyValue], verb: str
+    bridge: AnyBridge, cls: type[AnyValue] | None, given: Mapping[str, AnyValue], verb: str
 ) -> AnyValue:
     if cls is None:
         raise OptionError(f"format {bridge.name} cannot be {verb}")

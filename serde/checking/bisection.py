@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.checking.distance import deviation, distance, ratio
-from serde.checking.frameworks import RelayEngine, flat_values
 from serde.checking.matching import match_outputs
+from serde.engine.interpreter import RelayEngine, flat_values
 from serde.errors import CheckError
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var

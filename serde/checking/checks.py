@@ -8,14 +8,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, source_bridge, target_bridge
+from serde.bridge import AnyBridge, source_bridge, target_bridge
 from serde.checking.bisection import Bisection, bisect_models
 from serde.checking.data import CheckData, as_check_data
-from serde.checking.engines import engine_for_path, engine_for_source, read_target
-from serde.checking.frameworks import RelayEngine
+from serde.checking.engines import engine_for_path, read_target
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
+from serde.conversion.signature import takes_options
 from serde.conversion.steps import PathLike, canonical_options, read_model
+from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
@@ -24,6 +25,7 @@ from serde.report import Report
 __all__ = ["bisect", "check", "locate_difference"]
 
 
+@takes_options(reads="source_format")
 def check(
     source: AnyValue,
     target: PathLike,
@@ -80,11 +82,11 @@ def check(
     writer = _existing_target(target, target_format)
     loaded, model = read_model(reader, source, params, bound, report)
     with report.stage("check"), ExitStack() as running:
-        own = engine_for_source(reader.name, loaded, model)
+        own = reader.engine(loaded, model)
         running.enter_context(closing(own))
-        other = engine_for_path(writer.name, Path(target), _input_types(model))
+        other = engine_for_path(writer, Path(target), _input_types(model))
         running.enter_context(closing(other))
-        if not float16 and isinstance(other, RelayEngine) and other.computes_float16:
+        if not float16 and other.computes_float16:
             float16 = True
             report.notes.append("the target computes in float16, and is judged as such")
         compare(
@@ -104,6 +106,7 @@ def check(
     return report
 
 
+@takes_options(reads="source_format")
 def bisect(
     source: AnyValue,
     target: PathLike,
@@ -148,7 +151,7 @@ def bisect(
 def locate_difference(
     report: Report,
     model: RelayModel,
-    writer: Bridge,
+    writer: AnyBridge,
     path: Path,
     dims: Mapping[str, int] | None,
     data: CheckData | None,
@@ -169,21 +172,21 @@ def locate_difference(
 
 def _bisected(
     model: RelayModel,
-    writer: Bridge,
+    writer: AnyBridge,
     path: Path,
     dims: Mapping[str, int] | None,
     data: CheckData | None,
     recorded: Sequence[str] | None = None,
 ) -> Bisection:
     """Compare the values inside a model and a file, on the first inputs of a check."""
-    other = read_target(writer.name, path, _input_types(model))[1]
+    other = read_target(writer, path, _input_types(model))[1]
     engines = RelayEngine(model), RelayEngine(other)
     sets = InputSets(model, *engines, report=Report(), dims=dims, data=data)
     inputs = next(iter(sets))
     return bisect_models(model, other, inputs, recorded=recorded)
 
 
-def _existing_target(target: PathLike, format_name: str | None) -> Bridge:
+def _existing_target(target: PathLike, format_name: str | None) -> AnyBridge:
     """Return the bridge of a file that is compared.
 
     Raises:

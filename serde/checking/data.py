@@ -23,8 +23,8 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde._optional import require
-from serde.checking.fitting import cast_exactly, match_names
 from serde.checking.sizes import input_type, lengths_of_shape
+from serde.engine.fitting import cast_exactly, match_names
 from serde.errors import FormatError, MissingDependency, OptionError
 from serde.relay.ir.model import RelayModel
 from serde.report import Report

@@ -12,15 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from serde.checking.consumers import (
-    STRICT,
-    UNBOUNDED,
-    USUAL,
-    Range,
-    Rule,
-    operands_of,
-    shape_of,
-)
+from serde.relay.ir import traits
 from serde.relay.ir.bodies import carried, inner_first
 from serde.relay.ir.expr import (
     Call,
@@ -36,8 +28,20 @@ from serde.relay.ir.expr import (
     Var,
 )
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.ranges import UNBOUNDED, shape_of
+from serde.relay.ir.registry import has_trait, trait_of
+from serde.relay.ir.traits import (
+    Fractions,
+    InRange,
+    Moves,
+    Range,
+    Reshape,
+    Truth,
+    UsuallyInRange,
+    Values,
+)
 from serde.relay.ir.types import TensorType
-from serde.relay.ir.visit import post_order
+from serde.relay.ir.visit import children, post_order
 from serde.weights import Array
 
 __all__ = ["Demands", "find_demands"]
@@ -47,56 +51,6 @@ _MOST_CHANGES = 8
 
 _DEPTH = 12
 """How far back the range of a value is looked for."""
-
-_KEPT = frozenset(
-    {
-        "adv_index", "broadcast_to", "broadcast_to_like", "cast",
-        "cast_like", "ceil", "collapse_sum_like", "concatenate", "copy", "dyn.broadcast_to",
-        "dyn.expand_dims", "dyn.reshape", "dyn.squeeze", "dyn.strided_slice", "dyn.tile",
-        "dyn.topk", "expand_dims", "floor", "full", "gather", "gather_nd", "layout_transform",
-        "max", "meshgrid", "min", "nn.batch_flatten", "nn.depth_to_space", "nn.dropout", "nn.pad",
-        "nn.space_to_depth", "repeat", "reshape", "reshape_like", "reverse",
-        "reverse_sequence", "round", "sequence_mask", "serde.compress", "serde.gather_nd",
-        "serde.roll", "serde.round_even", "serde.sequence_at", "serde.sequence_construct",
-        "serde.take", "serde.unique", "slice_like", "sliding_window", "sort", "split", "squeeze",
-        "stack", "strided_slice", "take", "tile", "topk", "transpose", "trilu", "trunc", "unique",
-    }
-)  # fmt: skip
-"""Operators whose results are values of their first operand."""
-
-_KEPT_BOTH: Mapping[str, tuple[int, ...]] = {
-    "full_like": (1,),
-    "scatter_elements": (0, 2),
-    "scatter_nd": (0, 2),
-    "serde.tensor_scatter": (0, 1),
-    "strided_set": (0, 1),
-}
-"""Operators whose results are values of these operands."""
-
-_TRUTHS = frozenset(
-    {
-        "all", "any", "equal", "greater", "greater_equal", "isfinite", "isinf", "isnan", "less",
-        "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
-    }
-)  # fmt: skip
-
-_REGIONS: Mapping[str, bool] = {
-    "serde.deformable_psroi_pool": True,
-    "serde.psroi_pool": True,
-    "serde.roi_align": False,
-    "serde.roi_align_rotated": True,
-    "vision.roi_align": True,
-    "vision.roi_pool": True,
-}
-"""Operators whose operand 1 holds regions, and whether these begin with the number of an image."""
-
-
-_FRACTIONS: Mapping[str, tuple[int, ...]] = {
-    "serde.non_max_suppression": (3, 4),
-    "vision.all_class_non_max_suppression": (3, 4),
-    "vision.non_max_suppression": (4,),
-}
-"""Operators with operands between 0 and 1: thresholds of overlap and of scores."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +87,7 @@ def find_demands(model: RelayModel, lengths: Mapping[str, int]) -> Demands:
         lengths: Length of each symbol in the shapes of the inputs.
     """
     flow = _Flow(model, lengths)
-    strict, usual = flow.ranges(STRICT), flow.ranges(USUAL)
+    strict, usual = flow.ranges(InRange), flow.ranges(UsuallyInRange)
     found = Demands()
     for variable in model.inputs():
         name, must, does = variable.name_hint, strict.get(variable), usual.get(variable)
@@ -168,15 +122,16 @@ class _Flow:
         self.fractions: set[Expr] = set()
         for node in self._nodes:
             if isinstance(node, Call) and isinstance(node.op, Op):
-                self._note_regions(node, node.op.name)
-                places = _FRACTIONS.get(node.op.name, ())
+                self._note_regions(node)
+                said = trait_of(node, Fractions)
+                places = () if said is None else said.operands
                 self.fractions |= {_origin(node.args[i]) for i in places if i < len(node.args)}
 
-    def ranges(self, rules: Mapping[str, Rule]) -> dict[Expr, Range]:
-        """Return the range of each value that a table of rules limits."""
+    def ranges(self, kind: type[InRange] | type[UsuallyInRange]) -> dict[Expr, Range]:
+        """Return the range of each value that a trait of operators limits."""
         wanted: dict[Expr, Range] = {}
         changes: dict[Expr, int] = {}
-        pending = [d for node in self._nodes for d in operands_of(node, rules, self._lengths)]
+        pending = [d for node in self._nodes for d in _operands_in_range(node, kind, self._lengths)]
         pending.reverse()
         while pending:
             node, bounds = pending.pop()
@@ -284,15 +239,14 @@ class _Flow:
             yield from results[index : index + 1]
         elif name == "meshgrid":
             yield from _fields_of(node.args[0])[index : index + 1]
-        elif name == "split" or (index == 0 and name in _KEPT):
+        elif name == "split" or (index == 0 and _keeps_first(node)):
             yield node.args[0]
 
     def _operands(self, node: Call, bounds: Range) -> Iterator[tuple[Expr, Range]]:
         name = getattr(node.op, "name", "")
-        if name in _KEPT:
-            yield node.args[0], bounds
-        elif name in _KEPT_BOTH:
-            yield from ((node.args[index], bounds) for index in _KEPT_BOTH[name])
+        kept = _kept(node)
+        if kept:
+            yield from ((node.args[index], bounds) for index in kept)
         elif name == "where":
             yield from self._chosen(node, bounds)
         elif name in _INVERSES:
@@ -338,7 +292,7 @@ class _Flow:
             if not isinstance(node, Call) or not isinstance(node.op, Op):
                 return None
             name = node.op.name
-            if name in _TRUTHS:
+            if has_trait(node, Truth):
                 return 0, 1
             if name == "shape_of":
                 shape = shape_of(node.args[0], self._lengths)
@@ -347,7 +301,7 @@ class _Flow:
                 return _counted(node)
             if name == "clip":
                 return _whole(node.attrs["a_min"], node.attrs["a_max"])
-            if name not in _KEPT:
+            if not _keeps_first(node):
                 return None
             if name == "take" and isinstance(node.args[1], Constant):
                 taken = self._taken_lengths(node.args[0], node.args[1].data)
@@ -364,23 +318,46 @@ class _Flow:
         found = [shape[place] for place in places.reshape(-1).tolist() if place < len(shape)]
         return (min(found), max(found)) if found else None
 
-    def _note_regions(self, node: Call, name: str) -> None:
+    def _note_regions(self, node: Call) -> None:
         """Note the input that holds the regions which an operator pools."""
-        if name not in _REGIONS:
+        said = trait_of(node, traits.Regions)
+        if said is None:
             return
         shape, origin = shape_of(node.args[0], self._lengths), _origin(node.args[1])
         if len(shape) == 4:
             scale = float(node.attrs["spatial_scale"]) or 1.0
             columns = [shape_of(each, self._lengths)[-1:] for each in (node.args[1], origin)]
-            is_numbered = _REGIONS[name] or columns[0] < columns[1]
+            is_numbered = said.numbered or columns[0] < columns[1]
             images = shape[0] if is_numbered else None
             self.regions[origin] = Regions(images, shape[2] / scale, shape[3] / scale)
 
 
-_RESHAPED = frozenset(
-    {"cast", "clip", "copy", "expand_dims", "reshape", "split", "squeeze", "strided_slice", "take"}
-)
 _BOUNDED = frozenset({"maximum", "minimum"})
+
+
+def _kept(node: Call) -> tuple[int, ...]:
+    """Return the operands whose values a result has, rounded, or filler."""
+    said = trait_of(node, Values)
+    if said is not None:
+        return said.operands
+    return (0,) if has_trait(node, Moves, Reshape) else ()
+
+
+def _keeps_first(node: Call) -> bool:
+    return _kept(node) == (0,)
+
+
+def _operands_in_range(
+    node: Expr, kind: type[InRange] | type[UsuallyInRange], lengths: Mapping[str, int]
+) -> Iterable[tuple[Expr, Range]]:
+    """Yield the operands of a call that its operator gives a range."""
+    said = trait_of(node, kind)
+    if said is None or any(operand.type is None for operand in children(node)):
+        return
+    if isinstance(node, Call):
+        for operand, bounds in said.rule(node, lengths):
+            if not (isinstance(operand, Tuple) and not operand.fields):  # One that is left out.
+                yield operand, bounds
 
 
 def _origin(node: Expr) -> Expr:
@@ -389,7 +366,9 @@ def _origin(node: Expr) -> Expr:
         if isinstance(node, TupleGetItem):
             node = node.tuple_value
         name = getattr(node.op, "name", "") if isinstance(node, Call) else ""
-        if not isinstance(node, Call) or name not in _RESHAPED | _BOUNDED:
+        if not isinstance(node, Call):
+            return node
+        if name not in _BOUNDED and name != "clip" and not _keeps_first(node):
             return node
         open_ = [each for each in node.args if not isinstance(each, Constant)]
         if name in _BOUNDED and len(open_) > 1:

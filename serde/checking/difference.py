@@ -11,7 +11,8 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from serde.bridge import Bridge, TensorSummary, bind_options, source_bridge
+from serde.bridge import PIVOT, AnyBridge, TensorSummary, bind_options, source_bridge
+from serde.conversion.signature import takes_options
 from serde.errors import OptionError
 from serde.relay.ir.compare import first_difference
 from serde.relay.ir.expr import Call, Function, Var
@@ -69,7 +70,7 @@ class ModelDiff:
         ordered: Whether the inputs and outputs of equal names are in the same order.
         operators: Operators whose count differs, with the count in either: those of the format
             if both have the same, else those of Relay.
-        operator_set: ``"relay"`` or the name of the format that the operators are of.
+        operator_set: Name of the format that the operators are of, the pivot or another.
         graph: Where the graphs first differ and how, as Relay; None if they do not. Names of
             values and weights do not count.
         weights: Weights that differ, renamed ones among them.
@@ -82,7 +83,7 @@ class ModelDiff:
     ports: tuple[PortDiff, ...] = ()
     ordered: bool = True
     operators: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    operator_set: str = "relay"
+    operator_set: str = PIVOT
     graph: str | None = None
     weights: tuple[WeightDiff, ...] = ()
     same_weights: int | None = None
@@ -104,6 +105,7 @@ class ModelDiff:
         return {"equal": self.equal, **asdict(self)}
 
 
+@takes_options(reads="")
 def diff(
     left: AnyValue,
     right: AnyValue,
@@ -155,7 +157,7 @@ def diff(
         ports=tuple(ports),
         ordered=_ordered(first.model, second.model),
         operators=_changed(*counts),
-        operator_set=first.format if same_format else "relay",
+        operator_set=first.format if same_format else PIVOT,
         graph=graph,
         weights=tuple(found),
         same_weights=same,
@@ -176,7 +178,7 @@ class _Side:
         return Counter(op.name for op in calls if isinstance(op, OpDef))
 
 
-def _bind(bridges: tuple[Bridge, Bridge], options: Mapping[str, AnyValue]) -> list[AnyValue]:
+def _bind(bridges: tuple[AnyBridge, AnyBridge], options: Mapping[str, AnyValue]) -> list[AnyValue]:
     """Return the options of each side; one that neither format has is refused."""
     bound, unknown = [], set(options)
     for bridge in bridges:
@@ -190,7 +192,7 @@ def _bind(bridges: tuple[Bridge, Bridge], options: Mapping[str, AnyValue]) -> li
     return bound
 
 
-def _read(bridge: Bridge, source: AnyValue, options: AnyValue, report: Report) -> _Side:
+def _read(bridge: AnyBridge, source: AnyValue, options: AnyValue, report: Report) -> _Side:
     with report.stage("load"):
         native = bridge.load(source, None, options)
     operators = Counter(bridge.operators(native))

@@ -15,9 +15,7 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.demands import Demands, Regions, find_demands
-from serde.checking.engines import Engine, RememberingEngine, run_engine
-from serde.checking.fitting import match_names
-from serde.checking.process import EngineEnded
+from serde.checking.engines import RememberingEngine
 from serde.checking.sizes import (
     declared_sizes,
     further_sizes,
@@ -26,6 +24,9 @@ from serde.checking.sizes import (
     shape_at,
     size_text,
 )
+from serde.engine.base import Engine, run_engine
+from serde.engine.fitting import match_names
+from serde.engine.process import EngineEnded
 from serde.errors import CheckError
 from serde.relay.ir.model import RelayModel
 from serde.report import Report

@@ -22,7 +22,6 @@ import numpy as np
 
 from serde.checking.data import CheckData
 from serde.checking.distance import Distance, deviation, distance, ratio, same
-from serde.checking.engines import Engine, plain_engine, run_engine
 from serde.checking.inputs import InputSets
 from serde.checking.judgement import (
     DEFAULT_TOLERANCES,
@@ -38,10 +37,13 @@ from serde.checking.judgement import (
 from serde.checking.matching import match_outputs
 from serde.checking.rows import explain_rows
 from serde.checking.yardstick import Measured, Yardstick
+from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.registry import trait_of
+from serde.relay.ir.traits import TypeOnly
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.purity import is_random
 from serde.report import OutputVerdict, Report
@@ -58,9 +60,6 @@ _EXPLAINED = 20.0
 _NEAR = 1e-3
 _NEAR_FLOAT16 = 5e-2
 """Part of a column's deviation within which two rows are taken for one; then they are measured."""
-
-_OF_SHAPES = frozenset({"full_like", "ndarray_size", "ones_like", "shape_of", "zeros_like"})
-"""Operators whose results do not depend on the values of their operand."""
 
 
 def compare(
@@ -274,7 +273,7 @@ class _Measuring:
 
     def _run_plainly(self, engine: Engine) -> bool:
         """Take an engine's results without its optimisations, if it can leave them off."""
-        plain = plain_engine(engine)
+        plain = engine.unoptimized()
         if plain is None:
             return False
         with closing(plain):
@@ -283,7 +282,10 @@ class _Measuring:
             self._expected = results
         else:
             self._found = self._comparison.matched(results)
-        note = f"{engine.name} was asked again without oneDNN, with which it differs from itself"
+        note = (
+            f"{engine.name} was asked again without {engine.optimizer}, "
+            "with which it differs from itself"
+        )
         if note not in self._comparison._report.notes:
             self._comparison._report.notes.append(note)
         return True
@@ -472,8 +474,9 @@ def _depending(
     """
     depending: set[Expr] = set()
     for node in post_order(model.main.body):
-        of_shape = getattr(getattr(node, "op", None), "name", "") in _OF_SHAPES
-        below = () if of_shape else children(node)
+        said = trait_of(node, TypeOnly)
+        unread = () if said is None else said.operands
+        below = [child for place, child in enumerate(children(node)) if place not in unread]
         if starts(node) or any(c in depending for c in below):
             depending.add(node)
     body = model.main.body

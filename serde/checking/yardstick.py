@@ -21,13 +21,14 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.checking.distance import deviation, ratio
-from serde.checking.frameworks import flat_values
+from serde.engine.interpreter import flat_values
 from serde.relay import transform
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Tuple, Var
 from serde.relay.ir.leaves import value_types
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, trait_of
+from serde.relay.ir.traits import Discontinuous, Ordering, TypeOnly
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rewrite
 from serde.relay.run.arithmetic import Arithmetic, Exact, Rounded
@@ -35,26 +36,6 @@ from serde.relay.run.interpreter import run_with
 from serde.weights import Array, numpy_dtype
 
 __all__ = ["Measured", "Yardstick"]
-
-_ORDERING = frozenset([
-    "argmax", "argmin", "argsort", "dyn.topk", "serde.box_nms", "serde.hardmax",
-    "serde.max_pool_with_places", "serde.multibox_detection", "serde.multibox_target",
-    "serde.non_max_suppression", "serde.scored_proposal", "serde.unique", "sort", "topk", "unique",
-    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
-    "vision.non_max_suppression", "vision.proposal", "vision.regular_non_max_suppression",
-])  # fmt: skip
-"""Operators that decide by order: where two candidates are nearly equal, by rounding."""
-
-_JUMPS = frozenset([
-    "ceil", "floor", "floor_divide", "floor_mod", "mod", "qnn.simulated_quantize", "round",
-    "serde.bernoulli", "serde.deformable_psroi_pool", "serde.psroi_pool", "serde.round_even",
-    "serde.shrink", "serde.thresholded_relu", "sign", "trunc", "trunc_divide", "trunc_mod",
-    "vision.roi_pool",
-])  # fmt: skip
-"""Operators of floats that jump where their input passes a number."""
-
-_OF_SHAPES = frozenset(["ndarray_size", "shape_of"])
-"""Operators that make integers of floats whatever their values are."""
 
 _MOVES = (0.5, 1.0, 2.0, 4.0)
 """Multiples of the rounding found by which values are moved in front of decisions.
@@ -90,7 +71,7 @@ class Yardstick:
         self._given = model
         self._exact = Exact()
         self._declared = Arithmetic()
-        self._rounding = Rounded(transform.KEEP_FLOAT32) if float16 else self._declared
+        self._rounding = Rounded() if float16 else self._declared
         self._parts: dict[bool, _Parts] = {}
 
     @cached_property
@@ -264,14 +245,15 @@ def _decides(node: Expr, steps: bool) -> bool:
 def _decides_itself(node: Expr, steps: bool) -> bool:
     if not isinstance(node, Call) or not isinstance(node.op, OpDef):
         return False
-    if node.op.name in _ORDERING:
+    if node.op.has(Ordering):
         return True
-    return steps and (node.op.name in _JUMPS or _makes_integers(node))
+    return steps and (node.op.has(Discontinuous) or _makes_integers(node))
 
 
 def _makes_integers(node: Call) -> bool:
     """Whether integers or truths come of floats: a comparison, a cast, a quantisation."""
-    if carried(node) or getattr(node.op, "name", "") in _OF_SHAPES or not node.args:
+    said = trait_of(node, TypeOnly)
+    if carried(node) or not node.args or (said is not None and 0 in said.operands):
         return False
     given, found = value_types(node.args[0].type), value_types(node.type)
     return any(map(_is_float, given)) and not all(map(_is_float, found))

@@ -10,15 +10,15 @@ shows.
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any as AnyValue
 
 import click
 
+from serde.conversion.signature import attribute_texts
 from serde.errors import OptionError
 
 __all__ = [
@@ -159,7 +159,7 @@ def generated_options(
     options: dict[str, tuple[click.Option, AnyValue, str]] = {}
     for owner, cls in classes:
         hints = typing.get_type_hints(cls)
-        texts = _attribute_texts(cls)
+        texts = attribute_texts(cls)
         for item in dataclasses.fields(cls):
             if item.name in taken or item.metadata.get("flag", "") is None:
                 continue
@@ -248,19 +248,3 @@ def _gather(kind: AnyValue) -> Callable[..., AnyValue]:
         return kind(item for item in items if item)
 
     return callback
-
-
-def _attribute_texts(cls: type[AnyValue]) -> Mapping[str, str]:
-    """Return the entries under ``Attributes`` in the docstrings of a class and its bases."""
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        section = re.search(r"^Attributes:\n((?:[ ]+.*\n?|\n)*)", _doc(base), re.MULTILINE)
-        for entry in re.finditer(
-            r"^    (\w+): (.*(?:\n {5,}.*)*)", section.group(1) if section else "", re.MULTILINE
-        ):
-            texts[entry.group(1)] = " ".join(entry.group(2).split()).replace("`", "")
-    return texts
-
-
-def _doc(cls: type[AnyValue]) -> str:
-    return inspect.cleandoc(cls.__dict__.get("__doc__") or "")

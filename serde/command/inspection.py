@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any as AnyValue
 
-from serde.bridge import ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
+from serde.bridge import PIVOT, ModelSummary, TensorSummary, format_names, get_bridge, source_bridge
 from serde.command.render import Table, shape_text, size_text
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.model import RelayModel
@@ -158,41 +158,32 @@ def _or(known: int | None, computed: int) -> int:
 
 
 def list_operators(format_name: str | None = None) -> dict[str, list[tuple[str, str]]]:
-    """Return the operators of one format, or of all, and of Relay; each with a remark.
+    """Return the operators of one format, or of all, the pivot's first; each with a remark.
 
     Args:
-        format_name: A format, or ``"relay"``; all that have a list if left out.
+        format_name: A format; all that load if left out.
 
     Raises:
-        OptionError: The format is unknown or has no list.
+        OptionError: The format is unknown or does not load.
     """
-    if format_name == "relay":
-        return {"relay": _relay_operators()}
     if format_name is not None:
         return {format_name: get_bridge(format_name).coverage()}
-    found = {"relay": _relay_operators()}
-    for name in format_names():
+    found = {}
+    for name in sorted(format_names(), key=lambda name: (name != PIVOT, name)):
         with suppress(OptionError):
             found[name] = get_bridge(name).coverage()
     return found
 
 
-def _relay_operators() -> list[tuple[str, str]]:
-    from serde.relay.ir.registry import all_ops
-
-    return [(name, op.doc.partition("\n")[0]) for name, op in all_ops().items()]
-
-
 def operator_tables(found: Mapping[str, list[tuple[str, str]]]) -> list[Table]:
     """Return what :func:`list_operators` found, one table a format."""
     return [
-        Table((f"{name} ({len(rows)})", _summary(name)), tuple((op, remark) for op, remark in rows))
+        Table(
+            (f"{name} ({len(rows)})", get_bridge(name).coverage_summary()),
+            tuple((op, remark) for op, remark in rows),
+        )
         for name, rows in found.items()
     ]
-
-
-def _summary(name: str) -> str:
-    return "" if name == "relay" else get_bridge(name).coverage_summary()
 
 
 def list_formats() -> list[dict[str, AnyValue]]:

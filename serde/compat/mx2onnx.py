@@ -18,9 +18,10 @@ from serde._optional import require
 from serde.api import from_relay, to_relay
 from serde.errors import OptionError
 from serde.mxnet.aliases import ALIASES
-from serde.mxnet.bridge import MxnetBridge, MxnetImportOptions
+from serde.mxnet.bridge import MxnetBridge
 from serde.mxnet.ops import TABLE
-from serde.onnx.bridge import OnnxExportOptions
+from serde.mxnet.options import MxnetImportOptions
+from serde.onnx.options import OnnxExportOptions
 from serde.onnx.versions import LOWEST_TARGET
 from serde.relay.ir.model import RelayModel
 from serde.weights import dtype_name

@@ -161,7 +161,7 @@ def prepare(
 
 
 def _as_float16(model: RelayModel, options: PrepareOptions, report: Report) -> RelayModel:
-    keep = transform.KEEP_FLOAT32 | options.op_block_list
+    keep = options.op_block_list
     lost = transform.float16_overflows(model, keep=keep, keep_io=options.keep_io_types)
     for what in lost:
         issue = Issue("cast", what, "has values beyond the range of float16", f"allow {OVERFLOW!r}")

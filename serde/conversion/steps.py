@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any as AnyValue
 
-from serde.bridge import Bridge, bind_options, target_bridge
+from serde.bridge import AnyBridge, bind_options, target_bridge
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, prepare, rename_ends
 from serde.errors import OptionError
 from serde.io.atomic import check_files
@@ -43,7 +43,7 @@ def check_mapping(path: PathLike, target: PathLike, known: Sequence[Path]) -> No
 
 
 def target_check(
-    writer: Bridge, path: PathLike, options: AnyValue, known: Sequence[Path], overwrite: bool
+    writer: AnyBridge, path: PathLike, options: AnyValue, known: Sequence[Path], overwrite: bool
 ) -> Callable[[Sequence[Path]], None]:
     """Refuse a target that cannot be written; return what does so once the source is loaded.
 
@@ -60,7 +60,7 @@ def target_check(
 
 
 def read_model(
-    bridge: Bridge,
+    bridge: AnyBridge,
     source: AnyValue,
     params: AnyValue,
     options: AnyValue,
@@ -82,7 +82,7 @@ def read_model(
 
 
 def write_model(
-    bridge: Bridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
+    bridge: AnyBridge, model: RelayModel, passes: PrepareOptions, options: AnyValue, report: Report
 ) -> AnyValue:
     with report.stage("optimize"):
         model = prepare(model, passes, keep_globals=options.keeps_functions, report=report)
@@ -103,7 +103,7 @@ def wanted_part(model: RelayModel, options: CutOptions) -> RelayModel:
     return rename_ends(cut_out(model, options), options)
 
 
-def find_target(format: str | None, path: PathLike | None) -> Bridge:
+def find_target(format: str | None, path: PathLike | None) -> AnyBridge:
     if format is None and path is None:
         raise OptionError("name a format, or a path whose suffix tells it")
     return target_bridge("" if path is None else path, format)
@@ -118,7 +118,7 @@ def bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[s
 
 
 def bind_all(
-    reader: Bridge, writer: Bridge, options: Mapping[str, AnyValue]
+    reader: AnyBridge, writer: AnyBridge, options: Mapping[str, AnyValue]
 ) -> tuple[AnyValue, PrepareOptions, AnyValue]:
     if reader.import_options is None:
         raise OptionError(f"format {reader.name} cannot be read")

@@ -9,8 +9,9 @@ from serde.coreml.value import Value, stored_dtype
 from serde.relay import transform
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, has_trait, trait_of
 from serde.relay.ir.shapes import is_float
+from serde.relay.ir.traits import Arithmetic, Rescales
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order
 from serde.report import Issue, Report
@@ -21,24 +22,6 @@ __all__ = ["as_floats", "ask", "features", "lowered", "with_layers"]
 AS_FLOATS = "quantised-as-floats"
 """Name of the step that computes quantised operators on floats."""
 
-_WIDE = frozenset(
-    f"qnn.{name}"
-    for name in (
-        "add", "avg_pool2d", "batch_matmul", "concatenate", "conv2d", "conv2d_transpose", "dense",
-        "leaky_relu", "mul", "requantize", "softmax", "subtract",
-    )
-)  # fmt: skip
-"""Quantised operators that rescale integers by products of 64 bits."""
-
-_ARITHMETIC = frozenset([
-    "abs", "add", "cumprod", "cumsum", "divide", "floor_divide", "floor_mod", "left_shift", "mod",
-    "multiply", "negative", "power", "prod", "right_shift", "subtract", "sum",
-])  # fmt: skip
-"""Operators whose results may be larger, or finer, than their operands."""
-
-_BOUNDED = frozenset(["divide", "floor_divide", "floor_mod", "mod", "right_shift"])
-"""Those of them that make no integers larger than they take."""
-
 
 def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> RelayModel:
     """Return the model with quantised operators as floats between linear operators.
@@ -46,9 +29,7 @@ def as_floats(model: RelayModel, allow: frozenset[str], report: Report) -> Relay
     That is where one needs integers of 64 bits, which MIL has not; others are spelled out.
     """
     nodes = post_order(model.main.body)
-    if not any(
-        isinstance(n, Call) and isinstance(n.op, OpDef) and n.op.name in _WIDE for n in nodes
-    ):
+    if not any(has_trait(node, Rescales) for node in nodes):
         return model
     mod, changed = transform.QuantizedAsFloat().run(model.mod)
     if not changed:
@@ -74,27 +55,31 @@ def ask(
         report: Gets what is and what is not.
     """
     main = model.main
-    places: list[tuple[str, str, Type | None]] = [
-        ("input", param.name_hint, param.type)
+    places = [
+        ("input", param.name_hint, _dtypes(param.type))
         for param in main.params
         if param.name_hint not in model.params
     ]
-    places += [
-        (node.op.name, node.span.source_name if node.span else "", node.type)
-        for node in post_order(main.body)
-        if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _ARITHMETIC
-    ]
-    places.append(("output", ", ".join(model.meta.outputs), main.body.type))
-    for op, name, type_ in places:
-        fields = type_.fields if isinstance(type_, TupleType) else (type_,)
-        dtypes = {each.dtype for each in fields if isinstance(each, TensorType)}
-        if op in _BOUNDED:
+    for node in post_order(main.body):
+        arithmetic = trait_of(node, Arithmetic)
+        if arithmetic is None or not isinstance(node, Call) or not isinstance(node.op, OpDef):
+            continue
+        dtypes = _dtypes(node.type)
+        if arithmetic.bounded:
             dtypes = set(filter(is_float, dtypes))
+        places.append((node.op.name, node.span.source_name if node.span else "", dtypes))
+    places.append(("output", ", ".join(model.meta.outputs), _dtypes(main.body.type)))
+    for op, name, dtypes in places:
         for dtype, consent in consents.items():
             if dtype in dtypes:
                 issue = Issue(op, name or op, f"{dtype} has no counterpart", f"allow {consent!r}")
                 (report.allowed if consent in allow else report.issues).append(issue)
     report.raise_if_refused()
+
+
+def _dtypes(type_: Type | None) -> set[str]:
+    fields = type_.fields if isinstance(type_, TupleType) else (type_,)
+    return {each.dtype for each in fields if isinstance(each, TensorType)}
 
 
 def with_layers(

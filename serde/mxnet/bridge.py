@@ -4,71 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import (
-    Bridge,
-    ExportOptions,
-    ImportOptions,
-    ModelSummary,
-    TensorNames,
-    TensorSummary,
-)
+from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.engine.base import Engine
 from serde.io.atomic import check_files
+from serde.mxnet.options import MxnetExportOptions, MxnetImportOptions
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 from serde.weights import Weight
 
-__all__ = ["MxnetBridge", "MxnetExportOptions", "MxnetImportOptions"]
+if TYPE_CHECKING:
+    from serde.mxnet.model import MxnetModel
+
+__all__ = ["MxnetBridge"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MxnetImportOptions(ImportOptions):
-    """Options of reading MXNet models.
-
-    Attributes:
-        epoch: Which ``prefix-NNNN.params`` to read; the newest if left out.
-        widen_weights: Compute weights of 16 bits as float32; by default where inputs or other
-            weights are float32, as MXNet does when it loads them into such a net.
-        keep_labels: Keep inputs that only training needs, such as labels, as inputs that
-            nothing uses; otherwise they are left out.
-    """
-
-    epoch: int | None = field(
-        default=None, metadata={"help": "Epoch of the parameter file beside the symbol."}
-    )
-    widen_weights: bool | None = field(
-        default=None,
-        metadata={
-            "help": "Compute weights of 16 bits as float32, or as they are; by default as float32 "
-            "where inputs or other weights are float32."
-        },
-    )
-    keep_labels: bool = field(
-        default=False,
-        metadata={
-            "flag": "--keep-labels/--drop-labels",
-            "help": "Keep inputs that only training needs, or leave them out (the default).",
-        },
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MxnetExportOptions(ExportOptions):
-    """Options of writing MXNet models.
-
-    Attributes:
-        params_epoch: The number in the name ``prefix-NNNN.params``.
-    """
-
-    params_epoch: int = field(
-        default=0, metadata={"help": "Epoch in the name of the parameter file that is written."}
-    )
-
-
-class MxnetBridge(Bridge):
+class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
     """Reads and writes symbol and parameter files; needs MXNet for its live objects only."""
 
     name = "mxnet"
@@ -90,42 +44,50 @@ class MxnetBridge(Bridge):
         first = source[0] if isinstance(source, (tuple, list)) and source else source
         return live.is_live(source) or codec.detect_bytes(first)
 
-    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+    def load(self, source: AnyValue, params: AnyValue, options: MxnetImportOptions) -> MxnetModel:
         """Return the model of a path, a pair of paths, bytes or a live object."""
         from serde.mxnet import codec, live
         from serde.mxnet.precision import with_precision
 
-        own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
         if live.is_live(source):
             if isinstance(params, (str, os.PathLike, bytes)):
                 params = codec.load_params(params)
             model = live.from_live(source, params, options.input_shapes)
         else:
             whole = source if params is None else (source, params)
-            model = codec.load(whole, epoch=own.epoch, allow=options.allow)
-        return with_precision(model, own.widen_weights, options.input_dtypes)
+            model = codec.load(whole, epoch=options.epoch, allow=options.allow)
+        return with_precision(model, options.widen_weights, options.input_dtypes)
 
-    def files(self, model: AnyValue) -> Sequence[Path]:
+    def files(self, model: MxnetModel) -> Sequence[Path]:
         """Return the file of the symbol and that of the parameters."""
         return [Path(name) for name in (model.source, model.params_source) if name is not None]
 
-    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+    def to_relay(
+        self, model: MxnetModel, options: MxnetImportOptions, *, report: Report
+    ) -> RelayModel:
         """Return the model as Relay."""
         from serde.mxnet.importer import to_relay
 
-        own = options if isinstance(options, MxnetImportOptions) else MxnetImportOptions()
-        return to_relay(model, options, report, keep_labels=own.keep_labels)
+        return to_relay(model, options, report, keep_labels=options.keep_labels)
 
-    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+    def from_relay(
+        self, model: RelayModel, options: MxnetExportOptions, *, report: Report
+    ) -> MxnetModel:
         """Return the model as MXNet's graph and parameters."""
         from serde.mxnet.exporter import from_relay
 
         return from_relay(model, report)
 
+    def engine(self, model: MxnetModel, relay_model: RelayModel) -> Engine:
+        """Return MXNet where it is installed and can run the model, else the interpreter."""
+        from serde.mxnet.engine import open_engine
+
+        return open_engine(model, relay_model)
+
     def check_target(
         self,
         path: str | os.PathLike[str],
-        options: ExportOptions,
+        options: MxnetExportOptions,
         *,
         sources: Sequence[Path] = (),
         overwrite: bool = False,
@@ -133,16 +95,15 @@ class MxnetBridge(Bridge):
         """Refuse a path of another suffix, one that cannot be written, and a pair of others."""
         from serde.mxnet import codec
 
-        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
         check_files([path], sources=sources)
         self.check_suffix(path, ("-symbol.json", ".json"))
-        codec.check_target(path, epoch=own.params_epoch, sources=sources, overwrite=overwrite)
+        codec.check_target(path, epoch=options.params_epoch, sources=sources, overwrite=overwrite)
 
     def save(
         self,
-        model: AnyValue,
+        model: MxnetModel,
         path: Path,
-        options: ExportOptions,
+        options: MxnetExportOptions,
         *,
         sources: Sequence[Path] = (),
         before_commit: Callable[[Path], None] | None = None,
@@ -150,12 +111,11 @@ class MxnetBridge(Bridge):
         """Write symbol and parameters, the latter streamed from where they are."""
         from serde.mxnet import codec
 
-        own = options if isinstance(options, MxnetExportOptions) else MxnetExportOptions()
         return codec.save(
-            model, path, epoch=own.params_epoch, sources=sources, before_commit=before_commit
+            model, path, epoch=options.params_epoch, sources=sources, before_commit=before_commit
         )
 
-    def complete(self, model: AnyValue) -> AnyValue:
+    def complete(self, model: MxnetModel) -> AnyValue:
         """Return the ``mx.Symbol`` and its :class:`Params`."""
         from serde.mxnet.live import to_live
 
@@ -190,7 +150,7 @@ class MxnetBridge(Bridge):
         read = FORWARD & {op for op, _version in TABLE.imported()}
         return f"{len(read)} of {len(FORWARD)} forward operators of MXNet {VERSION}"
 
-    def names(self, model: AnyValue) -> TensorNames:
+    def names(self, model: MxnetModel) -> TensorNames:
         """Return the names of the symbol's inputs, outputs, parameters and nodes."""
         from serde.mxnet.importer import head_names
 
@@ -201,11 +161,11 @@ class MxnetBridge(Bridge):
             nodes=tuple(node.name for node in model.graph.nodes if not node.is_variable),
         )
 
-    def operators(self, model: AnyValue) -> list[str]:
+    def operators(self, model: MxnetModel) -> list[str]:
         """Return the operator of every node, variables left out."""
         return [node.op for node in model.graph.nodes if node.op != "null"]
 
-    def summary(self, model: AnyValue) -> ModelSummary:
+    def summary(self, model: MxnetModel) -> ModelSummary:
         """Return the release, the names of the inputs, labels among them, and the weights.
 
         Parameters alone are listed by name.

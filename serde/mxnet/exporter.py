@@ -6,8 +6,7 @@ from serde.mxnet.builder import GraphBuilder
 from serde.mxnet.export_walk import export_function
 from serde.mxnet.model import MxnetModel, with_input_order
 from serde.mxnet.ops import TABLE
-from serde.mxnet.ops.recurrent import MergeStacks
-from serde.mxnet.ops.recurrent.stack import STACK
+from serde.mxnet.ops.recurrent.stack import STACK, MergeStacks
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Constant, Function
 from serde.relay.ir.model import RelayModel

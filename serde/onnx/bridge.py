@@ -4,103 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
-from typing import Literal
 
-from serde.bridge import (
-    Bridge,
-    ExportOptions,
-    ImportOptions,
-    ModelSummary,
-    TensorNames,
-    TensorSummary,
-)
+from serde.bridge import Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.engine.base import Engine
 from serde.errors import OptionError
 from serde.io.atomic import check_files
-from serde.onnx.versions import DEFAULT_TARGET
+from serde.onnx.options import OnnxExportOptions, OnnxImportOptions
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
-__all__ = ["OnnxBridge", "OnnxExportOptions", "OnnxImportOptions"]
+if TYPE_CHECKING:
+    from serde.onnx.model import OnnxModel
 
+__all__ = ["OnnxBridge"]
 
 PLAIN = ("", "ai.onnx", "serde")
 """Domains that go without saying: ONNX's own, and that of a model's functions."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class OnnxExportOptions(ExportOptions):
-    """Options of writing ONNX models.
-
-    Attributes:
-        opset: Version of the default operator set, from 11 on; "auto" is the lowest from 17 on
-            that can say the whole model.
-        intermediate_shapes: Note the types of all intermediate values.
-        quantized: Quantised operators step by step in integers ("exact"), or on floats between
-            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
-            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
-            even and are to be allowed as ``quantised-as-qdq``.
-        save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
-        external_data_threshold: Write weights there once they exceed this many bytes together;
-            the limit of protobuf if left out.
-        local_functions: Write global, composite and fused functions as local functions, from
-            opset 15 on; otherwise their nodes go where they are called.
-    """
-
-    opset: int | Literal["auto"] = field(
-        default=DEFAULT_TARGET,
-        metadata={
-            "help": "Version of the default operator set; auto is the lowest from "
-            f"{DEFAULT_TARGET} on that can say the whole model."
-        },
-    )
-    intermediate_shapes: bool = field(
-        default=False, metadata={"help": "Note the types of all intermediate values."}
-    )
-    quantized: Literal["exact", "qdq", "qlinear"] = field(
-        default="exact", metadata={"help": "How quantised operators are written."}
-    )
-    save_as_external_data: bool = field(
-        default=False, metadata={"help": "Write weights to a file of their own."}
-    )
-    external_data_threshold: int | None = field(
-        default=None,
-        metadata={"help": "Write weights to a file of their own beyond this many bytes."},
-    )
-    local_functions: bool = field(
-        default=False,
-        metadata={"help": "Write functions as local functions, from opset 15 on."},
-    )
-
-    @property
-    def keeps_functions(self) -> bool:
-        """Whether global functions are to stay whole until the bridge sees them."""
-        return self.local_functions
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnnxImportOptions(ImportOptions):
-    """Options of reading ONNX models.
-
-    Attributes:
-        source_opset: Version of the default operator set to take instead of what the model
-            names.
-        keep_initializers_as_inputs: Let inputs that have an initializer stay inputs, without
-            its value; otherwise they are weights.
-    """
-
-    source_opset: int | None = field(
-        default=None,
-        metadata={"help": "Version of the source's default operator set, if it names a wrong one."},
-    )
-    keep_initializers_as_inputs: bool = field(
-        default=False, metadata={"help": "Let inputs that have an initializer stay inputs."}
-    )
-
-
-class OnnxBridge(Bridge):
+class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
     """Reads and writes ONNX models."""
 
     name = "onnx"
@@ -124,7 +49,7 @@ class OnnxBridge(Bridge):
         kind = type(source)
         return kind.__name__ == "ModelProto" and kind.__module__.partition(".")[0] == "onnx"
 
-    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+    def load(self, source: AnyValue, params: AnyValue, options: OnnxImportOptions) -> OnnxModel:
         """Return the model of a path, bytes or a ``ModelProto``; weights stay where they are."""
         from serde.onnx import codec
 
@@ -132,38 +57,52 @@ class OnnxBridge(Bridge):
             raise OptionError("an ONNX model holds its weights; none can be given beside it")
         return codec.load(source)
 
-    def files(self, model: AnyValue) -> Sequence[Path]:
+    def files(self, model: OnnxModel) -> Sequence[Path]:
         """Return the files that hold weights."""
         from serde.onnx import codec
 
         return [Path(name) for name in sorted(codec.source_paths(model))]
 
-    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+    def to_relay(
+        self, model: OnnxModel, options: OnnxImportOptions, *, report: Report
+    ) -> RelayModel:
         """Return the model as Relay."""
         from serde.onnx.importer import to_relay
 
-        own = options if isinstance(options, OnnxImportOptions) else OnnxImportOptions()
-        return to_relay(model, own, report)
+        return to_relay(model, options, report)
 
-    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+    def from_relay(
+        self, model: RelayModel, options: OnnxExportOptions, *, report: Report
+    ) -> OnnxModel:
         """Return the model as ONNX."""
         from serde.onnx.exporter import from_relay
 
-        own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
         return from_relay(
             model,
-            own.opset,
-            own.intermediate_shapes,
+            options.opset,
+            options.intermediate_shapes,
             report,
-            quantized=own.quantized,
-            allow=own.allow,
-            local_functions=own.local_functions,
+            quantized=options.quantized,
+            allow=options.allow,
+            local_functions=options.local_functions,
         )
+
+    def engine(self, model: OnnxModel, relay_model: RelayModel) -> Engine:
+        """Return ONNX Runtime where it is installed, else ONNX's reference implementation."""
+        from serde.onnx.engine import open_model
+
+        return open_model(model)
+
+    def file_engine(self, path: Path) -> Engine:
+        """Return the same for a file, which these read themselves."""
+        from serde.onnx.engine import open_file
+
+        return open_file(path)
 
     def check_target(
         self,
         path: str | os.PathLike[str],
-        options: ExportOptions,
+        options: OnnxExportOptions,
         *,
         sources: Sequence[Path] = (),
         overwrite: bool = False,
@@ -177,9 +116,9 @@ class OnnxBridge(Bridge):
 
     def save(
         self,
-        model: AnyValue,
+        model: OnnxModel,
         path: Path,
-        options: ExportOptions,
+        options: OnnxExportOptions,
         *,
         sources: Sequence[Path] = (),
         before_commit: Callable[[Path], None] | None = None,
@@ -187,17 +126,16 @@ class OnnxBridge(Bridge):
         """Write the model, its weights streamed from where they are."""
         from serde.onnx import codec
 
-        own = options if isinstance(options, OnnxExportOptions) else OnnxExportOptions()
         return codec.save(
             model,
             path,
-            force_external=own.save_as_external_data,
-            external_threshold=own.external_data_threshold,
+            force_external=options.save_as_external_data,
+            external_threshold=options.external_data_threshold,
             sources=sources,
             before_commit=before_commit,
         )
 
-    def complete(self, model: AnyValue) -> AnyValue:
+    def complete(self, model: OnnxModel) -> AnyValue:
         """Return the ``onnx.ModelProto`` with its weights."""
         return model.complete()
 
@@ -223,7 +161,7 @@ class OnnxBridge(Bridge):
         rows = [(op, f"read, versions {', '.join(known)}") for op, known in sorted(read.items())]
         return rows + [(op, f"written from version {v}") for op, v in sorted(lowest.items())]
 
-    def names(self, model: AnyValue) -> TensorNames:
+    def names(self, model: OnnxModel) -> TensorNames:
         """Return the names of the graph's inputs, outputs, initializers and nodes."""
         graph = model.proto.graph
         weights = dict.fromkeys((*(each.name for each in graph.initializer), *model.weights))
@@ -234,7 +172,7 @@ class OnnxBridge(Bridge):
             nodes=tuple(each.name for each in graph.node),
         )
 
-    def operators(self, model: AnyValue) -> list[str]:
+    def operators(self, model: OnnxModel) -> list[str]:
         """Return the operator of every node of the graph, its subgraphs and functions."""
         from serde.onnx.builder import walk_nodes
 
@@ -245,7 +183,7 @@ class OnnxBridge(Bridge):
             for node in nodes
         ]
 
-    def summary(self, model: AnyValue) -> ModelSummary:
+    def summary(self, model: OnnxModel) -> ModelSummary:
         """Return the operator sets, the types of inputs and outputs, and the weights."""
         proto = model.proto
         names = {tensor.name for tensor in proto.graph.initializer} | set(model.weights)

@@ -50,7 +50,7 @@ from serde.walk.table import ConverterTable, Hole, Incomplete
 from serde.weights import Weight
 
 if TYPE_CHECKING:
-    from serde.onnx.bridge import OnnxImportOptions
+    from serde.onnx.options import OnnxImportOptions
 
 __all__ = ["to_relay"]
 

@@ -18,7 +18,7 @@ from serde.relay.ir.types import SequenceType, TensorType
 from serde.report import Report
 
 if TYPE_CHECKING:
-    from serde.onnx.bridge import OnnxImportOptions
+    from serde.onnx.options import OnnxImportOptions
 
 __all__ = ["declare_inputs", "declared_shape", "graph_meta", "opset_versions"]
 

@@ -6,6 +6,7 @@ The pivot between formats. Operators are attributes of this package, as
 
 from __future__ import annotations
 
+import importlib as _importlib
 from typing import Any as _AnyValue
 
 from serde.relay import op, transform
@@ -30,6 +31,7 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
+from serde.relay.ir.registry import builder_names as _builder_names
 from serde.relay.ir.registry import lookup_builder as _lookup_builder
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType
 from serde.relay.ir.verify import verify
@@ -43,17 +45,22 @@ __all__ = [
     "fromtext", "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
-_BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
+LATER = {
+    "frontend": "serde.compat.frontend",
+    **dict.fromkeys(["load_param_dict", "save_param_dict", "to_onnx"], "serde.compat.backend"),
+}
+"""What is imported when it is first asked for: a module, or where it is defined."""
 
 
 def __getattr__(name: str) -> _AnyValue:
-    if name in ("frontend", *_BACKEND):
-        import importlib
-
-        home = "serde.compat.frontend" if name == "frontend" else "serde.compat.backend"
-        module = importlib.import_module(home)
-        return module if name == "frontend" else getattr(module, name)
+    if name in LATER:
+        module = _importlib.import_module(LATER[name])
+        return getattr(module, name, module)
     found = None if name.startswith("_") else _lookup_builder(name)
     if found is None:
         raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *LATER, *_builder_names()})

@@ -4,58 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.bridge import (
-    Bridge,
-    ExportOptions,
-    ImportOptions,
-    ModelSummary,
-    TensorNames,
-    TensorSummary,
-)
+from serde.bridge import PIVOT, Bridge, ModelSummary, TensorNames, TensorSummary
+from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
+from serde.relayfile.options import RelayExportOptions, RelayImportOptions
 from serde.report import Report
 
-__all__ = ["RelayBridge", "RelayExportOptions", "RelayImportOptions"]
+if TYPE_CHECKING:
+    from serde.relayfile.model import RelayProgram
+
+__all__ = ["RelayBridge"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RelayImportOptions(ImportOptions):
-    """Options of reading Relay.
-
-    Attributes:
-        lift_constants: Constants of more bytes than this become weights; None keeps them all.
-    """
-
-    lift_constants: int | None = field(
-        default=256,
-        metadata={"help": "Constants of more bytes than this become weights."},
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelayExportOptions(ExportOptions):
-    """Options of writing Relay.
-
-    Attributes:
-        strict: Whether the text is legal for TVM 0.18 rather than serde's dialect.
-    """
-
-    strict: bool = field(default=False, metadata={"help": "Write text that TVM 0.18 reads."})
-
-
-class RelayBridge(Bridge):
+class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
     """Reads and writes Relay text with TVM's parameter file; reads TVM's JSON of a module."""
 
-    name = "relay"
+    name = PIVOT
     title = "Relay (text or JSON, and TVM's parameter file)"
     suffixes = (".relay",)
     import_options = RelayImportOptions
@@ -73,17 +46,18 @@ class RelayBridge(Bridge):
 
         return codec.is_live(source)
 
-    def load(self, source: AnyValue, params: AnyValue, options: ImportOptions) -> AnyValue:
+    def load(self, source: AnyValue, params: AnyValue, options: RelayImportOptions) -> RelayProgram:
         """Return the model of a path, a pair of paths, text, bytes or a module."""
         from serde.relayfile import codec
 
         return codec.load(source, params, allow=options.allow)
 
-    def to_relay(self, model: AnyValue, options: ImportOptions, *, report: Report) -> RelayModel:
+    def to_relay(
+        self, model: RelayProgram, options: RelayImportOptions, *, report: Report
+    ) -> RelayModel:
         """Return the model as Relay."""
         from serde.relayfile.graph import to_relay
 
-        own = options if isinstance(options, RelayImportOptions) else RelayImportOptions()
         if model.unused:
             shown = ", ".join(model.unused[:5]) + (", ..." if len(model.unused) > 5 else "")
             report.notes.append(f"parameters that main does not have: {shown}")
@@ -91,20 +65,27 @@ class RelayBridge(Bridge):
             model,
             shapes=options.input_shapes,
             dtypes=options.input_dtypes,
-            lift_above=own.lift_constants,
+            lift_above=options.lift_constants,
         )
 
-    def from_relay(self, model: RelayModel, options: ExportOptions, *, report: Report) -> AnyValue:
+    def from_relay(
+        self, model: RelayModel, options: RelayExportOptions, *, report: Report
+    ) -> RelayProgram:
         """Return the module with its text and parameters."""
         from serde.relayfile.graph import from_relay
 
-        strict = isinstance(options, RelayExportOptions) and options.strict
-        return from_relay(model, strict=strict, allow=options.allow, report=report)
+        return from_relay(model, strict=options.strict, allow=options.allow, report=report)
+
+    def engine(self, model: RelayProgram, relay_model: RelayModel) -> Engine:
+        """Return the interpreter."""
+        from serde.engine.interpreter import RelayEngine
+
+        return RelayEngine(relay_model)
 
     def check_target(
         self,
         path: str | os.PathLike[str],
-        options: ExportOptions,
+        options: RelayExportOptions,
         *,
         sources: Sequence[Path] = (),
         overwrite: bool = False,
@@ -118,9 +99,9 @@ class RelayBridge(Bridge):
 
     def save(
         self,
-        model: AnyValue,
+        model: RelayProgram,
         path: Path,
-        options: ExportOptions,
+        options: RelayExportOptions,
         *,
         sources: Sequence[Path] = (),
         before_commit: Callable[[Path], None] | None = None,
@@ -130,24 +111,30 @@ class RelayBridge(Bridge):
 
         return codec.save(model, path, sources=sources, before_commit=before_commit)
 
-    def complete(self, model: AnyValue) -> AnyValue:
+    def complete(self, model: RelayProgram) -> AnyValue:
         """Return the module and its parameters as arrays, as TVM's frontends do."""
         return model.mod, {name: weight.array() for name, weight in model.params.items()}
 
-    def names(self, model: AnyValue) -> TensorNames:
+    def coverage(self) -> list[tuple[str, str]]:
+        """Return every operator of Relay, with the first line of its documentation."""
+        from serde.relay.ir.registry import all_ops
+
+        return [(name, op.doc.partition("\n")[0]) for name, op in all_ops().items()]
+
+    def names(self, model: RelayProgram) -> TensorNames:
         """Return the names of inputs, outputs and parameters; nodes have none in the text."""
         from serde.relayfile.graph import to_relay
 
         found = to_relay(model, shapes={}, dtypes={}, lift_above=None)
         return TensorNames(found.meta.inputs, found.meta.outputs, tuple(found.params))
 
-    def operators(self, model: AnyValue) -> list[str]:
+    def operators(self, model: RelayProgram) -> list[str]:
         """Return the operator of every call of every function."""
         nodes = post_order(*model.mod.functions.values())
         calls = (node.op for node in nodes if isinstance(node, Call))
         return [op.name for op in calls if isinstance(op, OpDef)]
 
-    def summary(self, model: AnyValue) -> ModelSummary:
+    def summary(self, model: RelayProgram) -> ModelSummary:
         """Return inputs, outputs and the parameters of the parameter file."""
         from serde.relayfile.graph import to_relay
 

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from serde.relay.ir.expr import Call, Expr
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, has_trait, trait_of
+from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 
 __all__ = ["fused_biases"]
-
-BIASED = {
-    "nn.conv1d": "data_layout",
-    "nn.conv2d": "data_layout",
-    "nn.conv3d": "data_layout",
-    "nn.conv1d_transpose": "data_layout",
-    "nn.conv2d_transpose": "data_layout",
-    "nn.conv3d_transpose": "data_layout",
-    "nn.dense": None,
-}
-"""Operators that other formats have with a bias, with the attribute that tells the channel axis."""
 
 
 def fused_biases(
@@ -41,17 +31,15 @@ def fused_biases(
         if node.op.name != "nn.bias_add":
             continue
         producer = node.args[0]
-        if not isinstance(producer, Call) or not isinstance(producer.op, OpDef):
+        if not isinstance(producer, Call) or not has_trait(producer, Linear) or uses[producer] != 1:
             continue
-        if producer.op.name not in BIASED or uses[producer] != 1:
-            continue
-        layout = BIASED[producer.op.name]
+        layout = trait_of(producer, Layout)
         type_ = producer.type
         if not isinstance(type_, TensorType):
             continue
         if layout is None and dense_rank not in (None, type_.rank):
             continue
-        channel = producer.attrs[layout].index("C") if layout else type_.rank - 1
+        channel = producer.attrs[layout.attribute].index("C") if layout else type_.rank - 1
         if node.attrs["axis"] % type_.rank == channel:
             found[node] = (producer, node.args[1])
     return found

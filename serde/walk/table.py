@@ -2,7 +2,9 @@
 
 A converter is a short function whose signature is its schema: after the
 context, positional parameters are tensors and keyword-only parameters are
-attributes with their types and defaults. The table reads the signature once;
+attributes with their types and defaults. A keyword-only parameter annotated with
+a dataclass of keyword-only fields stands for the attributes that these are, so that
+converters share them (``*, window: ConvAttributes``). The table reads the signature once;
 the walkers of the formats use :meth:`ConverterTable.run_import` and
 :meth:`ConverterTable.run_export`, which do the lookup, the binding and the
 recording, so that a converter only ever sees what it declares.
@@ -15,7 +17,7 @@ import typing
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any as AnyValue
 from typing import Generic, TypeVar
 
@@ -92,6 +94,7 @@ class Converter:
         omissible: For each tensor whether it may be left out before others; the last entry
             holds for all that follow.
         attributes: Attributes by name.
+        shared: Parameters that take several attributes at once, with their dataclasses.
         ignored: Attributes that do not bear on the result.
         uses: How many leading inputs bear on the result; None means all.
         when: For an exporter, whether it can say a call; None means any.
@@ -104,6 +107,7 @@ class Converter:
     accepted: int | None
     omissible: tuple[bool, ...]
     attributes: Mapping[str, Parameter]
+    shared: Mapping[str, type]
     ignored: frozenset[str]
     uses: int | None
     when: Callable[[Call], bool] | None = None
@@ -130,6 +134,16 @@ class Converter:
             if parameter.default is REQUIRED and name not in attrs:
                 faults.append(f"attribute {name} is missing")
         return bound, faults
+
+    def run(
+        self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
+    ) -> AnyValue:
+        """Call the function, shared attributes as one object of their dataclass."""
+        keywords = dict(attrs)
+        for name, kind in self.shared.items():
+            own = [field.name for field in fields(kind) if field.name in keywords]
+            keywords[name] = kind(**{each: keywords.pop(each) for each in own})
+        return self.function(ctx, *operands, **keywords)
 
 
 def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
@@ -391,7 +405,7 @@ class ConverterTable:
         report: Report,
     ) -> list[Expr] | None:
         try:
-            result = converter.function(ctx, *inputs, **bound)
+            result = converter.run(ctx, inputs, bound)
         except Incomplete:
             return None
         except Unsupported as error:
@@ -452,7 +466,7 @@ class ConverterTable:
         if not isinstance(node.op, OpDef):
             raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
         try:
-            return converter.function(ctx, *_present(node.op, operands), **attrs)
+            return converter.run(ctx, _present(node.op, operands), attrs)
         except (Unsupported, TypeInferenceError, ConverterBug):
             raise
         except Exception as error:
@@ -481,18 +495,18 @@ def _read(
     hints = typing.get_type_hints(function)
     parameters = list(inspect.signature(function).parameters.values())[1:]
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    attributes = {}
+    attributes: dict[str, Parameter] = {}
+    shared: dict[str, type] = {}
     for parameter in parameters:
         if parameter.kind is not parameter.KEYWORD_ONLY:
             continue
         hint = hints[parameter.name]
-        convert = attribute_converter(hint)
-        if convert is None:
-            convert = _as_it_is
-        text = str(function.__annotations__[parameter.name])
-        attributes[parameter.name] = Parameter(
-            parameter.name, hint, convert, parameter.default, text
-        )
+        if _is_shared(hint):
+            shared[parameter.name] = hint
+            attributes |= _fields(hint)
+        else:
+            text = str(function.__annotations__[parameter.name])
+            attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
     return Converter(
@@ -503,9 +517,35 @@ def _read(
         accepted=None if variadic else len(positional),
         omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors),
         attributes=attributes,
+        shared=shared,
         ignored=frozenset(ignored),
         uses=uses,
     )
+
+
+def _is_shared(hint: AnyValue) -> bool:
+    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
+    if not isinstance(hint, type) or not is_dataclass(hint):
+        return False
+    return all(field.kw_only for field in fields(hint))
+
+
+def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
+    return Parameter(name, hint, attribute_converter(hint) or _as_it_is, default, text)
+
+
+def _fields(kind: type) -> dict[str, Parameter]:
+    """Read the attributes that the fields of a dataclass declare."""
+    hints = typing.get_type_hints(kind)
+    return {
+        field.name: _parameter(
+            field.name,
+            hints[field.name],
+            REQUIRED if field.default is MISSING else field.default,
+            str(field.type),
+        )
+        for field in fields(kind)
+    }
 
 
 def _as_it_is(value: AnyValue) -> AnyValue:

@@ -13,8 +13,11 @@ import pytest
 import serde
 import serde.relay as relay
 from serde._optional import require
-from serde.checking.engines import engine_for_path, engine_for_source, run_engine
-from serde.checking.fitting import cast_exactly
+from serde.bridge import get_bridge
+from serde.checking.engines import engine_for_path
+from serde.engine.base import run_engine
+from serde.engine.fitting import cast_exactly
+from serde.engine.interpreter import RelayEngine
 from serde.errors import CheckError, FormatError, MissingDependency
 from serde.relay.ir.expr import Expr, Var
 from serde.weights import ArrayWeight
@@ -35,7 +38,7 @@ def test_the_interpreter_tells_outputs_of_one_name_apart() -> None:
     x = relay.var("x", shape=(1, 3))
     model = model_of(relay.Tuple([relay.tanh(x), relay.negative(x)]), x)
     model = model.evolve(meta=relay.ModelMeta(outputs=("act", "act")))
-    engine = engine_for_source("other", None, model)
+    engine = RelayEngine(model)
     assert len(engine.outputs) == 2
     first, second = engine.run({"x": X})
     np.testing.assert_array_equal(first, np.tanh(X))
@@ -63,7 +66,7 @@ X = np.array([[0.5, -1.0, 2.0]], "float32")
 
 def test_onnx_runtime_runs_an_onnx_file(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
-    engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
+    engine = engine_for_path(get_bridge("onnx"), write_onnx(tmp_path / "m.onnx"))
     assert engine.name.startswith("onnxruntime ")
     np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
 
@@ -71,8 +74,8 @@ def test_onnx_runtime_runs_an_onnx_file(tmp_path: Path) -> None:
 def test_without_onnx_runtime_the_reference_runs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serde.checking.engines._is_installed", absent)
-    engine = engine_for_path("onnx", write_onnx(tmp_path / "m.onnx"))
+    monkeypatch.setattr("serde.onnx.engine.is_installed", absent)
+    engine = engine_for_path(get_bridge("onnx"), write_onnx(tmp_path / "m.onnx"))
     assert engine.name.startswith("onnx.reference ")
     np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
 
@@ -84,10 +87,10 @@ def test_a_file_that_the_engine_refuses(
     if runtime:
         pytest.importorskip("onnxruntime")
     else:
-        monkeypatch.setattr("serde.checking.engines._is_installed", absent)
+        monkeypatch.setattr("serde.onnx.engine.is_installed", absent)
     path = write_onnx(tmp_path / "m.onnx", "Unknown")
     with pytest.raises(CheckError, match=r"^onnx\S+ \S+ refuses .*m\.onnx"):
-        engine_for_path("onnx", path)
+        engine_for_path(get_bridge("onnx"), path)
 
 
 @pytest.mark.parametrize("kept", [0, 40])
@@ -100,21 +103,21 @@ def test_a_malformed_target_is_no_refusal(tmp_path: Path, kept: int) -> None:
 
 def test_an_input_that_only_the_target_has() -> None:
     x, y = relay.var("x", shape=(1, 3)), relay.var("y", shape=(1, 3))
-    engine = engine_for_source("other", None, model_of(relay.add(x, y), x, y))
+    engine = RelayEngine(model_of(relay.add(x, y), x, y))
     with pytest.raises(CheckError, match=r"the source has no input x \(there are: data\)"):
         run_engine(engine, {"data": X})
 
 
 def test_inputs_of_other_names_go_by_their_place() -> None:
     x, y = relay.var("x", shape=(1, 3)), relay.var("y", shape=(1, 3))
-    engine = engine_for_source("other", None, model_of(relay.subtract(x, y), x, y))
+    engine = RelayEngine(model_of(relay.subtract(x, y), x, y))
     (found,) = run_engine(engine, {"a": X, "b": 2 * X})
     np.testing.assert_array_equal(found, -X)
 
 
 def test_equal_names_belong_together_whatever_their_place() -> None:
     x, y = relay.var("x", shape=(1, 3)), relay.var("y", shape=(1, 3))
-    engine = engine_for_source("other", None, model_of(relay.subtract(x, y), x, y))
+    engine = RelayEngine(model_of(relay.subtract(x, y), x, y))
     (found,) = run_engine(engine, {"y": 2 * X, "data": X})
     np.testing.assert_array_equal(found, -X)
 
@@ -123,7 +126,7 @@ def test_the_interpreter_runs_what_no_framework_can() -> None:
     x, w = relay.var("x", shape=("N", 3)), relay.var("w", shape=(3,))
     weight = np.array([1.0, 2.0, 3.0], "float32")
     model = model_of(relay.add(relay.tanh(x), w), x, w, weights={"w": weight})
-    engine = engine_for_source("other", None, model)
+    engine = RelayEngine(model)
     assert engine.name == "relay interpreter"
     np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X) + weight, rtol=1e-6)
 
@@ -167,7 +170,7 @@ def test_mxnet_runs_its_own_models_and_fills_labels() -> None:
         pytest.skip("mxnet is not installed")
     native, arrays = mxnet_net()
     x = relay.var("data", shape=(1, 3))
-    engine = engine_for_source("mxnet", native, model_of(relay.tanh(x), x))
+    engine = get_bridge("mxnet").engine(native, model_of(relay.tanh(x), x))
     assert engine.name.startswith("mxnet 1.")
     logits = X @ arrays["fc_weight"].T + arrays["fc_bias"]
     expected = np.exp(logits) / np.exp(logits).sum()
@@ -175,15 +178,15 @@ def test_mxnet_runs_its_own_models_and_fills_labels() -> None:
 
 
 def test_without_mxnet_the_interpreter_runs_its_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("serde.checking.engines._is_installed", absent)
-    assert engine_for_source("mxnet", None, identity_model(3)).name == "relay interpreter"
+    monkeypatch.setattr("serde.mxnet.engine.is_installed", absent)
+    assert get_bridge("mxnet").engine(None, identity_model(3)).name == "relay interpreter"
 
 
 def test_the_interpreter_runs_float16_models_of_mxnet() -> None:
     x, w = (relay.var(name, shape=(3,), dtype="float16") for name in "xw")
     weights = {"w": np.ones(3, "float16")}
     model = model_of(relay.add(x, w), x, w, weights=weights)
-    assert engine_for_source("mxnet", None, model).name == "relay interpreter"
+    assert get_bridge("mxnet").engine(None, model).name == "relay interpreter"
 
 
 @pytest.mark.parametrize(
@@ -227,7 +230,7 @@ def test_values_that_another_dtype_does_not_hold(value: np.ndarray, dtype: str) 
 
 def test_tokens_take_the_dtype_that_the_model_declares() -> None:
     x = relay.var("tokens", shape=(3,), dtype="int32")
-    engine = engine_for_source("other", None, model_of(relay.copy(x), x))
+    engine = RelayEngine(model_of(relay.copy(x), x))
     (found,) = run_engine(engine, {"tokens": np.array([1, 2, 3], "int64")})
     assert found.dtype == np.int32
     with pytest.raises(CheckError, match="input tokens: expected int32, found values of int64"):

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from serde.checking.engines import engine_for_path, run_engine
-from serde.checking.frameworks import MxnetProgram
-from serde.checking.process import ProcessEngine, open_mxnet
+from serde.bridge import get_bridge
+from serde.engine.base import run_engine
+from serde.engine.process import ProcessEngine
 from serde.errors import CheckError
+from serde.mxnet.engine import MxnetProgram, open_process
 from serde.weights import numpy_dtype
 
 X = np.array([[0.5, -1.0, 2.0]], "float32")
@@ -68,7 +69,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def opened(path: str = "m.onnx") -> ProcessEngine:
-    engine = engine_for_path("onnx", Path(path))
+    engine = get_bridge("onnx").file_engine(Path(path))
     assert isinstance(engine, ProcessEngine)
     return engine
 
@@ -170,7 +171,7 @@ def test_a_crash_of_mxnet_is_told() -> None:
     ]
     symbol = {"nodes": nodes, "arg_nodes": [0], "heads": [[1, 0, 0]]}
     program = MxnetProgram(json.dumps(symbol), {}, {}, {"x": "float32"}, ("y",), False)
-    engine = open_mxnet(program)
+    engine = open_process(program)
     np.testing.assert_allclose(engine.run({"x": X})[0], np.tanh(X), rtol=1e-6)
     os.kill(engine._process.pid, signal.SIGSEGV)
     with pytest.raises(CheckError, match=r"^mxnet 1\.\S+: the engine crashed \(signal 11\)$"):

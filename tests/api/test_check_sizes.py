@@ -13,6 +13,7 @@ import serde
 import serde.relay as relay
 from serde.checking.inputs import InputSets
 from serde.checking.sizes import declared_sizes, resolve_dims
+from serde.engine.base import Engine
 from serde.errors import CheckError, OptionError
 from serde.relay.ir.expr import Expr, Var
 from serde.report import Report
@@ -28,7 +29,7 @@ def open_model(*shape: Any, facts: Mapping[str, str] | None = None) -> Any:
     return model_of(relay.copy(x), x, facts=facts)
 
 
-class Picky:
+class Picky(Engine):
     """An engine that runs at some shapes only, and keeps those that it was asked for."""
 
     def __init__(self, runs: Any) -> None:
@@ -42,9 +43,6 @@ class Picky:
         if not self._runs(shape):
             raise ValueError(f"no {shape}")
         return [inputs["x"]]
-
-    def close(self) -> None:
-        pass
 
 
 def shapes_of(model: Any, accepts: Any, **options: Any) -> tuple[list[tuple[int, ...]], Report]:

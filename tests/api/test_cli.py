@@ -362,7 +362,7 @@ def test_could_not_be_checked(
     def fail(*_args: Any, **_kwargs: Any) -> Any:
         raise RuntimeError("no kernel")
 
-    monkeypatch.setattr("serde.checking.engines.RelayEngine.run", fail)
+    monkeypatch.setattr("serde.engine.interpreter.RelayEngine.run", fail)
     assert main(["convert", "m.toy", "o.toy", "--check"]) == 5
     assert "relay interpreter failed: RuntimeError: no kernel" in capsys.readouterr().err
     assert not Path("o.toy").exists()

@@ -13,7 +13,7 @@ FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
     {"_version", "errors", "limits", "weights", "report", "_optional"},
     {"relay"},
-    {"bridge", "io", "walk"},
+    {"bridge", "engine", "io", "options", "walk"},
     FORMATS,
     {"api", "checking", "conversion"},
     {"command", "compat", "__main__"},

@@ -14,7 +14,7 @@ from support.pairs import recurrent_net
 import serde
 from serde.compat import import_mxnet
 from serde.conversion.mapping import tensor_mapping
-from serde.errors import MissingDependency, OptionError
+from serde.errors import MissingDependency
 from serde.mxnet import BRIDGE
 from serde.report import Report
 
@@ -115,13 +115,3 @@ def test_numbered_names_belong_to_the_name_without() -> None:
     assert found["outputs"] == {"out": "y", "limited": "z"}
     assert found["weights"] == {"w": ["w_folded", "w_1"], "b": ["b"]}
     assert found["nodes"] == {"scaled": ["scaled_2"], "shifted": [], "limited": [], "out": ["out"]}
-
-
-def test_a_format_that_names_nothing(mx: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    from serde.bridge import Bridge
-    from serde.onnx.bridge import OnnxBridge
-
-    monkeypatch.setattr(OnnxBridge, "names", Bridge.names)
-    with pytest.raises(OptionError, match="onnx does not say what its tensors are called"):
-        mapped(mx, convolutions(mx), tmp_path / "m.onnx")
-    assert not (tmp_path / "m.onnx").exists()

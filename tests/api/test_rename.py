@@ -127,7 +127,8 @@ def test_what_is_known_of_an_input_goes_with_it(source: Path, tmp_path: Path) ->
     first, second = tmp_path / "first.mlpackage", tmp_path / "second.mlpackage"
     serde.convert(source, first, descriptions={"a": "the first"})
     serde.convert(first, second, rename_inputs={"a": "left"})
-    described = get_bridge("coreml").load(second, None, None).spec.description
+    bridge = get_bridge("coreml")
+    described = bridge.load(second, None, bridge.bind_import({})).spec.description
     assert {each.name: each.shortDescription for each in described.input}["left"] == "the first"
 
 

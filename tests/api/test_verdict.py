@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.checking.engines import run_engine
 from serde.checking.verdict import Rule, Tolerance, compare, judge_output
+from serde.engine.base import Engine, run_engine
 from serde.errors import CheckError
 from serde.relay.ir.expr import Expr, Var
 from serde.report import Report
@@ -20,7 +20,7 @@ from serde.weights import ArrayWeight
 LOOSE = Tolerance(atol=0.1, rtol=0.0)
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """Gives what a function of its inputs gives, and keeps the inputs."""
 
     def __init__(self, name: str, function: Any, outputs: Sequence[str] = ("out",)) -> None:
@@ -33,9 +33,6 @@ class FakeEngine:
     def run(self, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         self.seen.append(inputs)
         return self._function(inputs)
-
-    def close(self) -> None:
-        pass
 
 
 def model_of(body: Expr, *params: Var, weights: Mapping[str, Any] | None = None) -> Any:

@@ -20,9 +20,9 @@ from support.mil_executor import execute
 
 import serde
 import serde.relay as relay
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
+from serde.coreml.options import CoremlExportOptions
 from serde.coreml.reader import load
 from serde.report import Report
 

@@ -27,10 +27,10 @@ import serde
 import serde.relay as relay
 from serde.bridge import get_bridge
 from serde.command.inspection import inspect_model
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.interface.description import Feature
 from serde.coreml.interface.planning import plan
 from serde.coreml.model import CoremlModel
+from serde.coreml.options import CoremlExportOptions
 from serde.coreml.reader import load
 from serde.coreml.versions import TARGETS
 from serde.errors import OptionError

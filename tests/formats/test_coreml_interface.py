@@ -35,7 +35,7 @@ import serde
 import serde.relay as relay
 from serde.bridge import get_bridge
 from serde.compat import import_mxnet
-from serde.coreml.bridge import CoremlExportOptions
+from serde.coreml.options import CoremlExportOptions
 from serde.errors import OptionError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Function, Var

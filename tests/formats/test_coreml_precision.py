@@ -15,9 +15,9 @@ from support.mil_executor import execute
 
 import serde
 import serde.relay as relay
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
+from serde.coreml.options import CoremlExportOptions
 from serde.errors import OptionError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Span

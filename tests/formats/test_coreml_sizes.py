@@ -9,9 +9,9 @@ from support.mil_executor import execute
 from support.mil_values import check_types
 
 import serde.relay as relay
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
+from serde.coreml.options import CoremlExportOptions
 from serde.relay.ir.registry import call
 from serde.relay.run.interpreter import run
 from serde.report import Report

@@ -13,9 +13,9 @@ from support.mil_executor import execute
 from support.mil_values import check_types
 
 import serde.relay as relay
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
+from serde.coreml.options import CoremlExportOptions
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Expr, Function, Var

@@ -21,9 +21,9 @@ from support.samples import build
 
 import serde
 import serde.relay as relay
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
+from serde.coreml.options import CoremlExportOptions
 from serde.coreml.writer import save
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import symbol

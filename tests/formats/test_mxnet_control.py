@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import serde.relay as relay
-from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, UnsupportedModelError
+from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.mxnet.exporter import from_relay
 from serde.mxnet.model import MxnetModel
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, Var

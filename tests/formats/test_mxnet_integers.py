@@ -11,9 +11,9 @@ from support.oracle import run_mxnet
 
 import serde
 import serde.relay as relay
-from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency, UnsupportedModelError
+from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.mxnet.exporter import from_relay
 from serde.relay.ir.expr import Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel

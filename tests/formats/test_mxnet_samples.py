@@ -9,9 +9,9 @@ import pytest
 from support.gaps import case, unknown_gaps
 from support.samples import build
 
-from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.errors import MissingDependency
+from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.mxnet.exporter import from_relay
 from serde.mxnet.ops import TABLE
 from serde.relay.ir.model import ModelMeta, RelayModel

@@ -11,9 +11,9 @@ from support.onnx_suite import interpret
 
 import serde
 from serde.bridge import get_bridge
-from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.conversion.prepare import PrepareOptions, prepare
+from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.report import Report
 
 LEFT = [5, -5, 0, np.inf, -np.inf, np.nan, 7, -7, 3, -4.5]

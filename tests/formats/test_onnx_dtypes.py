@@ -14,7 +14,7 @@ import serde
 import serde.relay as relay
 from serde.command.flags import generated_options
 from serde.errors import OptionError, UnsupportedModelError
-from serde.onnx.bridge import OnnxExportOptions
+from serde.onnx.options import OnnxExportOptions
 from serde.report import Report
 
 FIRST = {

@@ -1,16 +1,21 @@
 """Raising of chains by patterns."""
 
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support.samples import build
 
 import serde.relay as relay
 from serde.relay.ir.compare import first_difference
-from serde.relay.ir.registry import Sample, all_ops, call
+from serde.relay.ir.registry import Sample, all_ops, call, get
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
 from serde.relay.transform import Compose, Legalize, Match, Pattern, extension_patterns
+from serde.relay.transform.tvm.extension_forms import FORMS
 
 X = np.random.default_rng(2).normal(size=(2, 3)).astype("float32")
 MATRIX = relay.TensorType((2, 3))
@@ -93,6 +98,34 @@ def test_a_pattern_of_a_bridge() -> None:
     np.testing.assert_allclose(run(result, [X, 2 * X]), -(np.exp(X) + 2 * X), rtol=1e-6)
     refused = relay.Function([x, y], relay.negative(relay.add(y, relay.exp(x))))
     assert Compose((pattern,)).transform(refused) is refused
+
+
+def _forms() -> list[object]:
+    return [
+        pytest.param(name, form, dtype, id=f"{name}-{index}-{dtype}")
+        for index, (name, form) in enumerate(FORMS)
+        for dtype in ("float64", "float32")
+    ]
+
+
+@pytest.mark.parametrize(("name", "form", "dtype"), _forms())
+def test_each_form_is_found_in_its_decomposition(name: str, form: Sample, dtype: str) -> None:
+    operands = [
+        replace(each, dtype=dtype if each.dtype == "float64" else each.dtype)
+        for each in form.operands
+    ]
+    built = build(get(name), Sample(tuple(operands), form.attrs))
+    plain = Legalize(frozenset()).transform(built.function)
+    assert _calls(_raised(plain)) == [name]
+
+
+def test_passes_that_no_conversion_runs_are_not_loaded() -> None:
+    code = (
+        "import sys, serde.relay, serde.onnx.bridge, serde.mxnet.bridge, serde.coreml.bridge;"
+        "assert not [name for name in sys.modules if 'transform.tvm' in name];"
+        "serde.relay.transform.FuseOps()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def _samples() -> list[object]:

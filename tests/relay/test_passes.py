@@ -18,6 +18,7 @@ from serde.relay.ir.expr import Call, Expr, Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, Sample, all_ops
+from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import FuncType, TensorType
 from serde.relay.ir.verify import verify
 from serde.relay.run.interpreter import run
@@ -48,7 +49,7 @@ from serde.relay.transform import (
     ToGraphNormalForm,
     channels_first,
 )
-from serde.relay.transform.layout_rules import LAYOUT_ATTRIBUTE, RULES
+from serde.relay.transform.layout_rules import RULES
 from serde.relay.transform.purity import is_random
 from serde.report import Report
 
@@ -75,7 +76,7 @@ def _samples() -> list[Any]:
     for name, definition in all_ops().items():
         drawn = any(is_random(build(definition, given).call) for given in definition.samples)
         wanted = [] if drawn else list(EVERYWHERE)
-        if name in LAYOUT_ATTRIBUTE or name in RULES:
+        if name in RULES or definition.has(Elementwise, Layout, Reduction, SameAxes):
             wanted.append("ConvertLayout")
         if name.startswith("dyn."):
             wanted.append("DynamicToStatic")

@@ -10,8 +10,8 @@ from support.coreml_models import tools
 import serde
 import serde.relay as relay
 from serde.bridge import get_bridge
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.model import CoremlModel
+from serde.coreml.options import CoremlExportOptions
 from serde.relay.ir.expr import Function, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule

@@ -12,9 +12,9 @@ from support.coreml_samples import is_covered, model_of
 from support.samples import BuiltSample, build
 
 import serde.relay as relay
-from serde.coreml.bridge import CoremlExportOptions
 from serde.coreml.mlprogram.exporter import from_relay
 from serde.coreml.model import operations
+from serde.coreml.options import CoremlExportOptions
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Expr, Function, If, Var
 from serde.relay.ir.model import ModelMeta, RelayModel

@@ -26,10 +26,10 @@ from support.runtime import newest_runtime_opset, open_session
 
 import serde
 from serde.bridge import get_bridge
-from serde.checking.frameworks import MxnetEngine, mxnet_program
 from serde.compat import import_mxnet
 from serde.conversion.prepare import PrepareOptions, prepare
 from serde.errors import Unsupported
+from serde.mxnet.engine import MxnetEngine, mxnet_program
 from serde.onnx.versions import LOWEST_TARGET
 from serde.relay.ir.expr import Var
 from serde.relay.ir.model import RelayModel

@@ -27,6 +27,8 @@ from serde.bridge import (
     TensorNames,
     TensorSummary,
 )
+from serde.engine.base import Engine
+from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.visit import post_order
@@ -130,7 +132,7 @@ def import_crash(ctx: ImportContext, x: Expr) -> Expr:
     raise KeyError("a mistake in a converter")
 
 
-class ToyBridge(Bridge):
+class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions]):
     """JSON text with a handful of operators."""
 
     name = "toy"
@@ -150,6 +152,13 @@ class ToyBridge(Bridge):
         if not isinstance(model, dict) or model.get("toy") != 2:
             raise FormatError("expected version 2", path=source)
         return model
+
+    def engine(self, model: AnyValue, relay_model: relay.RelayModel) -> Engine:
+        return RelayEngine(relay_model)
+
+    def coverage(self) -> list[tuple[str, str]]:
+        read = [(op, "read") for op, _version in OPS.imported()]
+        return read + [(op, "written") for op in OPS.exported()]
 
     def operators(self, model: AnyValue) -> list[str]:
         return [node["op"] for node in model["nodes"]]

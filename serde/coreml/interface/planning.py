@@ -16,7 +16,7 @@ from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlExportOptions
+    from serde.coreml.options import CoremlExportOptions
 
 __all__ = ["layout_of", "plan"]
 

@@ -9,12 +9,11 @@ from serde.coreml.mlprogram.builder import ProgramBuilder, set_text
 from serde.coreml.value import Value
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, has_trait
+from serde.relay.ir.traits import Reshape
+from serde.relay.ir.visit import children
 
 __all__ = ["append_classify", "is_softmax"]
-
-_KEEPERS = frozenset({"cast", "copy", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"})
-"""Operators that leave a softmax one."""
 
 _STRING, _INT64, _FLOAT64 = 2, 24, 12
 """Numbers in ``DataType`` of MIL.proto."""
@@ -63,6 +62,10 @@ def is_softmax(model: RelayModel, output: int) -> bool:
     node: Expr = model.main.body
     if isinstance(node, Tuple):
         node = node.fields[output]
-    while isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _KEEPERS:
-        node = node.args[0]
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == "nn.softmax"
+    while _calls(node, "cast") or has_trait(node, Reshape):
+        node = children(node)[0]
+    return _calls(node, "nn.softmax")
+
+
+def _calls(node: Expr, name: str) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name == name

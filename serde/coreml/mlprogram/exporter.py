@@ -38,7 +38,7 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlExportOptions
+    from serde.coreml.options import CoremlExportOptions
 
 __all__ = ["from_relay"]
 

@@ -31,7 +31,7 @@ from serde.walk.table import Hole, Incomplete
 from serde.weights import ArrayWeight, dtype_name
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlImportOptions
+    from serde.coreml.options import CoremlImportOptions
 
 __all__ = ["program_to_relay"]
 

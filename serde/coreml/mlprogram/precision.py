@@ -11,20 +11,14 @@ from serde.relay import transform
 from serde.relay.ir.expr import Call, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.traits import Float32
 from serde.relay.ir.visit import post_order
 from serde.report import Issue, Report
 
-__all__ = ["GROUPS", "NEEDED", "narrowed", "wide_names"]
+__all__ = ["narrowed", "wide_names"]
 
-NEEDED = frozenset([
-    "arange", "cumprod", "cumsum", "dyn.image.resize2d", "dyn.nn.upsampling",
-    "image.affine_grid", "image.crop_and_resize", "image.grid_sample", "nn.l2_normalize",
-    "nn.lrn", "prod", "serde.box_nms", "serde.multibox_detection", "serde.multibox_target",
-    "sum", "variance", "vision.all_class_non_max_suppression", "vision.get_valid_counts",
-    "vision.multibox_prior", "vision.multibox_transform_loc", "vision.non_max_suppression",
-    "vision.proposal", "vision.roi_align", "vision.roi_pool",
-])  # fmt: skip
-"""Operators that stay in float32 whatever is asked.
+_NEEDED = frozenset({"range"})
+"""Groups of operators that stay in float32 whatever is asked.
 
 A sum or product of many elements is beyond the range of float16 where none of them is, and so
 is a sum of squares: of 256 elements of 16 already. Numbers, places and lengths of an axis, corners
@@ -35,19 +29,8 @@ operators that sum and count inside as wide as they need, and give what float16 
 own converter computes them in float16, too, and so does this one, unless asked otherwise.
 """
 
-GROUPS = {
-    "norms": frozenset(
-        {"nn.batch_norm", "nn.group_norm", "nn.instance_norm", "nn.layer_norm", "serde.layer_norm"}
-    ),
-    "reductions": frozenset({"mean", "nn.log_softmax", "nn.softmax", "topk"}),
-    "resizing": frozenset(
-        {
-            "image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling",
-            "nn.upsampling3d", "serde.resize",
-        }
-    ),
-}  # fmt: skip
-"""Names for operators that the careful may leave in float32, too."""
+_GROUPS = frozenset({"norms", "reductions", "resizing"})
+"""Groups of operators that the careful may leave in float32, too."""
 
 _HALF = np.finfo(np.float16)
 
@@ -60,11 +43,11 @@ def narrowed(model: RelayModel, wide: frozenset[str], report: Report) -> RelayMo
         wide: Names of operators and nodes that stay float32 besides those that need to.
         report: Gets what overflows.
     """
-    keep = NEEDED | wide | frozenset(_faint(model))
-    for what in transform.float16_overflows(model, keep=keep, keep_io=True):
+    keep = wide | frozenset(_faint(model))
+    for what in transform.float16_overflows(model, keep=keep, groups=_NEEDED):
         issue = Issue("cast", what, "has values beyond the range of float16, which become infinite")
         report.allowed.append(issue)
-    narrow = transform.ToFloat16(keep, True, frozenset(model.params))
+    narrow = transform.ToFloat16(keep, True, frozenset(model.params), _NEEDED)
     return transform.fold_weights(model.evolve(mod=narrow(model.mod)), report=report, share=False)
 
 
@@ -73,20 +56,29 @@ def wide_names(model: RelayModel, wide: frozenset[str]) -> frozenset[str]:
 
     Args:
         model: The model with the nodes that its source has.
-        wide: Operators, :data:`GROUPS` and nodes.
+        wide: Operators, groups of them (norms, reductions, resizing) and nodes.
 
     Raises:
         OptionError: Nothing is called as something in `wide`.
     """
-    plain = wide - GROUPS.keys()
+    plain = wide - _GROUPS
     nodes = {node.span.source_name for node in post_order(model.main) if node.span is not None}
     unknown = sorted(plain - nodes - all_ops().keys())
     if unknown:
         raise OptionError(
             f"float32_ops: {unknown[0]} is no operator of Relay, no node, and none of "
-            f"{', '.join(sorted(GROUPS))}"
+            f"{', '.join(sorted(_GROUPS))}"
         )
-    return plain.union(*(GROUPS[name] for name in wide & GROUPS.keys()))
+    asked = wide & _GROUPS
+    return plain.union(_members(asked)) if asked else plain
+
+
+def _members(groups: frozenset[str]) -> Iterator[str]:
+    """Yield the names of the operators of some groups."""
+    for name, definition in all_ops().items():
+        wide = definition.trait(Float32)
+        if wide is not None and wide.group in groups:
+            yield name
 
 
 def _faint(model: RelayModel) -> Iterator[str]:

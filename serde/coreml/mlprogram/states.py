@@ -26,7 +26,7 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.report import Report
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlExportOptions
+    from serde.coreml.options import CoremlExportOptions
 
 __all__ = [
     "FACT",

@@ -30,7 +30,7 @@ from serde.report import Issue, Report
 from serde.weights import Weight
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlExportOptions
+    from serde.coreml.options import CoremlExportOptions
 
 __all__ = ["network_from_relay"]
 

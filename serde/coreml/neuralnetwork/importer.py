@@ -33,7 +33,7 @@ from serde.walk.table import Hole, Incomplete
 from serde.weights import Weight
 
 if TYPE_CHECKING:
-    from serde.coreml.bridge import CoremlImportOptions
+    from serde.coreml.options import CoremlImportOptions
 
 __all__ = ["network_to_relay"]
 

@@ -12,8 +12,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise import scalar_like
-from serde.mxnet.ops.shape.ranges import places
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.shape.create import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 

@@ -16,8 +16,9 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv import LAYOUTS, layouts, per_axis
-from serde.mxnet.ops.elementwise import import_cbrt, scalar_like
+from serde.mxnet.ops.conv.direct import LAYOUTS, layouts, per_axis
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.elementwise.unary import import_cbrt
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr

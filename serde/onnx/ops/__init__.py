@@ -10,5 +10,5 @@ from serde.onnx.ops.table import TABLES
 
 __all__ = ["TABLE", "TABLES"]
 
-for _module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-    importlib.import_module(f"{__name__}.{_module}")
+for _module in sorted(info.name for info in pkgutil.walk_packages(__path__, f"{__name__}.")):
+    importlib.import_module(_module)

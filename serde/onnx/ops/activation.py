@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.elementwise.convert import is_exact, is_float32, scalar_like
+from serde.onnx.ops.elementwise.unary import make_exporter, make_importer
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
 from serde.relay.ir.expr import Call, Expr
@@ -31,23 +30,28 @@ def export_relu(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Where", ctx.emit("Less", x, zero), zero, x)
 
 
-def exact(dtype: str, *values: float) -> bool:
-    """Whether attributes of ONNX, which are float32, hold values as a computation in `dtype`."""
-    return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
+@OPS.imports("Relu", since=(1, 6, 13, 14), ignored=("consumed_inputs",))
+def import_relu(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.nn.relu(x)
 
 
 def _has_exact_attributes(node: Call) -> bool:
     data = node.args[0].type
-    return isinstance(data, TensorType) and exact(data.dtype, *node.attrs.values())
+    return isinstance(data, TensorType) and is_exact(data.dtype, *node.attrs.values())
 
 
 @OPS.exports("nn.leaky_relu")
 def export_leaky_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     dtype = ctx.type(x).dtype
-    if ctx.takes("LeakyRelu", dtype) and exact(dtype, alpha):
+    if ctx.takes("LeakyRelu", dtype) and is_exact(dtype, alpha):
         return ctx.emit("LeakyRelu", x, alpha=alpha)
     negative = ctx.emit("Less", x, ctx.scalar_like(x, 0))
     return ctx.emit("Where", negative, ctx.emit("Mul", x, ctx.scalar_like(x, alpha)), x)
+
+
+@OPS.imports("LeakyRelu", since=(1, 6, 16), ignored=("consumed_inputs",))
+def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float = 0.01) -> Expr:
+    return relay.nn.leaky_relu(x, alpha=alpha)
 
 
 @OPS.exports("nn.prelu")
@@ -56,143 +60,6 @@ def export_prelu(ctx: ExportContext, x: Value, slope: Value, *, axis: int) -> Va
     rank = ctx.type(x).rank
     following = rank - 1 - axis % rank
     return ctx.emit("PRelu", x, ctx.view(slope, (*ctx.type(slope).shape, *(1,) * following)))
-
-
-@OPS.exports("serde.elu", when=_has_exact_attributes)
-def export_elu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("Elu", x, alpha=alpha)
-
-
-@OPS.exports("serde.selu", when=_has_exact_attributes)
-def export_selu(ctx: ExportContext, x: Value, *, alpha: float, gamma: float) -> Value:
-    return ctx.emit("Selu", x, alpha=alpha, gamma=gamma)
-
-
-@OPS.exports("serde.hard_sigmoid", when=_has_exact_attributes)
-def export_hard_sigmoid(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
-    return ctx.emit("HardSigmoid", x, alpha=alpha, beta=beta)
-
-
-@OPS.exports("serde.gelu", since=20)
-def export_gelu(ctx: ExportContext, x: Value, *, approximate: Literal["none", "tanh"]) -> Value:
-    return ctx.emit("Gelu", x, approximate=approximate)
-
-
-def _has_axes(node: Call) -> bool:
-    """The function that defines Swish has a constant of one axis, which a scalar would take on."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.rank > 0
-
-
-@OPS.exports("serde.swish", since=24, when=_has_axes)
-def export_swish(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("Swish", x, alpha=alpha)
-
-
-def of_float32(node: Call) -> bool:
-    """Whether the first operand of a call is float32, where an operator takes that alone."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype == "float32"
-
-
-def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    """Up to 27, Celu takes float32 only."""
-    return ctx.emit("Celu", x, alpha=alpha)
-
-
-OPS.exports("serde.celu", since=28)(export_celu)
-
-
-OPS.exports("serde.celu", since=12, when=of_float32)(export_celu)
-
-
-@OPS.exports("serde.thresholded_relu")
-def export_thresholded_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
-    return ctx.emit("ThresholdedRelu", x, alpha=alpha)
-
-
-@OPS.exports("serde.shrink")
-def export_shrink(ctx: ExportContext, x: Value, *, lambd: float, bias: float) -> Value:
-    return ctx.emit("Shrink", x, lambd=lambd, bias=bias)
-
-
-def _plain(target: str) -> Callable[..., Value]:
-    def export_plain(ctx: ExportContext, x: Value) -> Value:
-        return ctx.emit(target, x)
-
-    return export_plain
-
-
-OPS.exports("serde.silu", since=24, when=_has_axes)(_plain("Swish"))
-
-
-OPS.exports("serde.round_even")(_plain("Round"))
-
-
-OPS.exports("serde.softplus")(_plain("Softplus"))
-
-
-OPS.exports("serde.softsign")(_plain("Softsign"))
-
-
-OPS.exports("serde.hard_swish", since=14)(_plain("HardSwish"))
-
-
-OPS.exports("serde.mish", since=18)(_plain("Mish"))
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
-def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("Softmax", x, axis=axis)
-
-
-@OPS.exports("nn.softmax", "nn.fast_softmax")
-def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _softmax_of_rows(ctx, "Softmax", x, axis)
-
-
-@OPS.exports("nn.log_softmax", since=13)
-def export_log_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("LogSoftmax", x, axis=axis)
-
-
-@OPS.exports("nn.log_softmax")
-def export_log_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _softmax_of_rows(ctx, "LogSoftmax", x, axis)
-
-
-@OPS.exports("serde.hardmax", since=13)
-def export_hardmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return ctx.emit("Hardmax", x, axis=axis)
-
-
-@OPS.exports("serde.hardmax")
-def export_hardmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
-    return _softmax_of_rows(ctx, "Hardmax", x, axis)
-
-
-def _softmax_of_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
-    """Before 13, all dimensions from `axis` on form one row: the axis must be the last."""
-    rank = ctx.type(x).rank
-    if rank == 0:
-        raise Unsupported("softmax of a scalar")
-    axis %= rank
-    if axis == rank - 1:
-        return ctx.emit(op, x, axis=axis)
-    order = list(range(rank))
-    order[axis], order[-1] = order[-1], order[axis]
-    swapped = ctx.emit("Transpose", x, perm=order)
-    return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)
-
-
-@OPS.imports("Relu", since=(1, 6, 13, 14), ignored=("consumed_inputs",))
-def import_relu(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.nn.relu(x)
-
-
-@OPS.imports("LeakyRelu", since=(1, 6, 16), ignored=("consumed_inputs",))
-def import_leaky_relu(ctx: ImportContext, x: Expr, *, alpha: float = 0.01) -> Expr:
-    return relay.nn.leaky_relu(x, alpha=alpha)
 
 
 @OPS.imports("PRelu", since=(7, 9, 16))
@@ -215,14 +82,19 @@ def import_prelu_v1(ctx: ImportContext, x: Expr, slope: Expr) -> Expr:
     return import_prelu(ctx, x, slope)
 
 
+@OPS.exports("serde.elu", when=_has_exact_attributes)
+def export_elu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("Elu", x, alpha=alpha)
+
+
 @OPS.imports("Elu", since=(1, 6, 22), ignored=("consumed_inputs",))
 def import_elu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.elu", x, alpha=alpha)
 
 
-@OPS.imports("Celu", since=(12, 28))
-def import_celu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.celu", x, alpha=alpha)
+@OPS.exports("serde.selu", when=_has_exact_attributes)
+def export_selu(ctx: ExportContext, x: Value, *, alpha: float, gamma: float) -> Value:
+    return ctx.emit("Selu", x, alpha=alpha, gamma=gamma)
 
 
 SELU = (1.67326319217681884765625, 1.05070102214813232421875)
@@ -243,11 +115,21 @@ def import_selu_v1(
     return call("serde.selu", x, alpha=alpha, gamma=gamma)
 
 
+@OPS.exports("serde.hard_sigmoid", when=_has_exact_attributes)
+def export_hard_sigmoid(ctx: ExportContext, x: Value, *, alpha: float, beta: float) -> Value:
+    return ctx.emit("HardSigmoid", x, alpha=alpha, beta=beta)
+
+
 @OPS.imports("HardSigmoid", since=(1, 6, 22), ignored=("consumed_inputs",))
 def import_hard_sigmoid(
     ctx: ImportContext, x: Expr, *, alpha: float = 0.2, beta: float = 0.5
 ) -> Expr:
     return call("serde.hard_sigmoid", x, alpha=alpha, beta=beta)
+
+
+@OPS.exports("serde.gelu", since=20)
+def export_gelu(ctx: ExportContext, x: Value, *, approximate: Literal["none", "tanh"]) -> Value:
+    return ctx.emit("Gelu", x, approximate=approximate)
 
 
 @OPS.imports("Gelu", since=20)
@@ -257,23 +139,15 @@ def import_gelu(
     return call("serde.gelu", x, approximate=approximate)
 
 
-def _simple(target: str) -> Callable[..., Expr]:
-    def import_simple(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_simple
-
-
-OPS.imports("Softplus", since=(1, 22))(_simple("serde.softplus"))
+def _has_axes(node: Call) -> bool:
+    """The function that defines Swish has a constant of one axis, which a scalar would take on."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and data.rank > 0
 
 
-OPS.imports("Softsign", since=(1, 22))(_simple("serde.softsign"))
-
-
-OPS.imports("HardSwish", since=(14, 22))(_simple("serde.hard_swish"))
-
-
-OPS.imports("Mish", since=(18, 22))(_simple("serde.mish"))
+@OPS.exports("serde.swish", since=24, when=_has_axes)
+def export_swish(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("Swish", x, alpha=alpha)
 
 
 @OPS.imports("Swish", since=24)
@@ -283,9 +157,25 @@ def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.swish", x, alpha=alpha)
 
 
-@OPS.imports("SwiGLU", since=28)
-def import_swiglu(ctx: ImportContext, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
-    return call("serde.swiglu", gate, value, alpha=alpha)
+def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
+    """Up to 27, Celu takes float32 only."""
+    return ctx.emit("Celu", x, alpha=alpha)
+
+
+@OPS.imports("Celu", since=(12, 28))
+def import_celu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
+    return call("serde.celu", x, alpha=alpha)
+
+
+OPS.exports("serde.celu", since=28)(export_celu)
+
+
+OPS.exports("serde.celu", since=12, when=is_float32)(export_celu)
+
+
+@OPS.exports("serde.thresholded_relu")
+def export_thresholded_relu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
+    return ctx.emit("ThresholdedRelu", x, alpha=alpha)
 
 
 @OPS.imports("ThresholdedRelu", since=(10, 22))
@@ -293,9 +183,39 @@ def import_thresholded_relu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) 
     return call("serde.thresholded_relu", x, alpha=alpha)
 
 
+@OPS.exports("serde.shrink")
+def export_shrink(ctx: ExportContext, x: Value, *, lambd: float, bias: float) -> Value:
+    return ctx.emit("Shrink", x, lambd=lambd, bias=bias)
+
+
 @OPS.imports("Shrink", since=9)
 def import_shrink(ctx: ImportContext, x: Expr, *, lambd: float = 0.5, bias: float = 0.0) -> Expr:
     return call("serde.shrink", x, lambd=lambd, bias=bias)
+
+
+OPS.exports("serde.silu", since=24, when=_has_axes)(make_exporter("Swish"))
+
+
+OPS.exports("serde.softplus")(make_exporter("Softplus"))
+
+
+OPS.exports("serde.softsign")(make_exporter("Softsign"))
+
+
+OPS.exports("serde.hard_swish", since=14)(make_exporter("HardSwish"))
+
+
+OPS.exports("serde.mish", since=18)(make_exporter("Mish"))
+
+
+@OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
+def export_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    return ctx.emit("Softmax", x, axis=axis)
+
+
+@OPS.exports("nn.softmax", "nn.fast_softmax")
+def export_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    return _emit_on_rows(ctx, "Softmax", x, axis)
 
 
 @OPS.imports("Softmax", since=13)
@@ -303,9 +223,39 @@ def import_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     return relay.nn.softmax(x, axis=axis)
 
 
+@OPS.imports("Softmax", since=(1, 11))
+def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+    return apply_to_rows(ctx, x, axis, relay.nn.softmax)
+
+
+@OPS.exports("nn.log_softmax", since=13)
+def export_log_softmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    return ctx.emit("LogSoftmax", x, axis=axis)
+
+
+@OPS.exports("nn.log_softmax")
+def export_log_softmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    return _emit_on_rows(ctx, "LogSoftmax", x, axis)
+
+
 @OPS.imports("LogSoftmax", since=13)
 def import_log_softmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     return relay.nn.log_softmax(x, axis=axis)
+
+
+@OPS.imports("LogSoftmax", since=(1, 11))
+def import_log_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+    return apply_to_rows(ctx, x, axis, relay.nn.log_softmax)
+
+
+@OPS.exports("serde.hardmax", since=13)
+def export_hardmax(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    return ctx.emit("Hardmax", x, axis=axis)
+
+
+@OPS.exports("serde.hardmax")
+def export_hardmax_v1(ctx: ExportContext, x: Value, *, axis: int) -> Value:
+    return _emit_on_rows(ctx, "Hardmax", x, axis)
 
 
 @OPS.imports("Hardmax", since=13)
@@ -320,29 +270,55 @@ def import_hardmax(ctx: ImportContext, x: Expr, *, axis: int = -1) -> Expr:
     return relay.one_hot(first, on, off, length, axis % type_.rank, type_.dtype)
 
 
-@OPS.imports("Softmax", since=(1, 11))
-def import_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return of_rows(ctx, x, axis, relay.nn.softmax)
-
-
-@OPS.imports("LogSoftmax", since=(1, 11))
-def import_log_softmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return of_rows(ctx, x, axis, relay.nn.log_softmax)
-
-
 @OPS.imports("Hardmax", since=(1, 11))
 def import_hardmax_v1(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    return of_rows(ctx, x, axis, lambda rows, axis: import_hardmax(ctx, rows, axis=axis))
+    return apply_to_rows(ctx, x, axis, lambda rows, axis: import_hardmax(ctx, rows, axis=axis))
 
 
-def of_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
+def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
+    """Before 13, all dimensions from `axis` on form one row: the axis must be the last."""
+    rank = ctx.type(x).rank
+    if rank == 0:
+        raise Unsupported("softmax of a scalar")
+    axis %= rank
+    if axis == rank - 1:
+        return ctx.emit(op, x, axis=axis)
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    swapped = ctx.emit("Transpose", x, perm=order)
+    return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)
+
+
+OPS.imports("Softplus", since=(1, 22))(make_importer("serde.softplus"))
+
+
+OPS.imports("Softsign", since=(1, 22))(make_importer("serde.softsign"))
+
+
+OPS.imports("HardSwish", since=(14, 22))(make_importer("serde.hard_swish"))
+
+
+OPS.imports("Mish", since=(18, 22))(make_importer("serde.mish"))
+
+
+def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:
     """Return a function of rows; before 13, all dimensions from `axis` on form one row."""
     shape = ctx.type(x).shape
     first = axis % max(len(shape), 1)
-    longer = [place for place in range(first, len(shape)) if shape[place] != 1]
+    longer = [position for position in range(first, len(shape)) if shape[position] != 1]
     if len(longer) <= 1 and shape:
         return build(x, axis=longer[0] if longer else first)
     rows, row = product(shape[:first]), product(shape[first:])
     if isinstance(row, Any) or any(isinstance(dim, Any) for dim in shape):
         raise Unsupported(f"rows of several axes, some without a length or a name: {shape}")
     return relay.reshape(build(relay.reshape(x, [rows, row]), axis=1), shape)
+
+
+@OPS.exports("serde.swiglu", since=28)
+def export_swiglu(ctx: ExportContext, gate: Value, value: Value, *, alpha: float) -> Value:
+    return ctx.emit("SwiGLU", gate, value, alpha=alpha)
+
+
+@OPS.imports("SwiGLU", since=28)
+def import_swiglu(ctx: ImportContext, gate: Expr, value: Expr, *, alpha: float = 1.0) -> Expr:
+    return call("serde.swiglu", gate, value, alpha=alpha)

@@ -46,7 +46,7 @@ def export_loop(
     elements = [
         TensorType(each.shape[1:], each.dtype) for each in stacks if isinstance(each, TensorType)
     ]
-    inputs = [number, ctx.input("going", condition), *_declared(states, carried)]
+    inputs = [number, ctx.input("going", condition), *_widen_types(states, carried)]
     return ctx.emit_tuple(
         "Loop",
         limit,
@@ -55,6 +55,41 @@ def export_loop(
         outputs=len(results),
         body=ctx.graph(inner, inputs, [condition, *carried, *elements]),
     )
+
+
+@OPS.imports("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
+def import_loop(
+    ctx: ImportContext,
+    m: Expr | None = None,
+    cond: Expr | None = None,
+    *v_initial: Expr,
+    body: onnx.GraphProto,
+) -> list[Expr]:
+    """An iteration only begins where its condition holds: inside, that is true."""
+    count = len(v_initial)
+    if len(body.input) != 2 + count or len(body.output) < 1 + count:
+        raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
+    v_initial = _type_empty_sequences(ctx, v_initial, body)
+    types = [_type_of_state(ctx, each) for each in v_initial]
+    limit = None if m is None else ctx.fold(_as_scalar(ctx, m))
+    going = None if cond is None else ctx.fold(_as_scalar(ctx, cond))
+    while True:
+        number = Var(body.input[0].name, TensorType((), "int64"))
+        names = [each.name for each in body.input[2:]]
+        state = [Var(name, type_) for name, type_ in zip(names, types, strict=True)]
+        function, captures = ctx.closure(body, [number, *state], [
+            _reshape_as_declared(body.input[0], number),
+            _reshape_as_declared(body.input[1], relay.const(True, "bool")),
+            *state,
+        ], label="body")  # fmt: skip
+        function = _make_condition_scalar(ctx, function)
+        later = results(function)[1 : 1 + count]
+        joined = [join(a, b) for a, b in zip(types, later, strict=True)]
+        if joined == types:
+            break
+        types = joined
+    found = call("serde.loop", limit, going, v_initial, tuple(captures), body=function)
+    return [TupleGetItem(found, index) for index in range(len(body.output) - 1)]
 
 
 def _has_slices(call: Call) -> bool:
@@ -84,14 +119,14 @@ def export_scan(
         return ()
     carried, stacks = results[: len(state)], results[len(state) :]
     slices = [
-        _without(ctx.type(each), axis)
+        _drop_axis(ctx.type(each), axis)
         for each, axis in zip(scanned, axes or (0,) * len(scanned), strict=True)
     ]
     elements = [
-        _without(each, axis)
+        _drop_axis(each, axis)
         for each, axis in zip(stacks, out_axes or (0,) * len(stacks), strict=True)
     ]
-    inputs = _declared(inner.inputs, [*carried, *slices])
+    inputs = _widen_types(inner.inputs, [*carried, *slices])
     return ctx.emit_tuple(
         "Scan",
         *state,
@@ -106,12 +141,80 @@ def export_scan(
     )
 
 
-def _declared(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Value]:
+@OPS.imports("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
+def import_scan(
+    ctx: ImportContext,
+    *inputs: Expr,
+    body: onnx.GraphProto,
+    num_scan_inputs: int,
+    scan_input_axes: tuple[int, ...] = (),
+    scan_input_directions: tuple[int, ...] = (),
+    scan_output_axes: tuple[int, ...] = (),
+    scan_output_directions: tuple[int, ...] = (),
+) -> list[Expr]:
+    count = len(inputs) - num_scan_inputs
+    outputs = len(body.output) - count
+    if count < 0 or len(body.input) != len(inputs) or outputs < 0:
+        raise Unsupported(f"a body of {len(body.input)} inputs for {len(inputs)} inputs")
+    state, scanned = inputs[:count], inputs[count:]
+    axes = scan_input_axes or (0,) * num_scan_inputs
+    rows = [_drop_axis_of(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
+    types = [ctx.type(each) for each in state]
+    while True:
+        names = [each.name for each in body.input]
+        params = [Var(n, type_) for n, type_ in zip(names, [*types, *rows], strict=True)]
+        function, captures = ctx.closure(body, params, label="body")
+        later = results(function)[:count]
+        joined = tensors("state", [join(a, b) for a, b in zip(types, later, strict=True)])
+        if joined == types:
+            break
+        types = joined
+    found = call(
+        "serde.scan",
+        state,
+        scanned,
+        tuple(captures),
+        body=function,
+        axes=axes,
+        reverse=tuple(map(bool, scan_input_directions)) or (False,) * num_scan_inputs,
+        out_axes=scan_output_axes or (0,) * outputs,
+        out_reverse=tuple(map(bool, scan_output_directions)) or (False,) * outputs,
+    )
+    return [TupleGetItem(found, index) for index in range(len(body.output))]
+
+
+@OPS.imports("Scan", since=8)
+def import_scan_v8(
+    ctx: ImportContext,
+    sequence_lens: Expr | None = None,
+    *inputs: Expr,
+    body: onnx.GraphProto,
+    num_scan_inputs: int,
+    directions: tuple[int, ...] = (),
+) -> list[Expr]:
+    """The first version has a batch axis in front of everything, and scans each sample."""
+    if sequence_lens is not None:
+        raise Unsupported("sequences of lengths of their own")
+    (samples,) = ctx.static_lengths(inputs[0], [0])
+    found = [
+        import_scan(
+            ctx,
+            *[relay.take(x, relay.const(sample, "int32"), axis=0, mode="fast") for x in inputs],
+            body=body,
+            num_scan_inputs=num_scan_inputs,
+            scan_input_directions=directions,
+        )
+        for sample in range(samples)
+    ]
+    return [relay.stack(each, axis=0) for each in zip(*found, strict=True)]
+
+
+def _widen_types(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Value]:
     """Return inputs of a body with types as wide as what goes round: in the symbols outside."""
     return [replace(value, type=type_) for value, type_ in zip(inputs, types, strict=True)]
 
 
-def _without(type_: TensorType, axis: int) -> TensorType:
+def _drop_axis(type_: TensorType, axis: int) -> TensorType:
     shape = list(type_.shape)
     del shape[axis]
     return TensorType(shape, type_.dtype)
@@ -146,50 +249,15 @@ def import_if(
     return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
 
 
-def _scalar(ctx: ImportContext, x: Expr) -> Expr:
+def _as_scalar(ctx: ImportContext, x: Expr) -> Expr:
     return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
-@OPS.imports("Loop", since=(1, 11, 13, 16, 19, 21, 23, 24, 25))
-def import_loop(
-    ctx: ImportContext,
-    m: Expr | None = None,
-    cond: Expr | None = None,
-    *v_initial: Expr,
-    body: onnx.GraphProto,
-) -> list[Expr]:
-    """An iteration only begins where its condition holds: inside, that is true."""
-    count = len(v_initial)
-    if len(body.input) != 2 + count or len(body.output) < 1 + count:
-        raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
-    v_initial = _with_elements(ctx, v_initial, body)
-    types = [_state_type(ctx, each) for each in v_initial]
-    limit = None if m is None else ctx.fold(_scalar(ctx, m))
-    going = None if cond is None else ctx.fold(_scalar(ctx, cond))
-    while True:
-        number = Var(body.input[0].name, TensorType((), "int64"))
-        names = [each.name for each in body.input[2:]]
-        state = [Var(name, type_) for name, type_ in zip(names, types, strict=True)]
-        function, captures = ctx.closure(body, [number, *state], [
-            _as_declared(body.input[0], number),
-            _as_declared(body.input[1], relay.const(True, "bool")),
-            *state,
-        ], label="body")  # fmt: skip
-        function = _with_scalar_first(ctx, function)
-        later = results(function)[1 : 1 + count]
-        joined = [join(a, b) for a, b in zip(types, later, strict=True)]
-        if joined == types:
-            break
-        types = joined
-    found = call("serde.loop", limit, going, v_initial, tuple(captures), body=function)
-    return [TupleGetItem(found, index) for index in range(len(body.output) - 1)]
-
-
-def _state_type(ctx: ImportContext, x: Expr) -> ValueType:
+def _type_of_state(ctx: ImportContext, x: Expr) -> ValueType:
     return x.type if isinstance(x.type, SequenceType) else ctx.type(x)
 
 
-def _with_elements(
+def _type_empty_sequences(
     ctx: ImportContext, given: tuple[Expr, ...], body: onnx.GraphProto
 ) -> tuple[Expr, ...]:
     """Return states, of which sequences that begin empty have the elements that the body adds."""
@@ -197,10 +265,13 @@ def _with_elements(
         return given
     number = Var(body.input[0].name, TensorType((), "int64"))
     states = [
-        each if is_empty(each) else Var(f"state{i}", _state_type(ctx, each))
+        each if is_empty(each) else Var(f"state{i}", _type_of_state(ctx, each))
         for i, each in enumerate(given)
     ]
-    first = [_as_declared(body.input[0], number), _as_declared(body.input[1], relay.const(True))]
+    first = [
+        _reshape_as_declared(body.input[0], number),
+        _reshape_as_declared(body.input[1], relay.const(True)),
+    ]
     params = [number, *(each for each in states if isinstance(each, Var))]
     function, _ = ctx.closure(body, params, [*first, *states], label="body")
     found = []
@@ -213,87 +284,19 @@ def _with_elements(
     return tuple(found)
 
 
-def _as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
+def _reshape_as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
     """Return a scalar as its subgraph declares it: some have one axis of length 1."""
     shape = declared_shape(value.type)
     return relay.reshape(x, newshape=(1,)) if shape is not None and len(shape) == 1 else x
 
 
-def _with_scalar_first(ctx: ImportContext, function: Function) -> Function:
+def _make_condition_scalar(ctx: ImportContext, function: Function) -> Function:
     fields = function.body.fields if isinstance(function.body, Tuple) else ()
-    going = ctx.fold(_scalar(ctx, fields[0]))
+    going = ctx.fold(_as_scalar(ctx, fields[0]))
     return Function(function.params, Tuple([going, *fields[1:]]))
 
 
-@OPS.imports("Scan", since=(9, 11, 16, 19, 21, 23, 24, 25))
-def import_scan(
-    ctx: ImportContext,
-    *inputs: Expr,
-    body: onnx.GraphProto,
-    num_scan_inputs: int,
-    scan_input_axes: tuple[int, ...] = (),
-    scan_input_directions: tuple[int, ...] = (),
-    scan_output_axes: tuple[int, ...] = (),
-    scan_output_directions: tuple[int, ...] = (),
-) -> list[Expr]:
-    count = len(inputs) - num_scan_inputs
-    outputs = len(body.output) - count
-    if count < 0 or len(body.input) != len(inputs) or outputs < 0:
-        raise Unsupported(f"a body of {len(body.input)} inputs for {len(inputs)} inputs")
-    state, scanned = inputs[:count], inputs[count:]
-    axes = scan_input_axes or (0,) * num_scan_inputs
-    rows = [_row(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
-    types = [ctx.type(each) for each in state]
-    while True:
-        names = [each.name for each in body.input]
-        params = [Var(n, type_) for n, type_ in zip(names, [*types, *rows], strict=True)]
-        function, captures = ctx.closure(body, params, label="body")
-        later = results(function)[:count]
-        joined = tensors("state", [join(a, b) for a, b in zip(types, later, strict=True)])
-        if joined == types:
-            break
-        types = joined
-    found = call(
-        "serde.scan",
-        state,
-        scanned,
-        tuple(captures),
-        body=function,
-        axes=axes,
-        reverse=tuple(map(bool, scan_input_directions)) or (False,) * num_scan_inputs,
-        out_axes=scan_output_axes or (0,) * outputs,
-        out_reverse=tuple(map(bool, scan_output_directions)) or (False,) * outputs,
-    )
-    return [TupleGetItem(found, index) for index in range(len(body.output))]
-
-
-def _row(type_: TensorType, axis: int) -> TensorType:
+def _drop_axis_of(type_: TensorType, axis: int) -> TensorType:
     """Return the type of one entry of an axis."""
-    place = axis % type_.rank
-    return TensorType([*type_.shape[:place], *type_.shape[place + 1 :]], type_.dtype)
-
-
-@OPS.imports("Scan", since=8)
-def import_scan_v8(
-    ctx: ImportContext,
-    sequence_lens: Expr | None = None,
-    *inputs: Expr,
-    body: onnx.GraphProto,
-    num_scan_inputs: int,
-    directions: tuple[int, ...] = (),
-) -> list[Expr]:
-    """The first version has a batch axis in front of everything, and scans each sample."""
-    if sequence_lens is not None:
-        raise Unsupported("sequences of lengths of their own")
-    (samples,) = ctx.static_lengths(inputs[0], [0])
-    found = [
-        import_scan(
-            ctx,
-            *[relay.take(x, relay.const(sample, "int32"), axis=0, mode="fast") for x in inputs],
-            body=body,
-            num_scan_inputs=num_scan_inputs,
-            scan_input_directions=directions,
-        )
-        for sample in range(samples)
-    ]
-    return [relay.stack(each, axis=0) for each in zip(*found, strict=True)]
+    position = axis % type_.rank
+    return TensorType([*type_.shape[:position], *type_.shape[position + 1 :]], type_.dtype)

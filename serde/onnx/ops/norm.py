@@ -1,4 +1,4 @@
-"""Normalisations at inference."""
+"""Normalisations, and dropout."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.activation import exact, of_float32
-from serde.onnx.ops.elementwise import filled
-from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.reduce import reduce
+from serde.onnx.ops.elementwise.convert import fill, is_exact, is_float32, scalar_like
+from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr
@@ -24,7 +22,7 @@ from serde.relay.ir.shapes import normalize_axis
 from serde.weights import dtype_name
 
 
-def _channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
+def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
     """Return `x` with `axis` as axis 1, and the exchange that undoes it."""
     rank = ctx.type(x).rank
     if axis % rank == 1 or rank == 1:
@@ -34,30 +32,30 @@ def _channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, lis
     return ctx.emit("Transpose", x, perm=order), order
 
 
-def _restored(ctx: ExportContext, x: Value, order: list[int] | None) -> Value:
+def _restore_axes(ctx: ExportContext, x: Value, order: list[int] | None) -> Value:
     return x if order is None else ctx.emit("Transpose", x, perm=order)
 
 
-def _scale_and_shift(
+def _fill_scale_and_shift(
     ctx: ExportContext, gamma: Value, beta: Value, scale: bool, center: bool
 ) -> tuple[Value, Value]:
     """Without scale or centre, gamma is ones and beta zeros, as many as there are channels."""
     return (
-        gamma if scale else _repeated(ctx, 1.0, gamma),
-        beta if center else _repeated(ctx, 0.0, beta),
+        gamma if scale else _repeat(ctx, 1.0, gamma),
+        beta if center else _repeat(ctx, 0.0, beta),
     )
 
 
-def _repeated(ctx: ExportContext, value: float, like: Value) -> Value:
+def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     """Return a vector of one value, as long as `like`."""
     type_ = ctx.type(like)
     length = type_.shape[0]
     if isinstance(length, int):
         return ctx.const([value] * length, type_.dtype)
-    return filled(ctx, ctx.emit("Shape", like), value, type_.dtype)
+    return fill(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
-def _scaled(
+def _scale(
     ctx: ExportContext, x: Value, gamma: Value | None, beta: Value | None, trailing: tuple[int, ...]
 ) -> Value:
     """Return `x` times gamma plus beta, where given; `trailing` axes follow theirs."""
@@ -82,10 +80,80 @@ def export_batch_norm(
     center: bool,
     scale: bool,
 ) -> tuple[Value, ...]:
-    gamma, beta = _scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _channel_second(ctx, x, axis)
+    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
+    moved, order = _move_channel_second(ctx, x, axis)
     result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=epsilon)
-    return _restored(ctx, result, order), mean, var
+    return _restore_axes(ctx, result, order), mean, var
+
+
+@OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
+def import_batch_norm_v1(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    b: Expr,
+    mean: Expr,
+    var: Expr,
+    *,
+    epsilon: float = 1e-5,
+    is_test: bool = False,
+    spatial: bool = True,
+) -> Expr:
+    """Before 9 statistics may belong to every element of a sample (``spatial`` 0)."""
+    if (not is_test and ctx.version < 7) or ctx.wants(1):
+        raise Unsupported("a batch normalisation that trains", hint="set is_test=1")
+    if spatial:
+        return _build_batch_norm(ctx, x, scale, b, mean, var, epsilon)
+    factor = relay.rsqrt(relay.add(var, scalar_like(ctx, var, epsilon)))
+    centered = relay.multiply(relay.subtract(x, mean), relay.multiply(factor, scale))
+    return relay.add(centered, b)
+
+
+@OPS.imports("BatchNormalization", since=9, ignored=("momentum",))
+def import_batch_norm_v9(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    b: Expr,
+    mean: Expr,
+    var: Expr,
+    *,
+    epsilon: float = 1e-5,
+) -> Expr:
+    if ctx.wants(1):
+        raise Unsupported("a batch normalisation that trains")
+    return _build_batch_norm(ctx, x, scale, b, mean, var, epsilon)
+
+
+@OPS.imports("BatchNormalization", since=(14, 15))
+def import_batch_norm(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    b: Expr,
+    mean: Expr,
+    var: Expr,
+    *,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: bool = False,
+) -> list[Expr]:
+    """Training normalises by the batch's own statistics and moves the recorded ones to them."""
+    if not training_mode:
+        return [_build_batch_norm(ctx, x, scale, b, mean, var, epsilon)]
+    axes = tuple(axis for axis in range(ctx.type(x).rank) if axis != 1)
+    own = relay.mean(x, axis=axes)
+    spread = relay.variance(x, axis=axes)
+    moved = [
+        relay.add(
+            relay.multiply(old, scalar_like(ctx, old, momentum)),
+            relay.multiply(
+                relay.cast(new, ctx.type(old).dtype), scalar_like(ctx, old, 1 - momentum)
+            ),
+        )
+        for old, new in ((mean, own), (var, spread))
+    ]
+    return [_build_batch_norm(ctx, x, scale, b, own, spread, epsilon), *moved]
 
 
 @OPS.exports("nn.instance_norm")
@@ -100,10 +168,17 @@ def export_instance_norm(
     center: bool,
     scale: bool,
 ) -> Value:
-    gamma, beta = _scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _channel_second(ctx, x, axis)
+    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
+    moved, order = _move_channel_second(ctx, x, axis)
     result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=epsilon)
-    return _restored(ctx, result, order)
+    return _restore_axes(ctx, result, order)
+
+
+@OPS.imports("InstanceNormalization", since=(1, 6, 22), ignored=("consumed_inputs",))
+def import_instance_norm(
+    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, *, epsilon: float = 1e-5
+) -> Expr:
+    return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
 
 
 @OPS.exports("nn.layer_norm", since=17)
@@ -120,7 +195,7 @@ def export_layer_norm(
 ) -> Value:
     """ONNX normalises all axes from `axis` on, so it must be the last."""
     is_last = axis % ctx.type(x).rank == ctx.type(x).rank - 1
-    if not is_last or not scale or not exact(ctx.type(x).dtype, epsilon):
+    if not is_last or not scale or not is_exact(ctx.type(x).dtype, epsilon):
         return export_layer_norm_v1(
             ctx, x, gamma, beta, axis=axis, epsilon=epsilon, center=center, scale=scale
         )
@@ -141,13 +216,13 @@ def export_layer_norm_v1(
     scale: bool,
 ) -> Value:
     rank = ctx.type(x).rank
-    place = axis % rank
-    trailing = (1,) * (rank - 1 - place)
-    distance = ctx.emit("Sub", x, reduce(ctx, "ReduceMean", x, [place], True))
-    spread = reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [place], True)
+    position = axis % rank
+    trailing = (1,) * (rank - 1 - position)
+    distance = ctx.emit("Sub", x, emit_reduce(ctx, "ReduceMean", x, [position], True))
+    spread = emit_reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [position], True)
     deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, epsilon)))
     result = ctx.emit("Div", distance, deviation)
-    return _scaled(ctx, result, gamma if scale else None, beta if center else None, trailing)
+    return _scale(ctx, result, gamma if scale else None, beta if center else None, trailing)
 
 
 @OPS.exports("nn.group_norm", since=21)
@@ -164,12 +239,12 @@ def export_group_norm(
     scale: bool,
 ) -> Value:
     """Up to 20, ONNX had one scale a group instead of one a channel."""
-    gamma, beta = _scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _channel_second(ctx, x, axis)
+    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
+    moved, order = _move_channel_second(ctx, x, axis)
     result = ctx.emit(
         "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=epsilon
     )
-    return _restored(ctx, result, order)
+    return _restore_axes(ctx, result, order)
 
 
 @OPS.exports("nn.group_norm")
@@ -188,211 +263,15 @@ def export_group_norm_v1(
     """Each group is one channel of an instance norm."""
     rank = ctx.type(x).rank
     dtype = ctx.type(x).dtype
-    moved, order = _channel_second(ctx, x, axis)
+    moved, order = _move_channel_second(ctx, x, axis)
     shape = [ctx.type(x).shape[each] for each in order or range(rank)]
     rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
     ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
     normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=epsilon)
     result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
-    result = _scaled(ctx, result, gamma if scale else None, beta if center else None, trailing)
-    return _restored(ctx, result, order)
-
-
-@OPS.exports("nn.lrn")
-def export_lrn(
-    ctx: ExportContext, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
-) -> Value:
-    moved, order = _channel_second(ctx, x, axis)
-    result = ctx.emit("LRN", moved, size=size, bias=bias, alpha=alpha, beta=beta)
-    return _restored(ctx, result, order)
-
-
-@OPS.exports("nn.l2_normalize")
-def export_l2_normalize(
-    ctx: ExportContext, x: Value, *, eps: float, axis: tuple[int, ...] | None
-) -> Value:
-    rank = ctx.type(x).rank
-    axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
-    total = reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
-    return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))
-
-
-def normalized(
-    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
-) -> Expr:
-    """Return `x` normalised by statistics of each channel."""
-    return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
-
-
-@OPS.imports("BatchNormalization", since=(1, 6, 7), ignored=("consumed_inputs", "momentum"))
-def import_batch_norm_v1(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    b: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
-    is_test: bool = False,
-    spatial: bool = True,
-) -> Expr:
-    """Before 9 statistics may belong to every element of a sample (``spatial`` 0)."""
-    if (not is_test and ctx.version < 7) or ctx.wants(1):
-        raise Unsupported("a batch normalisation that trains", hint="set is_test=1")
-    if spatial:
-        return normalized(ctx, x, scale, b, mean, var, epsilon)
-    factor = relay.rsqrt(relay.add(var, scalar_like(ctx, var, epsilon)))
-    centered = relay.multiply(relay.subtract(x, mean), relay.multiply(factor, scale))
-    return relay.add(centered, b)
-
-
-@OPS.imports("BatchNormalization", since=9, ignored=("momentum",))
-def import_batch_norm_v9(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    b: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
-) -> Expr:
-    if ctx.wants(1):
-        raise Unsupported("a batch normalisation that trains")
-    return normalized(ctx, x, scale, b, mean, var, epsilon)
-
-
-@OPS.imports("BatchNormalization", since=(14, 15))
-def import_batch_norm(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    b: Expr,
-    mean: Expr,
-    var: Expr,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: bool = False,
-) -> list[Expr]:
-    """Training normalises by the batch's own statistics and moves the recorded ones to them."""
-    if not training_mode:
-        return [normalized(ctx, x, scale, b, mean, var, epsilon)]
-    axes = tuple(axis for axis in range(ctx.type(x).rank) if axis != 1)
-    own = relay.mean(x, axis=axes)
-    spread = relay.variance(x, axis=axes)
-    moved = [
-        relay.add(
-            relay.multiply(old, scalar_like(ctx, old, momentum)),
-            relay.multiply(
-                relay.cast(new, ctx.type(old).dtype), scalar_like(ctx, old, 1 - momentum)
-            ),
-        )
-        for old, new in ((mean, own), (var, spread))
-    ]
-    return [normalized(ctx, x, scale, b, own, spread, epsilon), *moved]
-
-
-def _stashes(node: Call) -> bool:
-    """ONNX keeps the statistics in float32 or bfloat16."""
-    return dtype_name(node.attrs["stash_dtype"]) in ("float32", "bfloat16")
-
-
-@OPS.exports("serde.layer_norm", since=17, when=_stashes)
-def export_layer_norm_of_axes(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
-) -> tuple[Value, ...]:
-    return ctx.emit_tuple(
-        "LayerNormalization",
-        x,
-        gamma,
-        beta,
-        outputs=3,
-        axis=axis,
-        epsilon=epsilon,
-        stash_type=helper.np_dtype_to_tensor_dtype(stash_dtype),
-    )
-
-
-@OPS.exports("serde.rms_norm", since=23)
-def export_rms_norm(
-    ctx: ExportContext, x: Value, gamma: Value, *, axis: int, epsilon: float
-) -> Value:
-    return ctx.emit("RMSNormalization", x, gamma, axis=axis, epsilon=epsilon)
-
-
-@OPS.exports("serde.mean_variance_normalization", when=of_float32)
-def export_mean_variance_normalization(
-    ctx: ExportContext, x: Value, *, axes: tuple[int, ...]
-) -> Value:
-    """The function that defines it has constants of float32."""
-    return ctx.emit("MeanVarianceNormalization", x, axes=axes)
-
-
-@OPS.exports("serde.lp_normalization")
-def export_lp_normalization(ctx: ExportContext, x: Value, *, axis: int, p: int) -> Value:
-    return ctx.emit("LpNormalization", x, axis=axis, p=p)
-
-
-@OPS.exports("nn.dropout")
-def export_dropout(ctx: ExportContext, x: Value, *, rate: float) -> tuple[Value, Value]:
-    """At inference nothing is dropped, and the mask is of ones."""
-    return x, filled(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
-
-
-@OPS.imports("InstanceNormalization", since=(1, 6, 22), ignored=("consumed_inputs",))
-def import_instance_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, *, epsilon: float = 1e-5
-) -> Expr:
-    return relay.nn.instance_norm(x, scale, b, axis=1, epsilon=epsilon)
-
-
-def _over_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> Expr:
-    """Return a factor of the axes from `axis` on, to whose lengths ONNX broadcasts it."""
-    lengths = ctx.type(x).shape[normalize_axis(axis, ctx.type(x).rank) :]
-    if ctx.type(scale).shape == lengths:
-        return scale
-    return relay.broadcast_to(scale, lengths)
-
-
-@OPS.imports("LayerNormalization", since=17)
-def import_layer_norm(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    b: Expr | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = onnx.TensorProto.FLOAT,
-) -> list[Expr]:
-    found = call(
-        "serde.layer_norm",
-        x,
-        _over_axes(ctx, x, scale, axis),
-        None if b is None else _over_axes(ctx, x, b, axis),
-        axis=axis,
-        epsilon=epsilon,
-        stash_dtype=ctx.dtype(stash_type),
-    )
-    return [relay.TupleGetItem(found, each) for each in range(3)]
-
-
-@OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
-def import_rms_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
-) -> Expr:
-    factor = _over_axes(ctx, x, scale, axis)
-    return call("serde.rms_norm", x, factor, axis=axis, epsilon=epsilon)
+    result = _scale(ctx, result, gamma if scale else None, beta if center else None, trailing)
+    return _restore_axes(ctx, result, order)
 
 
 @OPS.imports("GroupNormalization", since=21, ignored=("stash_type",))
@@ -418,16 +297,13 @@ def import_group_norm_v18(
     return relay.nn.group_norm(x, scale, bias, num_groups=num_groups, axis=1, epsilon=epsilon)
 
 
-@OPS.imports("LpNormalization", since=(1, 22))
-def import_lp_normalization(ctx: ImportContext, x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
-    return call("serde.lp_normalization", x, axis=axis, p=p)
-
-
-@OPS.imports("MeanVarianceNormalization", since=(9, 13))
-def import_mean_variance_normalization(
-    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (0, 2, 3)
-) -> Expr:
-    return call("serde.mean_variance_normalization", x, axes=axes)
+@OPS.exports("nn.lrn")
+def export_lrn(
+    ctx: ExportContext, x: Value, *, size: int, axis: int, bias: float, alpha: float, beta: float
+) -> Value:
+    moved, order = _move_channel_second(ctx, x, axis)
+    result = ctx.emit("LRN", moved, size=size, bias=bias, alpha=alpha, beta=beta)
+    return _restore_axes(ctx, result, order)
 
 
 @OPS.imports("LRN", since=(1, 13))
@@ -441,3 +317,205 @@ def import_lrn(
     bias: float = 1.0,
 ) -> Expr:
     return relay.nn.lrn(x, size=size, axis=1, bias=bias, alpha=alpha, beta=beta)
+
+
+@OPS.exports("nn.l2_normalize")
+def export_l2_normalize(
+    ctx: ExportContext, x: Value, *, eps: float, axis: tuple[int, ...] | None
+) -> Value:
+    rank = ctx.type(x).rank
+    axes = list(range(rank)) if axis is None else sorted(each % rank for each in axis)
+    total = emit_reduce(ctx, "ReduceSum", ctx.emit("Mul", x, x), axes, True)
+    return ctx.emit("Div", x, ctx.emit("Sqrt", ctx.emit("Max", total, ctx.scalar_like(x, eps))))
+
+
+def _build_batch_norm(
+    ctx: ImportContext, x: Expr, scale: Expr, b: Expr, mean: Expr, var: Expr, epsilon: float
+) -> Expr:
+    """Return `x` normalised by statistics of each channel."""
+    return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
+
+
+def _has_stash_type(node: Call) -> bool:
+    """ONNX keeps the statistics in float32 or bfloat16."""
+    return dtype_name(node.attrs["stash_dtype"]) in ("float32", "bfloat16")
+
+
+@OPS.exports("serde.layer_norm", since=17, when=_has_stash_type)
+def export_layer_norm_of_axes(
+    ctx: ExportContext,
+    x: Value,
+    gamma: Value,
+    beta: Value | None,
+    *,
+    axis: int,
+    epsilon: float,
+    stash_dtype: np.dtype[AnyValue],
+) -> tuple[Value, ...]:
+    return ctx.emit_tuple(
+        "LayerNormalization",
+        x,
+        gamma,
+        beta,
+        outputs=3,
+        axis=axis,
+        epsilon=epsilon,
+        stash_type=helper.np_dtype_to_tensor_dtype(stash_dtype),
+    )
+
+
+@OPS.imports("LayerNormalization", since=17)
+def import_layer_norm(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    b: Expr | None = None,
+    *,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = onnx.TensorProto.FLOAT,
+) -> list[Expr]:
+    found = call(
+        "serde.layer_norm",
+        x,
+        _broadcast_to_axes(ctx, x, scale, axis),
+        None if b is None else _broadcast_to_axes(ctx, x, b, axis),
+        axis=axis,
+        epsilon=epsilon,
+        stash_dtype=ctx.dtype(stash_type),
+    )
+    return [relay.TupleGetItem(found, each) for each in range(3)]
+
+
+@OPS.exports("serde.rms_norm", since=23)
+def export_rms_norm(
+    ctx: ExportContext, x: Value, gamma: Value, *, axis: int, epsilon: float
+) -> Value:
+    return ctx.emit("RMSNormalization", x, gamma, axis=axis, epsilon=epsilon)
+
+
+@OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
+def import_rms_norm(
+    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+) -> Expr:
+    factor = _broadcast_to_axes(ctx, x, scale, axis)
+    return call("serde.rms_norm", x, factor, axis=axis, epsilon=epsilon)
+
+
+@OPS.exports("serde.mean_variance_normalization", when=is_float32)
+def export_mean_variance_normalization(
+    ctx: ExportContext, x: Value, *, axes: tuple[int, ...]
+) -> Value:
+    """The function that defines it has constants of float32."""
+    return ctx.emit("MeanVarianceNormalization", x, axes=axes)
+
+
+@OPS.imports("MeanVarianceNormalization", since=(9, 13))
+def import_mean_variance_normalization(
+    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (0, 2, 3)
+) -> Expr:
+    return call("serde.mean_variance_normalization", x, axes=axes)
+
+
+@OPS.exports("serde.lp_normalization")
+def export_lp_normalization(ctx: ExportContext, x: Value, *, axis: int, p: int) -> Value:
+    return ctx.emit("LpNormalization", x, axis=axis, p=p)
+
+
+@OPS.imports("LpNormalization", since=(1, 22))
+def import_lp_normalization(ctx: ImportContext, x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
+    return call("serde.lp_normalization", x, axis=axis, p=p)
+
+
+@OPS.exports("nn.dropout")
+def export_dropout(ctx: ExportContext, x: Value, *, rate: float) -> tuple[Value, Value]:
+    """At inference nothing is dropped, and the mask is of ones."""
+    return x, fill(ctx, ctx.emit("Shape", x), 1, ctx.type(x).dtype)
+
+
+@OPS.imports("Dropout", since=(1, 6), ignored=("consumed_inputs",))
+def import_dropout_v1(
+    ctx: ImportContext, x: Expr, *, is_test: bool = False, ratio: float = 0.5
+) -> list[Expr]:
+    dtype = ctx.type(x).dtype
+    if is_test or ratio == 0:
+        return _keep_all(ctx, x, dtype)
+    found, mask = _drop(ctx, x, relay.const(ratio, dtype), None, None)
+    return [found, relay.cast(mask, dtype)]
+
+
+@OPS.imports("Dropout", since=(7, 10), ignored=("ratio",))
+def import_dropout_v7(ctx: ImportContext, x: Expr) -> list[Expr]:
+    return _keep_all(ctx, x, ctx.type(x).dtype if ctx.version < 10 else "bool")
+
+
+@OPS.imports("Dropout", since=(12, 13, 22))
+def import_dropout(
+    ctx: ImportContext,
+    x: Expr,
+    ratio: Expr | None = None,
+    training_mode: Expr | None = None,
+    *,
+    seed: int | None = None,
+) -> list[Expr]:
+    """Training drops other elements each time, as long as no seed is given."""
+    if training_mode is None:
+        return _keep_all(ctx, x, "bool")
+    known = ctx.is_constant(training_mode)
+    none = ratio is not None and ctx.is_constant(ratio) and not ctx.constant(ratio).item()
+    if none or (known and not ctx.constant(training_mode).item()):
+        return _keep_all(ctx, x, "bool")
+    share = relay.const(0.5, ctx.type(x).dtype) if ratio is None else ratio
+    return _drop(ctx, x, share, None if known else training_mode, seed)
+
+
+def _broadcast_to_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> Expr:
+    """Return a factor of the axes from `axis` on, to whose lengths ONNX broadcasts it."""
+    lengths = ctx.type(x).shape[normalize_axis(axis, ctx.type(x).rank) :]
+    if ctx.type(scale).shape == lengths:
+        return scale
+    return relay.broadcast_to(scale, lengths)
+
+
+@OPS.imports("SimplifiedLayerNormalization", ignored=("stash_type",))
+def import_simplified_layer_norm(
+    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
+) -> list[Expr]:
+    """The mean square takes the place of the variance."""
+    found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
+    if not ctx.wants(1):
+        return found
+    rank = ctx.type(x).rank
+    axes = tuple(range(axis % rank, rank))
+    wide = relay.cast(x, "float32")
+    square = relay.mean(relay.multiply(wide, wide), axis=axes, keepdims=True)
+    return [*found, relay.rsqrt(relay.add(square, scalar_like(ctx, square, epsilon)))]
+
+
+def _drop(
+    ctx: ImportContext, x: Expr, ratio: Expr, trains: Expr | None, seed: float | None
+) -> list[Expr]:
+    """Return what is left of `x`, scaled up by what is dropped, and which elements that are.
+
+    Args:
+        ctx: The context of the converter.
+        x: What is dropped from.
+        ratio: How much of it is, a scalar.
+        trains: Whether anything is; that is sure if left out.
+        seed: Of the numbers drawn.
+    """
+    type_ = ctx.type(x)
+    share = relay.reshape(relay.cast(ratio, type_.dtype), newshape=())
+    kept = relay.subtract(relay.const(1, type_.dtype), share)
+    mask: Expr = call("serde.bernoulli", relay.full_like(x, kept), dtype="bool", seed=seed)
+    scaled = relay.divide(x, kept)
+    if trains is not None:
+        asked = relay.reshape(trains, newshape=())
+        mask = relay.logical_or(mask, relay.logical_not(asked))
+        scaled = relay.where(asked, scaled, x)
+    return [relay.where(mask, scaled, relay.zeros_like(x)), mask]
+
+
+def _keep_all(ctx: ImportContext, x: Expr, dtype: str) -> list[Expr]:
+    """Return `x` and a mask that keeps all of it."""
+    return [x, relay.cast(relay.ones_like(x), dtype)] if ctx.wants(1) else [x]

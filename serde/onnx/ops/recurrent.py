@@ -12,13 +12,13 @@ from typing import Any as AnyValue
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call
 from serde.relay.op.recurrent.gates import PARAMETERS, Direction, count_directions, read_gates
 
-_NAMES = {
+_ACTIVATIONS = {
     "sigmoid": "Sigmoid",
     "tanh": "Tanh",
     "relu": "Relu",
@@ -33,7 +33,7 @@ _NAMES = {
 }
 
 
-def _functions(
+def _list_activations(
     defaults: Sequence[str],
     direction: str,
     activations: Sequence[str],
@@ -54,38 +54,38 @@ def _functions(
     gates = [gate for each in directions for gate in each]
     counts = [len(PARAMETERS.get(gate.name, ())) for gate in gates]
     return {
-        "activations": [_NAMES[gate.name] for gate in gates],
+        "activations": [_ACTIVATIONS[gate.name] for gate in gates],
         "activation_alpha": [g.alpha for g, n in zip(gates, counts, strict=True) if n] or None,
         "activation_beta": [g.beta for g, n in zip(gates, counts, strict=True) if n > 1] or None,
     }
 
 
-def _time_first(ctx: ExportContext, x: Value | None, layout: str) -> Value | None:
+def _to_time_first(ctx: ExportContext, x: Value | None, layout: str) -> Value | None:
     if x is None or layout == "TNC":
         return x
     return ctx.emit("Transpose", x, perm=[1, 0, 2])
 
 
-def _lengths(ctx: ExportContext, x: Value | None) -> Value | None:
+def _cast_lengths(ctx: ExportContext, x: Value | None) -> Value | None:
     if x is None or ctx.type(x).dtype == "int32":
         return x
     return cast(ctx, x, "int32")
 
 
-def _in_layout(ctx: ExportContext, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
+def _restore_layout(ctx: ExportContext, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
     if layout == "TNC":
         return tuple(results)
     outputs = ctx.emit("Transpose", results[0], perm=[2, 0, 1, 3])
     return (outputs, *(ctx.emit("Transpose", x, perm=[1, 0, 2]) for x in results[1:]))
 
 
-def _is_plain_lstm(node: Call) -> bool:
+def _has_no_projection(node: Call) -> bool:
     """ONNX has neither a projection nor bounds of the cell."""
     projection = node.args[8]
     return node.attrs["cell_clip"] is None and isinstance(projection, Tuple)
 
 
-@OPS.exports("serde.lstm", when=_is_plain_lstm)
+@OPS.exports("serde.lstm", when=_has_no_projection)
 def export_lstm(
     ctx: ExportContext,
     x: Value,
@@ -110,22 +110,66 @@ def export_lstm(
     defaults = ("sigmoid", "tanh", "tanh")
     results = ctx.emit_tuple(
         "LSTM",
-        _time_first(ctx, x, layout),
+        _to_time_first(ctx, x, layout),
         w,
         r,
         b,
-        _lengths(ctx, sequence_lens),
-        _time_first(ctx, initial_h, layout),
-        _time_first(ctx, initial_c, layout),
+        _cast_lengths(ctx, sequence_lens),
+        _to_time_first(ctx, initial_h, layout),
+        _to_time_first(ctx, initial_c, layout),
         p,
         outputs=3,
         hidden_size=hidden_size,
         direction=direction,
         clip=clip,
         input_forget=int(input_forget) or None,
-        **_functions(defaults, direction, activations, activation_alpha, activation_beta),
+        **_list_activations(defaults, direction, activations, activation_alpha, activation_beta),
     )
-    return _in_layout(ctx, results, layout)
+    return _restore_layout(ctx, results, layout)
+
+
+@OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
+def import_lstm(
+    ctx: ImportContext,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    b: Expr | None = None,
+    sequence_lens: Expr | None = None,
+    initial_h: Expr | None = None,
+    initial_c: Expr | None = None,
+    p: Expr | None = None,
+    *,
+    hidden_size: int | None = None,
+    direction: Direction = "forward",
+    activations: tuple[str, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: bool = False,
+    input_forget: bool = False,
+) -> list[Expr]:
+    functions = _read_activations(
+        ("sigmoid", "tanh", "tanh"), direction, activations, activation_alpha, activation_beta
+    )
+    found = call(
+        "serde.lstm",
+        x,
+        w,
+        r,
+        b,
+        sequence_lens,
+        initial_h,
+        initial_c,
+        p,
+        hidden_size=_read_hidden_size(ctx, r, hidden_size),
+        direction=direction,
+        clip=clip,
+        layout=_layout_of(layout),
+        input_forget=input_forget,
+        **functions,
+    )
+    return _unpack(found, 3)
 
 
 @OPS.exports("serde.gru")
@@ -150,20 +194,60 @@ def export_gru(
     defaults = ("sigmoid", "tanh")
     results = ctx.emit_tuple(
         "GRU",
-        _time_first(ctx, x, layout),
+        _to_time_first(ctx, x, layout),
         w,
         r,
         b,
-        _lengths(ctx, sequence_lens),
-        _time_first(ctx, initial_h, layout),
+        _cast_lengths(ctx, sequence_lens),
+        _to_time_first(ctx, initial_h, layout),
         outputs=2,
         hidden_size=hidden_size,
         direction=direction,
         clip=clip,
         linear_before_reset=int(linear_before_reset) or None,
-        **_functions(defaults, direction, activations, activation_alpha, activation_beta),
+        **_list_activations(defaults, direction, activations, activation_alpha, activation_beta),
     )
-    return _in_layout(ctx, results, layout)
+    return _restore_layout(ctx, results, layout)
+
+
+@OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
+def import_gru(
+    ctx: ImportContext,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    b: Expr | None = None,
+    sequence_lens: Expr | None = None,
+    initial_h: Expr | None = None,
+    *,
+    hidden_size: int | None = None,
+    direction: Direction = "forward",
+    activations: tuple[str, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: bool = False,
+    linear_before_reset: bool = False,
+) -> list[Expr]:
+    functions = _read_activations(
+        ("sigmoid", "tanh"), direction, activations, activation_alpha, activation_beta
+    )
+    found = call(
+        "serde.gru",
+        x,
+        w,
+        r,
+        b,
+        sequence_lens,
+        initial_h,
+        hidden_size=_read_hidden_size(ctx, r, hidden_size),
+        direction=direction,
+        clip=clip,
+        layout=_layout_of(layout),
+        linear_before_reset=linear_before_reset,
+        **functions,
+    )
+    return _unpack(found, 2)
 
 
 @OPS.exports("serde.rnn")
@@ -186,26 +270,65 @@ def export_rnn(
 ) -> tuple[Value, ...]:
     results = ctx.emit_tuple(
         "RNN",
-        _time_first(ctx, x, layout),
+        _to_time_first(ctx, x, layout),
         w,
         r,
         b,
-        _lengths(ctx, sequence_lens),
-        _time_first(ctx, initial_h, layout),
+        _cast_lengths(ctx, sequence_lens),
+        _to_time_first(ctx, initial_h, layout),
         outputs=2,
         hidden_size=hidden_size,
         direction=direction,
         clip=clip,
-        **_functions(("tanh",), direction, activations, activation_alpha, activation_beta),
+        **_list_activations(("tanh",), direction, activations, activation_alpha, activation_beta),
     )
-    return _in_layout(ctx, results, layout)
+    return _restore_layout(ctx, results, layout)
 
 
-_RELAY_NAMES = {name.lower(): relay_name for relay_name, name in _NAMES.items()}
+@OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
+def import_rnn(
+    ctx: ImportContext,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    b: Expr | None = None,
+    sequence_lens: Expr | None = None,
+    initial_h: Expr | None = None,
+    *,
+    hidden_size: int | None = None,
+    direction: Direction = "forward",
+    activations: tuple[str, ...] = (),
+    activation_alpha: tuple[float, ...] = (),
+    activation_beta: tuple[float, ...] = (),
+    clip: float | None = None,
+    layout: bool = False,
+) -> list[Expr]:
+    """Outputs that nothing reads need not be declared, so ``output_sequence`` says nothing."""
+    functions = _read_activations(
+        ("tanh",), direction, activations, activation_alpha, activation_beta
+    )
+    found = call(
+        "serde.rnn",
+        x,
+        w,
+        r,
+        b,
+        sequence_lens,
+        initial_h,
+        hidden_size=_read_hidden_size(ctx, r, hidden_size),
+        direction=direction,
+        clip=clip,
+        layout=_layout_of(layout),
+        **functions,
+    )
+    return _unpack(found, 2)
+
+
+_RELAY_ACTIVATIONS = {name.lower(): relay_name for relay_name, name in _ACTIVATIONS.items()}
 """Names of functions are spelled in any case."""
 
 
-def _read_functions(
+def _read_activations(
     defaults: Sequence[str],
     direction: str,
     activations: Sequence[str],
@@ -217,10 +340,10 @@ def _read_functions(
     Raises:
         Unsupported: A function is unknown, or there are more parameters than functions take.
     """
-    unknown = [name for name in activations if name.lower() not in _RELAY_NAMES]
+    unknown = [name for name in activations if name.lower() not in _RELAY_ACTIVATIONS]
     if unknown:
         raise Unsupported(f"activation {unknown[0]!r} is unknown")
-    names = [_RELAY_NAMES[name.lower()] for name in activations]
+    names = [_RELAY_ACTIVATIONS[name.lower()] for name in activations]
     usual = list(defaults) * count_directions(direction)
     every = names or usual
     counts = [len(PARAMETERS.get(name, ())) for name in every]
@@ -243,137 +366,14 @@ def _read_functions(
     return found
 
 
-def _hidden_size(ctx: ImportContext, r: Expr, declared: int | None) -> int:
+def _read_hidden_size(ctx: ImportContext, r: Expr, declared: int | None) -> int:
     """Return the length of the state, which the weights know too."""
     return ctx.static_lengths(r, [2])[0] if declared is None else declared
 
 
-def _order(batch_first: bool) -> str:
+def _layout_of(batch_first: bool) -> str:
     return "NTC" if batch_first else "TNC"
 
 
-def _results(layer: Expr, count: int) -> list[Expr]:
+def _unpack(layer: Expr, count: int) -> list[Expr]:
     return [TupleGetItem(layer, index) for index in range(count)]
-
-
-@OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
-def import_rnn(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    sequence_lens: Expr | None = None,
-    initial_h: Expr | None = None,
-    *,
-    hidden_size: int | None = None,
-    direction: Direction = "forward",
-    activations: tuple[str, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: bool = False,
-) -> list[Expr]:
-    """Outputs that nothing reads need not be declared, so ``output_sequence`` says nothing."""
-    functions = _read_functions(
-        ("tanh",), direction, activations, activation_alpha, activation_beta
-    )
-    found = call(
-        "serde.rnn",
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        hidden_size=_hidden_size(ctx, r, hidden_size),
-        direction=direction,
-        clip=clip,
-        layout=_order(layout),
-        **functions,
-    )
-    return _results(found, 2)
-
-
-@OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
-def import_gru(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    sequence_lens: Expr | None = None,
-    initial_h: Expr | None = None,
-    *,
-    hidden_size: int | None = None,
-    direction: Direction = "forward",
-    activations: tuple[str, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: bool = False,
-    linear_before_reset: bool = False,
-) -> list[Expr]:
-    functions = _read_functions(
-        ("sigmoid", "tanh"), direction, activations, activation_alpha, activation_beta
-    )
-    found = call(
-        "serde.gru",
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        hidden_size=_hidden_size(ctx, r, hidden_size),
-        direction=direction,
-        clip=clip,
-        layout=_order(layout),
-        linear_before_reset=linear_before_reset,
-        **functions,
-    )
-    return _results(found, 2)
-
-
-@OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
-def import_lstm(
-    ctx: ImportContext,
-    x: Expr,
-    w: Expr,
-    r: Expr,
-    b: Expr | None = None,
-    sequence_lens: Expr | None = None,
-    initial_h: Expr | None = None,
-    initial_c: Expr | None = None,
-    p: Expr | None = None,
-    *,
-    hidden_size: int | None = None,
-    direction: Direction = "forward",
-    activations: tuple[str, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: bool = False,
-    input_forget: bool = False,
-) -> list[Expr]:
-    functions = _read_functions(
-        ("sigmoid", "tanh", "tanh"), direction, activations, activation_alpha, activation_beta
-    )
-    found = call(
-        "serde.lstm",
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        p,
-        hidden_size=_hidden_size(ctx, r, hidden_size),
-        direction=direction,
-        clip=clip,
-        layout=_order(layout),
-        input_forget=input_forget,
-        **functions,
-    )
-    return _results(found, 3)

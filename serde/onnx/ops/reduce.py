@@ -11,9 +11,8 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, widened, working
-from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, scalar_like
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, If
@@ -25,7 +24,7 @@ from serde.relay.transform.infer_type import infer_if
 Axes = tuple[int, ...] | None
 
 
-def reduced(rank: int, axis: Axes, exclude: bool) -> list[int]:
+def find_axes(rank: int, axis: Axes, exclude: bool) -> list[int]:
     """Return the axes that Relay reduces, ascending; all, if it names none to exclude."""
     if axis is None:
         return list(range(rank))
@@ -33,23 +32,27 @@ def reduced(rank: int, axis: Axes, exclude: bool) -> list[int]:
     return [each for each in range(rank) if (each in named) != exclude]
 
 
-def reduce(ctx: ExportContext, op: str, x: Value, axes: Sequence[int], keepdims: bool) -> Value:
+def emit_reduce(
+    ctx: ExportContext, op: str, x: Value, axes: Sequence[int], keepdims: bool
+) -> Value:
     """Return `x` reduced over `axes`; over none, `x` itself."""
     if not axes:
         return x
     if isinstance(x.type, TensorType) and not ctx.takes(op, x.type.dtype):
         dtype = x.type.dtype
-        return cast(ctx, reduce(ctx, op, cast(ctx, x, working(dtype)), axes, keepdims), dtype)
+        return cast(
+            ctx, emit_reduce(ctx, op, cast(ctx, x, compute_dtype(dtype)), axes, keepdims), dtype
+        )
     if ctx.version >= (13 if op == "ReduceSum" else 18):
         return ctx.emit(op, x, ctx.ints(axes), keepdims=int(keepdims))
     return ctx.emit(op, x, axes=list(axes), keepdims=int(keepdims))
 
 
-def _reduction(op: str) -> Callable[..., Value]:
+def _make_reduction_exporter(op: str) -> Callable[..., Value]:
     def export_reduction(
         ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool
     ) -> Value:
-        return reduce(ctx, op, x, reduced(ctx.type(x).rank, axis, exclude), keepdims)
+        return emit_reduce(ctx, op, x, find_axes(ctx.type(x).rank, axis, exclude), keepdims)
 
     return export_reduction
 
@@ -61,15 +64,15 @@ for _name, _op in {
     "min": "ReduceMin",
     "prod": "ReduceProd",
 }.items():
-    OPS.exports(_name)(_reduction(_op))
+    OPS.exports(_name)(_make_reduction_exporter(_op))
 
 
-def _has_form(node: Call) -> bool:
+def _has_counterpart(node: Call) -> bool:
     """Over no axis ONNX leaves a tensor alone; narrow integers are none of its norms."""
     data = node.args[0].type
     if not isinstance(data, TensorType):
         return False
-    axes = reduced(data.rank, node.attrs["axis"], node.attrs["exclude"])
+    axes = find_axes(data.rank, node.attrs["axis"], node.attrs["exclude"])
     wide = is_float(data.dtype) or data.dtype in ("int32", "int64", "uint32", "uint64")
     return bool(axes) and wide
 
@@ -81,20 +84,22 @@ for _name, _op in {
     "serde.reduce_log_sum": "ReduceLogSum",
     "serde.reduce_sum_square": "ReduceSumSquare",
 }.items():
-    OPS.exports(_name, when=_has_form)(_reduction(_op))
+    OPS.exports(_name, when=_has_counterpart)(_make_reduction_exporter(_op))
 
 
 @OPS.exports("all")
 def export_all(ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
-    axes = reduced(ctx.type(x).rank, axis, exclude)
-    return cast(ctx, reduce(ctx, "ReduceMin", cast(ctx, x, np.int32), axes, keepdims), np.bool_)
+    axes = find_axes(ctx.type(x).rank, axis, exclude)
+    return cast(
+        ctx, emit_reduce(ctx, "ReduceMin", cast(ctx, x, np.int32), axes, keepdims), np.bool_
+    )
 
 
 @OPS.exports("any")
 def export_any(ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
     """Of no elements ONNX gives the least integer."""
-    axes = reduced(ctx.type(x).rank, axis, exclude)
-    greatest = reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, keepdims)
+    axes = find_axes(ctx.type(x).rank, axis, exclude)
+    greatest = emit_reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, keepdims)
     return ctx.emit("Greater", greatest, ctx.const(0, np.int32))
 
 
@@ -110,8 +115,8 @@ def export_variance(
     unbiased: bool,
 ) -> Value:
     distance = ctx.emit("Sub", x, mean)
-    axes = reduced(ctx.type(x).rank, axis, exclude)
-    result = reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, keepdims)
+    axes = find_axes(ctx.type(x).rank, axis, exclude)
+    result = emit_reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, keepdims)
     if not unbiased:
         return result
     count = int(np.prod(ctx.static_lengths(x, axes)))
@@ -120,11 +125,11 @@ def export_variance(
     return ctx.emit("Mul", result, ctx.scalar_like(x, count / (count - 1)))
 
 
-COMPARED = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
+ARG_DTYPES = {"bool": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
 """Dtypes of which ONNX Runtime has no ArgMax, and one that holds each."""
 
 
-def _arg(op: str) -> Callable[..., Value]:
+def _make_arg_exporter(op: str) -> Callable[..., Value]:
     def export_arg(
         ctx: ExportContext,
         x: Value,
@@ -136,17 +141,17 @@ def _arg(op: str) -> Callable[..., Value]:
     ) -> Value:
         """ONNX counts in int64, Relay in int32."""
         rank = ctx.type(x).rank
-        axes = reduced(rank, axis, exclude)
+        axes = find_axes(rank, axis, exclude)
         last = int(select_last_index) or None
         shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
-        x = widened(ctx, x, COMPARED.get(dtype, dtype))
-        place = axes[0] if len(axes) == 1 else -1
+        x = as_dtype(ctx, x, ARG_DTYPES.get(dtype, dtype))
+        position = axes[0] if len(axes) == 1 else -1
         keep = int(keepdims and len(axes) == 1)
-        rows = x if len(axes) == 1 else _joined(ctx, x, axes, shape)
+        rows = x if len(axes) == 1 else _join_axes(ctx, x, axes, shape)
         if last and ctx.version < 12:
-            found = _last(ctx, op, rows, place, keep)
+            found = _find_last(ctx, op, rows, position, keep)
         else:
-            found = ctx.emit(op, rows, axis=place, keepdims=keep, select_last_index=last)
+            found = ctx.emit(op, rows, axis=position, keepdims=keep, select_last_index=last)
         if keepdims and not keep:
             found = unsqueeze(ctx, found, axes)
         return cast(ctx, found, np.int32)
@@ -154,16 +159,16 @@ def _arg(op: str) -> Callable[..., Value]:
     return export_arg
 
 
-def _last(ctx: ExportContext, op: str, x: Value, axis: int, keepdims: int) -> Value:
+def _find_last(ctx: ExportContext, op: str, x: Value, axis: int, keepdims: int) -> Value:
     """Before 12, the last of equal elements is the first from behind."""
     lowest = ctx.ints([np.iinfo(np.int64).min])
-    turned = ctx.emit("Slice", x, ctx.ints([-1]), lowest, ctx.ints([axis]), ctx.ints([-1]))
-    found = ctx.emit(op, turned, axis=axis, keepdims=keepdims)
+    transposed = ctx.emit("Slice", x, ctx.ints([-1]), lowest, ctx.ints([axis]), ctx.ints([-1]))
+    found = ctx.emit(op, transposed, axis=axis, keepdims=keepdims)
     length = ctx.emit("Gather", ctx.emit("Shape", x), ctx.const(axis, np.int64), axis=0)
     return ctx.emit("Sub", ctx.emit("Sub", length, ctx.const(1, np.int64)), found)
 
 
-def _joined(ctx: ExportContext, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
+def _join_axes(ctx: ExportContext, x: Value, axes: Sequence[int], shape: Sequence[Dim]) -> Value:
     """Return `x` with `axes` behind the others and joined into one."""
     kept = [axis for axis in range(len(shape)) if axis not in axes]
     moved = ctx.emit("Transpose", x, perm=[*kept, *axes]) if kept else x
@@ -171,10 +176,10 @@ def _joined(ctx: ExportContext, x: Value, axes: Sequence[int], shape: Sequence[D
     return ctx.emit("Reshape", moved, ctx.shape([*(shape[axis] for axis in kept), length]))
 
 
-OPS.exports("argmax")(_arg("ArgMax"))
+OPS.exports("argmax")(_make_arg_exporter("ArgMax"))
 
 
-OPS.exports("argmin")(_arg("ArgMin"))
+OPS.exports("argmin")(_make_arg_exporter("ArgMin"))
 
 
 @OPS.exports("nn.nll_loss", since=12)
@@ -202,7 +207,25 @@ def export_nll_loss(
     return squeeze(ctx, found, [0]) if single and reduction == "none" else found
 
 
-def _log_sum_exp(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
+@OPS.imports("NegativeLogLikelihoodLoss", since=(12, 13, 22))
+def import_nll_loss(
+    ctx: ImportContext,
+    x: Expr,
+    target: Expr,
+    weight: Expr | None = None,
+    *,
+    ignore_index: int | None = None,
+    reduction: Literal["none", "mean", "sum"] = "mean",
+) -> Expr:
+    """Without `ignore_index` no class is ignored, since none is negative."""
+    if weight is None:
+        (classes,) = ctx.static_lengths(x, [1])
+        weight = relay.const(np.ones(classes), ctx.type(x).dtype)
+    skipped = -1 if ignore_index is None else ignore_index
+    return relay.nn.nll_loss(x, target, weight, reduction=reduction, ignore_index=skipped)
+
+
+def _build_log_sum_exp(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     """The greatest is taken out first, and counts as 0 where it is infinite."""
     top = relay.max(x, axis=tuple(axes), keepdims=True)
     top = relay.where(relay.isfinite(top), top, relay.zeros_like(top))
@@ -210,7 +233,7 @@ def _log_sum_exp(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     return relay.add(relay.log(total), top)
 
 
-def _with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+def _pad_with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with one element on each empty axis that is reduced, which changes nothing."""
     type_ = ctx.type(x)
     if is_float(type_.dtype):
@@ -224,13 +247,13 @@ def _with_identity(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) ->
     return relay.nn.pad(x, widths, relay.Constant(np.array(value, type_.dtype)))
 
 
-def _fold(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
+def _reduce_axes(ctx: ImportContext, op: str, x: Expr, axes: Sequence[int]) -> Expr:
     """Return one of the reductions that can be done axis by axis; the axes stay, of length 1."""
     shape = ctx.type(x).shape
     if op in ("max", "min", "logsumexp") and any(shape[axis] == 0 for axis in axes):
-        x = _with_identity(ctx, op, x, axes)
+        x = _pad_with_identity(ctx, op, x, axes)
     if op == "logsumexp":
-        return _log_sum_exp(ctx, x, axes)
+        return _build_log_sum_exp(ctx, x, axes)
     name = {"max": "any", "min": "all"}.get(op, op) if ctx.type(x).dtype == "bool" else op
     return call(name, x, axis=tuple(axes), keepdims=True, exclude=False)
 
@@ -266,7 +289,7 @@ BY_INPUT = {
 }
 
 
-def reduction(
+def _build_reduction(
     ctx: ImportContext, op: str, x: Expr, axes: Sequence[int], keepdims: bool, *, noop: bool = False
 ) -> Expr:
     """Return an ONNX reduction over `axes`; over none, over all unless it is to do nothing."""
@@ -275,21 +298,21 @@ def reduction(
     along = sorted({axis % rank for axis in axes}) or ([] if noop else list(range(rank)))
     found = x if before is None else before(x)
     if along:
-        found = _fold(ctx, fold, found, along)
+        found = _reduce_axes(ctx, fold, found, along)
     found = found if after is None else after(found)
     return found if keepdims or not along else relay.squeeze(found, axis=along)
 
 
-def _reduction_v1(op: str) -> Callable[..., Expr]:
+def _make_reduction_importer_v1(op: str) -> Callable[..., Expr]:
     def import_reduction_v1(
         ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (), keepdims: bool = True
     ) -> Expr:
-        return reduction(ctx, op, x, axes, keepdims)
+        return _build_reduction(ctx, op, x, axes, keepdims)
 
     return import_reduction_v1
 
 
-def _reduction_v18(op: str) -> Callable[..., Expr]:
+def _make_reduction_importer(op: str) -> Callable[..., Expr]:
     def import_reduction(
         ctx: ImportContext,
         x: Expr,
@@ -299,15 +322,15 @@ def _reduction_v18(op: str) -> Callable[..., Expr]:
         noop_with_empty_axes: bool = False,
     ) -> Expr:
         if axes is None or ctx.type(axes).shape == (0,):
-            return reduction(ctx, op, x, (), keepdims, noop=noop_with_empty_axes)
+            return _build_reduction(ctx, op, x, (), keepdims, noop=noop_with_empty_axes)
         if ctx.is_constant(axes):
-            return reduction(ctx, op, x, ctx.ints(axes), keepdims, noop=noop_with_empty_axes)
-        return _dynamic(ctx, op, x, axes, keepdims)
+            return _build_reduction(ctx, op, x, ctx.ints(axes), keepdims, noop=noop_with_empty_axes)
+        return _reduce_computed_axes(ctx, op, x, axes, keepdims)
 
     return import_reduction
 
 
-def _dynamic(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
+def _reduce_computed_axes(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -> Expr:
     """Axes that are computed are asked for one after the other."""
     before, fold, after = STEPS[op]
     (count,) = ctx.static_shape(axes)
@@ -320,7 +343,7 @@ def _dynamic(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -
     found = x if before is None else before(x)
     for axis in range(rank):
         asked = relay.any(relay.equal(wanted, scalar_like(ctx, axes, axis)))
-        node = If(asked, _fold(ctx, fold, found, [axis]), found)
+        node = If(asked, _reduce_axes(ctx, fold, found, [axis]), found)
         node.type = infer_if(node)
         found = node
     found = found if after is None else after(found)
@@ -328,11 +351,13 @@ def _dynamic(ctx: ImportContext, op: str, x: Expr, axes: Expr, keepdims: bool) -
 
 
 for _name in STEPS:
-    OPS.imports(_name, since=BY_ATTRIBUTE.get(_name, (1, 11, 13)))(_reduction_v1(_name))
-    OPS.imports(_name, since=BY_INPUT.get(_name, (18,)))(_reduction_v18(_name))
+    OPS.imports(_name, since=BY_ATTRIBUTE.get(_name, (1, 11, 13)))(
+        _make_reduction_importer_v1(_name)
+    )
+    OPS.imports(_name, since=BY_INPUT.get(_name, (18,)))(_make_reduction_importer(_name))
 
 
-def _arg_import(target: str) -> Callable[..., Expr]:
+def _make_arg_importer(target: str) -> Callable[..., Expr]:
     def import_arg(
         ctx: ImportContext,
         x: Expr,
@@ -350,10 +375,10 @@ def _arg_import(target: str) -> Callable[..., Expr]:
     return import_arg
 
 
-OPS.imports("ArgMax", since=(1, 11, 12, 13))(_arg_import("argmax"))
+OPS.imports("ArgMax", since=(1, 11, 12, 13))(_make_arg_importer("argmax"))
 
 
-OPS.imports("ArgMin", since=(1, 11, 12, 13))(_arg_import("argmin"))
+OPS.imports("ArgMin", since=(1, 11, 12, 13))(_make_arg_importer("argmin"))
 
 
 @OPS.exports("serde.softmax_cross_entropy_loss", since=12)
@@ -396,21 +421,3 @@ def import_softmax_cross_entropy_loss(
         ignore_index=ignore_index,
     )
     return [relay.TupleGetItem(found, each) for each in range(2)]
-
-
-@OPS.imports("NegativeLogLikelihoodLoss", since=(12, 13, 22))
-def import_nll_loss(
-    ctx: ImportContext,
-    x: Expr,
-    target: Expr,
-    weight: Expr | None = None,
-    *,
-    ignore_index: int | None = None,
-    reduction: Literal["none", "mean", "sum"] = "mean",
-) -> Expr:
-    """Without `ignore_index` no class is ignored, since none is negative."""
-    if weight is None:
-        (classes,) = ctx.static_lengths(x, [1])
-        weight = relay.const(np.ones(classes), ctx.type(x).dtype)
-    skipped = -1 if ignore_index is None else ignore_index
-    return relay.nn.nll_loss(x, target, weight, reduction=reduction, ignore_index=skipped)

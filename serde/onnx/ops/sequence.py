@@ -38,9 +38,19 @@ def export_sequence_empty(
     return ctx.emit("SequenceEmpty", dtype=helper.np_dtype_to_tensor_dtype(dtype))
 
 
+@OPS.imports("SequenceEmpty", since=11)
+def import_sequence_empty(ctx: ImportContext, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
+    return call("serde.sequence_empty", shape=(), dtype=ctx.dtype(dtype))
+
+
 @OPS.exports("serde.sequence_construct")
 def export_sequence_construct(ctx: ExportContext, data: tuple[Value, ...]) -> Value:
     return ctx.emit("SequenceConstruct", *data)
+
+
+@OPS.imports("SequenceConstruct", since=11)
+def import_sequence_construct(ctx: ImportContext, *inputs: Expr) -> Expr:
+    return call("serde.sequence_construct", list(inputs))
 
 
 @OPS.exports("serde.sequence_insert")
@@ -50,9 +60,32 @@ def export_sequence_insert(
     return ctx.emit("SequenceInsert", data, value, position)
 
 
+@OPS.imports("SequenceInsert", since=11)
+def import_sequence_insert(
+    ctx: ImportContext, input_sequence: Expr, tensor: Expr, position: Expr | None = None
+) -> Expr:
+    items = _list_items(input_sequence)
+    if items is not None:
+        index = _find_position(ctx, position, len(items), len(items))
+        if index is not None or not items:
+            return _build_sequence([*items[:index], tensor, *items[index or 0 :]], ctx.type(tensor))
+    return call("serde.sequence_insert", input_sequence, tensor, _as_scalar(ctx, position))
+
+
 @OPS.exports("serde.sequence_erase")
 def export_sequence_erase(ctx: ExportContext, data: Value, position: Value | None) -> Value:
     return ctx.emit("SequenceErase", data, position)
+
+
+@OPS.imports("SequenceErase", since=11)
+def import_sequence_erase(
+    ctx: ImportContext, input_sequence: Expr, position: Expr | None = None
+) -> Expr:
+    items = _list_items(input_sequence)
+    index = None if items is None else _find_position(ctx, position, -1, len(items))
+    if items is not None and index is not None:
+        return _build_sequence([*items[:index], *items[index + 1 :]], _element_type(input_sequence))
+    return call("serde.sequence_erase", input_sequence, _as_scalar(ctx, position))
 
 
 @OPS.exports("serde.sequence_at")
@@ -60,9 +93,26 @@ def export_sequence_at(ctx: ExportContext, data: Value, position: Value) -> Valu
     return ctx.emit("SequenceAt", data, position)
 
 
+@OPS.imports("SequenceAt", since=11)
+def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr) -> Expr:
+    items = _list_items(input_sequence)
+    index = None if items is None else _find_position(ctx, position, -1, len(items))
+    if items is not None and index is not None:
+        return items[index]
+    return call("serde.sequence_at", input_sequence, _as_scalar(ctx, position))
+
+
 @OPS.exports("serde.sequence_length")
 def export_sequence_length(ctx: ExportContext, data: Value) -> Value:
     return ctx.emit("SequenceLength", data)
+
+
+@OPS.imports("SequenceLength", since=11)
+def import_sequence_length(ctx: ImportContext, input_sequence: Expr) -> Expr:
+    items = _list_items(input_sequence)
+    if items is not None:
+        return relay.const(len(items), "int64")
+    return call("serde.sequence_length", input_sequence)
 
 
 @OPS.exports("serde.sequence_concat")
@@ -88,7 +138,7 @@ def _is_call(x: Expr, name: str) -> bool:
     return isinstance(x, Call) and isinstance(x.op, OpDef) and x.op.name == name
 
 
-def _items(x: Expr) -> list[Expr] | None:
+def _list_items(x: Expr) -> list[Expr] | None:
     """Return the tensors of a sequence, where they are known and not too many to copy."""
     if is_empty(x):
         return []
@@ -99,19 +149,21 @@ def _items(x: Expr) -> list[Expr] | None:
     return list(given.fields) if isinstance(given, Tuple) and known else None
 
 
-def _element(x: Expr) -> TensorType:
+def _element_type(x: Expr) -> TensorType:
     if isinstance(x.type, SequenceType):
         return x.type.element
     raise Unsupported(f"expected a sequence, found {x.type!r}")
 
 
-def _sequence(items: Sequence[Expr], element: TensorType) -> Expr:
+def _build_sequence(items: Sequence[Expr], element: TensorType) -> Expr:
     if items:
         return call("serde.sequence_construct", list(items))
     return call("serde.sequence_empty", shape=element.shape, dtype=element.dtype)
 
 
-def _place(ctx: ImportContext, position: Expr | None, default: int, count: int) -> int | None:
+def _find_position(
+    ctx: ImportContext, position: Expr | None, default: int, count: int
+) -> int | None:
     """Return a position from the start, `default` if it is absent, None if it is not known.
 
     Raises:
@@ -129,67 +181,17 @@ def _place(ctx: ImportContext, position: Expr | None, default: int, count: int) 
     return index
 
 
-def _scalar(ctx: ImportContext, position: Expr | None) -> Expr | None:
+def _as_scalar(ctx: ImportContext, position: Expr | None) -> Expr | None:
     if position is None or not ctx.type(position).rank:
         return position
     return relay.reshape(position, newshape=())
-
-
-@OPS.imports("SequenceEmpty", since=11)
-def import_sequence_empty(ctx: ImportContext, *, dtype: int = onnx.TensorProto.FLOAT) -> Expr:
-    return call("serde.sequence_empty", shape=(), dtype=ctx.dtype(dtype))
-
-
-@OPS.imports("SequenceConstruct", since=11)
-def import_sequence_construct(ctx: ImportContext, *inputs: Expr) -> Expr:
-    return call("serde.sequence_construct", list(inputs))
-
-
-@OPS.imports("SequenceInsert", since=11)
-def import_sequence_insert(
-    ctx: ImportContext, input_sequence: Expr, tensor: Expr, position: Expr | None = None
-) -> Expr:
-    items = _items(input_sequence)
-    if items is not None:
-        place = _place(ctx, position, len(items), len(items))
-        if place is not None or not items:
-            return _sequence([*items[:place], tensor, *items[place or 0 :]], ctx.type(tensor))
-    return call("serde.sequence_insert", input_sequence, tensor, _scalar(ctx, position))
-
-
-@OPS.imports("SequenceErase", since=11)
-def import_sequence_erase(
-    ctx: ImportContext, input_sequence: Expr, position: Expr | None = None
-) -> Expr:
-    items = _items(input_sequence)
-    place = None if items is None else _place(ctx, position, -1, len(items))
-    if items is not None and place is not None:
-        return _sequence([*items[:place], *items[place + 1 :]], _element(input_sequence))
-    return call("serde.sequence_erase", input_sequence, _scalar(ctx, position))
-
-
-@OPS.imports("SequenceAt", since=11)
-def import_sequence_at(ctx: ImportContext, input_sequence: Expr, position: Expr) -> Expr:
-    items = _items(input_sequence)
-    place = None if items is None else _place(ctx, position, -1, len(items))
-    if items is not None and place is not None:
-        return items[place]
-    return call("serde.sequence_at", input_sequence, _scalar(ctx, position))
-
-
-@OPS.imports("SequenceLength", since=11)
-def import_sequence_length(ctx: ImportContext, input_sequence: Expr) -> Expr:
-    items = _items(input_sequence)
-    if items is not None:
-        return relay.const(len(items), "int64")
-    return call("serde.sequence_length", input_sequence)
 
 
 @OPS.imports("ConcatFromSequence", since=11)
 def import_concat_from_sequence(
     ctx: ImportContext, input_sequence: Expr, *, axis: int, new_axis: bool = False
 ) -> Expr:
-    items = _items(input_sequence)
+    items = _list_items(input_sequence)
     if items:
         return (relay.stack if new_axis else relay.concatenate)(items, axis=axis)
     return call("serde.sequence_concat", input_sequence, axis=axis, new_axis=new_axis)
@@ -206,7 +208,7 @@ def import_split_to_sequence(
 ) -> Expr:
     """Where `split` is given `keepdims` has no meaning."""
     keeps = keepdims or split is not None
-    parts = _parts(ctx, x, split, axis)
+    parts = _split_lengths(ctx, x, split, axis)
     if not parts or len(parts) > MOST_COPIED:
         return call("serde.sequence_split", x, split, axis=axis, keepdims=keeps)
     ends = [int(each) for each in np.cumsum(parts)]
@@ -219,7 +221,7 @@ def import_split_to_sequence(
     return call("serde.sequence_construct", found)
 
 
-def _parts(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -> list[int]:
+def _split_lengths(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -> list[int]:
     """Return the lengths of the parts, none if they are not known."""
     length = ctx.type(x).shape[axis]
     if not isinstance(length, int) or (split is not None and not ctx.is_constant(split)):
@@ -245,12 +247,14 @@ def import_sequence_map(
 ) -> list[Expr]:
     """Sequences of known tensors are mapped one by one, others in a loop."""
     given = [input_sequence, *additional_inputs]
-    _element(input_sequence)
-    known = [_items(x) for x in given if isinstance(x.type, SequenceType)]
+    _element_type(input_sequence)
+    known = [_list_items(x) for x in given if isinstance(x.type, SequenceType)]
     rows = [each for each in known if each]
     if len(rows) < len(known) or len({len(each) for each in rows}) > 1:
-        return _mapped_in_a_loop(ctx, given, body)
-    columns = [_items(x) if isinstance(x.type, SequenceType) else [x] * len(rows[0]) for x in given]
+        return _map_in_loop(ctx, given, body)
+    columns = [
+        _list_items(x) if isinstance(x.type, SequenceType) else [x] * len(rows[0]) for x in given
+    ]
     found = [
         ctx.subgraph(body, *(column[i] for column in columns if column), label="body")
         for i in range(len(rows[0]))
@@ -258,15 +262,13 @@ def import_sequence_map(
     return [call("serde.sequence_construct", list(each)) for each in zip(*found, strict=True)]
 
 
-def _mapped_in_a_loop(
-    ctx: ImportContext, given: Sequence[Expr], body: onnx.GraphProto
-) -> list[Expr]:
+def _map_in_loop(ctx: ImportContext, given: Sequence[Expr], body: onnx.GraphProto) -> list[Expr]:
     """Grow a sequence an output while counting through the first sequence."""
     types = [x.type.element if isinstance(x.type, SequenceType) else ctx.type(x) for x in given]
     once, _ = ctx.closure(body, [Var(f"x{i}", each) for i, each in enumerate(types)], label="body")
     elements = [each for each in results(once) if isinstance(each, TensorType)]
     states = [
-        Var(f"y{i}", SequenceType(TensorType(_unnamed(each), each.dtype)))
+        Var(f"y{i}", SequenceType(TensorType(_forget_names(each), each.dtype)))
         for i, each in enumerate(elements)
     ]
     number = Var("i", TensorType((), "int64"))
@@ -283,14 +285,15 @@ def _mapped_in_a_loop(
     ]
     step = Function(function.params, Tuple([relay.const(True, "bool"), *grown]))
     empty = [
-        call("serde.sequence_empty", shape=_unnamed(each), dtype=each.dtype) for each in elements
+        call("serde.sequence_empty", shape=_forget_names(each), dtype=each.dtype)
+        for each in elements
     ]
     count = call("serde.sequence_length", given[0])
     found = call("serde.loop", count, None, empty, (*given, *captures), body=step)
     return [TupleGetItem(found, index) for index in range(len(elements))]
 
 
-def _unnamed(type_: TensorType) -> tuple[Dim, ...]:
+def _forget_names(type_: TensorType) -> tuple[Dim, ...]:
     """Return a shape in which a length that is not fixed may be another in each tensor."""
     return tuple(dim if isinstance(dim, int) else relay.Any() for dim in type_.shape)
 
@@ -314,7 +317,7 @@ def import_optional(
 def import_optional_has_element(ctx: ImportContext, x: Expr | None = None) -> Expr:
     if x is None or (ctx.is_optional(x) and is_empty(x)):
         return relay.const(False, "bool")
-    if not ctx.is_optional(x) or _items(x):
+    if not ctx.is_optional(x) or _list_items(x):
         return relay.const(True, "bool")
     return relay.greater(call("serde.sequence_length", x), relay.const(0, "int64"))
 
@@ -324,5 +327,5 @@ def import_optional_get_element(ctx: ImportContext, x: Expr) -> Expr:
     """What is no optional is its own element."""
     if not ctx.is_optional(x):
         return x
-    items = _items(x)
+    items = _list_items(x)
     return items[0] if items else call("serde.sequence_at", x, relay.const(0, "int64"))

@@ -408,7 +408,7 @@ class TupleWrapper:
         """Return the text of the call."""
         return self.tuple_value.astext(strict=strict)
 
-    def __getitem__(self, index: int) -> TupleGetItem:
+    def __getitem__(self, index: int) -> Expr:
         if not 0 <= index < self.size:
             raise IndexError(f"field {index} of a tuple with {self.size} fields")
         return TupleGetItem(self.tuple_value, index)
@@ -416,7 +416,7 @@ class TupleWrapper:
     def __len__(self) -> int:
         return self.size
 
-    def __iter__(self) -> Iterator[TupleGetItem]:
+    def __iter__(self) -> Iterator[Expr]:
         return (self[index] for index in range(self.size))
 
     def __repr__(self) -> str:

@@ -29,6 +29,7 @@ from serde.relay.ir.expr import (
     astuple,
 )
 from serde.relay.ir.schema import REQUIRED, Array, Attribute, Operand, read_schema
+from serde.relay.ir.traits import Trait
 from serde.relay.ir.types import (
     FuncType,
     SequenceType,
@@ -52,18 +53,24 @@ __all__ = [
     "TensorSpec",
     "all_ops",
     "builder",
+    "builder_names",
     "call",
     "get",
+    "has_trait",
     "infer_call",
     "lookup_builder",
     "relay_op",
     "sample",
     "sequence",
     "tensor",
+    "trait_of",
 ]
 
 Kernel = TypeVar("Kernel", bound=Callable[..., AnyValue])
 BuilderT = TypeVar("BuilderT", bound=Callable[..., AnyValue])
+TraitT = TypeVar("TraitT", bound=Trait)
+Traits = Sequence[Trait | type[Trait]]
+"""As a declaration has them: one without arguments may stand for itself."""
 
 _OPS: dict[str, OpDef] = {}
 _BUILDERS: dict[str, Callable[..., AnyValue]] = {}
@@ -147,6 +154,7 @@ class OpDef(Op):
         by_value: Names of operands whose value, where constant, `infer` gets instead of the type.
         complete: Gives types to operands that have none yet, or None.
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
+        traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
     """
 
@@ -162,6 +170,7 @@ class OpDef(Op):
         "meta_class",
         "operands",
         "samples",
+        "traits",
     )
 
     def __init__(
@@ -171,6 +180,7 @@ class OpDef(Op):
         infer: Callable[..., AnyValue],
         samples: Sequence[Sample],
         *,
+        traits: Traits = (),
         decompose: Callable[..., Expr] | None = None,
         by_value: Sequence[str] = (),
         complete: Callable[..., AnyValue] | None = None,
@@ -189,6 +199,19 @@ class OpDef(Op):
         unknown = self.by_value - {operand.name for operand in self.operands}
         if unknown:
             raise RelayError(f"{name}: by_value names no operand: {sorted(unknown)}")
+        given = [trait() if isinstance(trait, type) else trait for trait in traits]
+        self.traits: dict[type[Trait], Trait] = {type(trait): trait for trait in given}
+        if len(self.traits) < len(given):
+            raise RelayError(f"{name}: a trait is stated twice")
+
+    def has(self, *kinds: type[Trait]) -> bool:
+        """Whether one of these traits is stated."""
+        return any(kind in self.traits for kind in kinds)
+
+    def trait(self, kind: type[TraitT]) -> TraitT | None:
+        """Return the trait of a kind, or None where it is not stated."""
+        found = self.traits.get(kind)
+        return found if isinstance(found, kind) else None
 
     def bind(self, attrs: Mapping[str, AnyValue]) -> Attrs:
         """Return all attributes in order and in canonical form.
@@ -222,6 +245,7 @@ def relay_op(
     *,
     infer: Callable[..., AnyValue],
     samples: Sequence[Sample],
+    traits: Traits = (),
     decompose: Callable[..., Expr] | None = None,
     by_value: Sequence[str] = (),
     complete: Callable[..., AnyValue] | None = None,
@@ -240,6 +264,7 @@ def relay_op(
         infer: Gets the operands' types (a tuple of types for a tuple, None if absent) and the
             attributes by keyword; returns a type, or a tuple of types.
         samples: Calls that cover the branches; every derived test uses them.
+        traits: What passes ask for; see :mod:`serde.relay.ir.traits`.
         decompose: Body in plain Relay, for an extension operator.
         by_value: Operands that `infer` wants as an array where they are constant.
         complete: Gets operand types, None where unknown, and attributes; returns all types.
@@ -257,6 +282,7 @@ def relay_op(
             kernel,
             infer,
             samples,
+            traits=traits,
             decompose=decompose,
             by_value=by_value,
             complete=complete,
@@ -289,6 +315,18 @@ def get(name: str) -> OpDef:
         return _OPS[name]
     except KeyError:
         raise RelayError(f"no Relay operator is called {name}") from None
+
+
+def has_trait(node: Expr, *kinds: type[Trait]) -> bool:
+    """Whether a node calls an operator with one of these traits."""
+    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.has(*kinds)
+
+
+def trait_of(node: Expr, kind: type[TraitT]) -> TraitT | None:
+    """Return the trait of the operator that a node calls; None where it has not, or calls none."""
+    if not isinstance(node, Call) or not isinstance(node.op, OpDef):
+        return None
+    return node.op.trait(kind)
 
 
 def all_ops() -> dict[str, OpDef]:
@@ -434,9 +472,7 @@ class Namespace:
         return found
 
     def __dir__(self) -> list[str]:
-        start = f"{self._prefix}."
-        paths = (path for path in _paths() if path.startswith(start))
-        return sorted({path[len(start) :].split(".")[0] for path in paths})
+        return builder_names(f"{self._prefix}.")
 
     def __repr__(self) -> str:
         return f"<operators below relay.{self._prefix}>"
@@ -458,6 +494,12 @@ def lookup_builder(path: str) -> AnyValue:
     return None
 
 
+def builder_names(prefix: str = "") -> list[str]:
+    """Return the names of builders and namespaces that follow `prefix`, such as ``"nn."``."""
+    paths = (path for path in _paths() if path.startswith(prefix))
+    return sorted({path[len(prefix) :].split(".")[0] for path in paths})
+
+
 def _paths() -> Iterator[str]:
     yield from _BUILDERS
     for name in _OPS:
@@ -467,9 +509,11 @@ def _paths() -> Iterator[str]:
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
     names = [operand.name for operand in definition.operands]
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    required = [place for place, o in enumerate(definition.operands) if not o.optional]
+    last = required[-1] if required else -1  # Nothing before it can be left out by position.
     parameters = [
-        inspect.Parameter(o.name, keyword, default=None if o.optional else REQUIRED)
-        for o in definition.operands
+        inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
+        for place, o in enumerate(definition.operands)
     ]
     attributes = [
         inspect.Parameter(a.name, keyword, default=a.default)

@@ -13,6 +13,16 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float, require_same_dtype
+from serde.relay.ir.traits import (
+    Discontinuous,
+    Elementwise,
+    Float32,
+    Fusion,
+    FusionPattern,
+    Ordering,
+    SameAxes,
+    Truth,
+)
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 from serde.relay.run.precision import widen
@@ -26,14 +36,19 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
     return data
 
 
-@relay_op("nn.relu", infer=_number_type, samples=[sample((2, 3)), sample(tensor((4,), "int32"))])
+@relay_op(
+    "nn.relu",
+    traits=(Elementwise,),
+    infer=_number_type,
+    samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
+)
 def relu(data: Array) -> Array:
     """The greater of each element and zero."""
     return np.maximum(data, data.dtype.type(0))
 
 
 @relay_op(
-    "nn.leaky_relu",
+    "nn.leaky_relu", traits=(Elementwise,),
     infer=_number_type,
     samples=[sample((2, 3), alpha=0.1), sample(tensor((4,), "float16")),
              sample(tensor((2, 3), "float64"), alpha=0.1)],
@@ -70,6 +85,7 @@ def _complete_prelu(
 
 @relay_op(
     "nn.prelu",
+    traits=(SameAxes(("axis",)), Fusion(FusionPattern.BROADCAST)),
     infer=_prelu_type,
     complete=_complete_prelu,
     samples=[sample((2, 3, 4), (3,)), sample((2, 3, 4), (4,), axis=-1)],
@@ -102,7 +118,16 @@ _SOFTMAX_SAMPLES = [
 ]
 
 
-@relay_op("nn.softmax", infer=_softmax_type, samples=_SOFTMAX_SAMPLES)
+@relay_op(
+    "nn.softmax",
+    traits=(
+        SameAxes(("axis",)),
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        Float32("reductions", default=False),
+    ),
+    infer=_softmax_type,
+    samples=_SOFTMAX_SAMPLES,
+)
 def softmax(data: Array, *, axis: int = -1) -> Array:
     """Exponentials along `axis`, scaled so that they sum to one."""
     wide = widen(data)
@@ -110,13 +135,23 @@ def softmax(data: Array, *, axis: int = -1) -> Array:
     return (weights / weights.sum(axis, keepdims=True)).astype(data.dtype, copy=False)
 
 
-@relay_op("nn.fast_softmax", infer=_softmax_type, samples=_SOFTMAX_SAMPLES)
+@relay_op(
+    "nn.fast_softmax",
+    traits=(SameAxes(("axis",)), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    infer=_softmax_type,
+    samples=_SOFTMAX_SAMPLES,
+)
 def fast_softmax(data: Array, *, axis: int = -1) -> Array:
     """Softmax along `axis`; an executor may approximate the exponential, this one does not."""
     return softmax(data, axis=axis)
 
 
-@relay_op("nn.log_softmax", infer=_softmax_type, samples=_SOFTMAX_SAMPLES)
+@relay_op(
+    "nn.log_softmax",
+    traits=(SameAxes(("axis",)), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32("reductions")),
+    infer=_softmax_type,
+    samples=_SOFTMAX_SAMPLES,
+)
 def log_softmax(data: Array, *, axis: int = -1) -> Array:
     """Logarithm of the softmax along `axis`."""
     wide = widen(data)
@@ -182,6 +217,7 @@ def _decompose_gelu(data: Expr, *, approximate: str) -> Expr:
 
 @relay_op(
     "serde.gelu",
+    traits=(Elementwise,),
     infer=_float_type,
     decompose=_decompose_gelu,
     samples=_samples(approximate="tanh"),
@@ -206,7 +242,13 @@ def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
     return call("add", call("nn.relu", data), _times(call("nn.relu", below), -alpha))
 
 
-@relay_op("serde.elu", infer=_float_type, decompose=_decompose_elu, samples=_samples(alpha=0.5))
+@relay_op(
+    "serde.elu",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_elu,
+    samples=_samples(alpha=0.5),
+)
 def elu(data: Array, *, alpha: float = 1.0) -> Array:
     """Elements above zero as they are, the others `alpha` times (e to the element, minus 1)."""
     return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
@@ -222,6 +264,7 @@ def _decompose_selu(data: Expr, *, alpha: float, gamma: float) -> Expr:
 
 @relay_op(
     "serde.selu",
+    traits=(Elementwise,),
     infer=_float_type,
     decompose=_decompose_selu,
     samples=_samples(alpha=1.5, gamma=1.25),
@@ -235,7 +278,13 @@ def _decompose_silu(data: Expr) -> Expr:
     return call("multiply", data, call("sigmoid", data))
 
 
-@relay_op("serde.silu", infer=_float_type, decompose=_decompose_silu, samples=_samples())
+@relay_op(
+    "serde.silu",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_silu,
+    samples=_samples(),
+)
 def silu(data: Array) -> Array:
     """Each element times its logistic function."""
     return _rounded(data, lambda x: x * _logistic(x))
@@ -257,6 +306,7 @@ def _decompose_swiglu(gate: Expr, value: Expr, *, alpha: float) -> Expr:
 
 @relay_op(
     "serde.swiglu",
+    traits=(Elementwise,),
     infer=_swiglu_type,
     decompose=_decompose_swiglu,
     samples=[
@@ -272,7 +322,13 @@ def swiglu(gate: Array, value: Array, *, alpha: float = 1.0) -> Array:
     return (wide * _logistic(wide.dtype.type(alpha) * wide) * widen(value)).astype(gate.dtype)
 
 
-@relay_op("serde.softplus", infer=_float_type, decompose=_decompose_softplus, samples=_samples())
+@relay_op(
+    "serde.softplus",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_softplus,
+    samples=_samples(),
+)
 def softplus(data: Array) -> Array:
     """Logarithm of one plus the exponential, without overflow."""
     return _rounded(data, _softplus)
@@ -282,7 +338,13 @@ def _decompose_mish(data: Expr) -> Expr:
     return call("multiply", data, call("tanh", _decompose_softplus(data)))
 
 
-@relay_op("serde.mish", infer=_float_type, decompose=_decompose_mish, samples=_samples())
+@relay_op(
+    "serde.mish",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_mish,
+    samples=_samples(),
+)
 def mish(data: Array) -> Array:
     """Each element times the hyperbolic tangent of its softplus."""
     return _rounded(data, lambda x: x * np.tanh(_softplus(x)))
@@ -292,7 +354,13 @@ def _decompose_softsign(data: Expr) -> Expr:
     return call("divide", data, _plus(call("abs", data), 1.0))
 
 
-@relay_op("serde.softsign", infer=_float_type, decompose=_decompose_softsign, samples=_samples())
+@relay_op(
+    "serde.softsign",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_softsign,
+    samples=_samples(),
+)
 def softsign(data: Array) -> Array:
     """Each element divided by one plus its magnitude."""
     return _rounded(data, lambda x: x / (1 + np.abs(x)))
@@ -304,6 +372,7 @@ def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
 
 @relay_op(
     "serde.hard_sigmoid",
+    traits=(Elementwise,),
     infer=_float_type,
     decompose=_decompose_hard_sigmoid,
     samples=_samples(alpha=0.125, beta=0.25),
@@ -319,7 +388,11 @@ def _decompose_hard_swish(data: Expr) -> Expr:
 
 
 @relay_op(
-    "serde.hard_swish", infer=_float_type, decompose=_decompose_hard_swish, samples=_samples()
+    "serde.hard_swish",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_hard_swish,
+    samples=_samples(),
 )
 def hard_swish(data: Array) -> Array:
     """Each element times a sixth of itself plus 3, that sum kept between 0 and 6."""
@@ -331,7 +404,11 @@ def _decompose_log_sigmoid(data: Expr) -> Expr:
 
 
 @relay_op(
-    "serde.log_sigmoid", infer=_float_type, decompose=_decompose_log_sigmoid, samples=_samples()
+    "serde.log_sigmoid",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_log_sigmoid,
+    samples=_samples(),
 )
 def log_sigmoid(data: Array) -> Array:
     """Logarithm of the logistic function, without overflow."""
@@ -343,7 +420,11 @@ def _decompose_swish(data: Expr, *, alpha: float) -> Expr:
 
 
 @relay_op(
-    "serde.swish", infer=_float_type, decompose=_decompose_swish, samples=_samples(alpha=1.75)
+    "serde.swish",
+    traits=(Elementwise,),
+    infer=_float_type,
+    decompose=_decompose_swish,
+    samples=_samples(alpha=1.75),
 )
 def swish(data: Array, *, alpha: float = 1.0) -> Array:
     """Each element times the logistic function of `alpha` times it.
@@ -366,7 +447,13 @@ def _decompose_celu(data: Expr, *, alpha: float) -> Expr:
     return call("add", call("nn.relu", data), call("minimum", below, _scalar(0.0, data)))
 
 
-@relay_op("serde.celu", infer=_celu_type, decompose=_decompose_celu, samples=_samples(alpha=0.5))
+@relay_op(
+    "serde.celu",
+    traits=(Elementwise,),
+    infer=_celu_type,
+    decompose=_decompose_celu,
+    samples=_samples(alpha=0.5),
+)
 def celu(data: Array, *, alpha: float = 1.0) -> Array:
     """Elements above zero as they are, others `alpha` times (e to their `alpha`-th part, less 1).
 
@@ -382,6 +469,7 @@ def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
 
 @relay_op(
     "serde.thresholded_relu",
+    traits=(Elementwise, Discontinuous),
     infer=_float_type,
     decompose=_decompose_thresholded_relu,
     samples=_samples(alpha=2.5),
@@ -402,6 +490,7 @@ def _decompose_shrink(data: Expr, *, lambd: float, bias: float) -> Expr:
 
 @relay_op(
     "serde.shrink",
+    traits=(Elementwise, Discontinuous),
     infer=_float_type,
     decompose=_decompose_shrink,
     samples=_samples(lambd=1.5, bias=0.75),
@@ -428,6 +517,7 @@ def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
 
 @relay_op(
     "serde.hardmax",
+    traits=(Truth, Ordering),
     infer=_softmax_type,
     decompose=_decompose_hardmax,
     samples=[

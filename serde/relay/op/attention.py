@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
@@ -16,6 +17,7 @@ from serde.relay.ir.shapes import (
     require_float,
     require_same_dtype,
 )
+from serde.relay.ir.traits import UsuallyInRange
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 
@@ -169,6 +171,7 @@ def _scale(width: Dim, scale: float | None) -> float:
 
 @relay_op(
     "serde.attention",
+    traits=(UsuallyInRange(ranges.boolean_mask),),
     infer=_attention_type,
     decompose=_decompose_attention,
     samples=[

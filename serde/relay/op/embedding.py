@@ -9,10 +9,12 @@ from typing import Final, Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 
@@ -169,6 +171,7 @@ _OFFSETS = np.array([0, 3, 3, 6], np.int64)
 
 @relay_op(
     "serde.embedding_bag",
+    traits=(InRange(ranges.bag_indices),),
     infer=_bag_type,
     decompose=_decompose_bag,
     samples=[

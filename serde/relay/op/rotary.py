@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 
@@ -122,6 +124,7 @@ _POSITIONS = tensor((2, 3), "int64", low=0, high=6)
 
 @relay_op(
     "serde.rotary_embedding",
+    traits=(InRange(ranges.along_operand(3, 1, 0)),),
     infer=_rotary_type,
     decompose=_decompose_rotary,
     samples=[

@@ -16,10 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, sequence, tensor
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import SequenceType, TensorType, join_types
 
 __all__: list[str] = []
@@ -85,6 +87,7 @@ def _construct_type(data: Sequence[TensorType]) -> SequenceType:
 
 @relay_op(
     "serde.sequence_construct",
+    traits=(Values(0),),
     infer=_construct_type,
     samples=[sample([(2, 3), (4, 3)]), sample([tensor((), "int64")])],
 )
@@ -102,6 +105,7 @@ def _insert_type(
 
 @relay_op(
     "serde.sequence_insert",
+    traits=(InRange(ranges.sequence_position(2, end=True)),),
     infer=_insert_type,
     samples=[
         sample(sequence((2, 3), (2, 3)), (2, 3)),
@@ -122,6 +126,7 @@ def _erase_type(data: SequenceType, position: TensorType | None) -> SequenceType
 
 @relay_op(
     "serde.sequence_erase",
+    traits=(InRange(ranges.sequence_position(1)),),
     infer=_erase_type,
     samples=[
         sample(sequence((2, 3), (4, 3))),
@@ -144,6 +149,7 @@ def _at_type(data: SequenceType, position: TensorType) -> TensorType:
 
 @relay_op(
     "serde.sequence_at",
+    traits=(Values(0), InRange(ranges.sequence_position(1))),
     infer=_at_type,
     samples=[
         sample(sequence((2, 3), (4, 3)), np.array(1, np.int64)),

@@ -17,6 +17,7 @@ import numpy as np
 from serde.relay.ir.expr import Call
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.schema import Array
+from serde.relay.ir.traits import BitLevel, Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.weights import Weight, dtype_name, numpy_dtype
 
@@ -26,9 +27,6 @@ KernelRun = Callable[[OpDef, Sequence[AnyValue], Mapping[str, AnyValue]], AnyVal
 
 _FLOATS = frozenset({"bfloat16", "float16", "float32"})
 """Floats that hold numbers; those of fewer bits are codes of quantised ones."""
-
-_BITWISE = ("bernoulli", "multinomial", "random.", "random_", "reinterpret")
-"""Parts of the names of operators whose results depend on the bits that hold a number."""
 
 
 class Arithmetic:
@@ -73,7 +71,7 @@ class Exact(Arithmetic):
         run: KernelRun,
     ) -> AnyValue:
         """Return what the operator yields in float64."""
-        if any(word in definition.name for word in _BITWISE):
+        if definition.has(BitLevel):
             declared = [
                 _as_declared(_map(_load, value), arg.type)
                 for value, arg in zip(args, node.args, strict=True)
@@ -95,13 +93,9 @@ class Rounded(Arithmetic):
     """Rounds to float16 what each operator reads and yields, as a target in float16 does.
 
     Sums are taken in float32 within an operator. Values stay float32 arrays. What leaves the
-    range of float16 keeps its largest number, so that the run tells of rounding alone.
-
-    Args:
-        keep: Names of operators that read and yield float32.
+    range of float16 keeps its largest number, so that the run tells of rounding alone. Operators
+    that a conversion leaves in float32 read and yield that.
     """
-
-    keep: frozenset[str] = frozenset()
 
     def apply(
         self,
@@ -112,7 +106,8 @@ class Rounded(Arithmetic):
         run: KernelRun,
     ) -> AnyValue:
         """Return what the operator yields, rounded."""
-        if definition.name in self.keep:
+        wide = definition.trait(Float32)
+        if wide is not None and wide.default:
             return super().apply(node, definition, args, attrs, run)
         value = run(definition, [_map(_round, arg) for arg in args], attrs)
         return value if isinstance(value, Generator) else _map(_round, value)

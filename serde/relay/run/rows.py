@@ -12,34 +12,15 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.traits import Elementwise, Reduction, Reshape
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.run.interpreter import apply_kernel
 from serde.weights import Array
 
-__all__ = ["ELEMENTWISE", "RESHAPES", "RowRule", "row_rule"]
+__all__ = ["RowRule", "row_rule"]
 
 Rows = tuple[int, int]
 Shape = tuple[int, ...]
-
-ELEMENTWISE = frozenset([
-    "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atanh", "bitwise_and",
-    "bitwise_not", "bitwise_or", "bitwise_xor", "cast", "ceil", "clip", "copy", "cos",
-    "cosh", "divide", "equal", "erf", "exp", "floor", "floor_divide", "floor_mod",
-    "greater", "greater_equal", "isfinite", "isinf", "isnan", "left_shift", "less",
-    "less_equal", "log", "log10", "log2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "maximum", "minimum", "mod", "multiply", "negative", "nn.leaky_relu",
-    "nn.relu", "not_equal", "power", "right_shift", "round", "rsqrt", "sigmoid", "sign",
-    "sin", "sinh", "sqrt", "subtract", "tan", "tanh", "trunc", "trunc_divide", "trunc_mod",
-    "where",
-])  # fmt: skip
-"""Operators whose every element depends on one element of each operand, broadcast as NumPy does."""
-
-RESHAPES = frozenset({"expand_dims", "nn.batch_flatten", "reshape", "squeeze"})
-"""Operators that keep the elements and their order."""
-
-_REDUCTIONS = frozenset([
-    "all", "any", "max", "mean", "min", "prod", "sum",
-])  # fmt: skip
 
 
 class RowRule(ABC):
@@ -75,19 +56,20 @@ def row_rule(node: Expr, operands: Sequence[Type | None]) -> RowRule | None:
         return None
     known = [shape for shape in shapes if shape is not None]
     name, attrs = node.op.name, node.attrs
-    if name in ELEMENTWISE:
-        return _Elementwise(node, _aligned(known, out))
-    if name in RESHAPES:
-        return _Reshape((True,), known[0], out) if known[0] else None
+    if node.op.has(Reshape):
+        aligned = (True, *[False] * (len(known) - 1))
+        return _Reshape(aligned, known[0], out) if known[0] else None
+    if node.op.has(Elementwise):
+        return _SameRows(node, _aligned(known, out))
     if name == "broadcast_to":
         return _Shaped(node, _aligned(known, out), out)
     if name == "transpose" and known[0]:
         axes = attrs["axes"] or tuple(reversed(range(len(out))))
         return _SameRows(node, (True,)) if axes[0] % len(out) == 0 else None
-    if name in _REDUCTIONS and known[0] and attrs["axis"] is not None and not attrs["exclude"]:
+    if node.op.has(Reduction) and attrs["axis"] is not None and not attrs["exclude"]:
         axes = attrs["axis"] if isinstance(attrs["axis"], tuple) else (attrs["axis"],)
-        kept = all(axis % len(known[0]) for axis in axes) and axes
-        return _SameRows(node, (True,)) if kept else None
+        kept = all(shape and all(axis % len(shape) for axis in axes) for shape in known) and axes
+        return _SameRows(node, (True,) * len(known)) if kept else None
     if name in ("concatenate", "stack") and isinstance(node.args[0], Tuple):
         if attrs["axis"] % len(out):
             return _SameRows(node, (True,) * len(known))
@@ -115,7 +97,9 @@ def _kernel(node: Call, operands: Sequence[Array], attrs: Mapping[str, AnyValue]
 
 
 @dataclass(frozen=True)
-class _Elementwise(RowRule):
+class _SameRows(RowRule):
+    """A row depends on the same row of the operands that are aligned, and on all of the others."""
+
     node: Call
     aligned: tuple[bool, ...]
 
@@ -127,12 +111,8 @@ class _Elementwise(RowRule):
         return value
 
 
-class _SameRows(_Elementwise):
-    """A row depends on the same row of the operands, whose axis 0 stays in front."""
-
-
 @dataclass(frozen=True)
-class _Shaped(_Elementwise):
+class _Shaped(_SameRows):
     """An operator that has the shape of its result as the attribute ``shape``."""
 
     out: Shape
@@ -153,9 +133,10 @@ class _Reshape(RowRule):
 
     def wanted(self, start: int, stop: int) -> list[Rows | None]:
         row, new_row = prod(self.before[1:]), prod(self.after[1:])
+        others: list[Rows | None] = [None] * (len(self.aligned) - 1)
         if not row or not new_row:
-            return [(0, self.before[0])]
-        return [(start * new_row // row, -(-stop * new_row // row))]
+            return [(0, self.before[0]), *others]
+        return [(start * new_row // row, -(-stop * new_row // row)), *others]
 
     def compute(self, operands: Sequence[Array], start: int, stop: int) -> Array:
         row, new_row = prod(self.before[1:]), prod(self.after[1:])

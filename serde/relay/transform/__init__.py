@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from serde.relay.transform.base import FunctionPass, Pass, Sequential
-from serde.relay.transform.compose import Compose, Match, Pattern, extension_patterns
+from serde.relay.transform.compose import Compose, Match, Pattern
 from serde.relay.transform.convert_layout import ConvertLayout, channels_first
 from serde.relay.transform.count_loops import CountLoops
 from serde.relay.transform.cse import EliminateCommonSubexpr
@@ -26,26 +29,17 @@ from serde.relay.transform.rename import rename
 from serde.relay.transform.sequences_to_tuples import SequencesToTuples
 from serde.relay.transform.simplify_expr import SimplifyExpr
 from serde.relay.transform.simplify_inference import SimplifyInference
-from serde.relay.transform.to_float16 import KEEP_FLOAT32, ToFloat16, float16_overflows
-from serde.relay.transform.tvm.a_normal_form import ToANormalForm
-from serde.relay.transform.tvm.canonicalize import CanonicalizeCast, CanonicalizeOps
-from serde.relay.transform.tvm.combine_parallel import (
-    CombineParallelBatchMatmul,
-    CombineParallelConv2D,
-    CombineParallelDense,
-)
-from serde.relay.transform.tvm.fast_math import FastMath
-from serde.relay.transform.tvm.flatten_atrous import FlattenAtrousConv
-from serde.relay.transform.tvm.fold_scale_axis import (
-    BackwardFoldScaleAxis,
-    FoldScaleAxis,
-    ForwardFoldScaleAxis,
-)
-from serde.relay.transform.tvm.fuse_ops import DefuseOps, FuseOps
-from serde.relay.transform.tvm.lambda_lift import LambdaLift
+from serde.relay.transform.to_float16 import ToFloat16, float16_overflows
+
+if TYPE_CHECKING:
+    from serde.relay.transform.tvm import (  # noqa: I001
+        BackwardFoldScaleAxis, CanonicalizeCast, CanonicalizeOps, CombineParallelBatchMatmul,
+        CombineParallelConv2D, CombineParallelDense, DefuseOps, FastMath, FlattenAtrousConv,
+        FoldScaleAxis, ForwardFoldScaleAxis, FuseOps, LambdaLift, ToANormalForm, extension_patterns,
+    )  # fmt: skip
 
 __all__ = [
-    "KEEP_FLOAT32", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
+    "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
     "CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense", "Compose",
     "ConvertLayout", "CountLoops", "DeadCodeElimination", "DefuseOps", "DynamicToStatic",
     "EliminateCommonSubexpr", "FastMath", "FlattenAtrousConv", "FoldConstant", "FoldScaleAxis",
@@ -57,3 +51,10 @@ __all__ = [
     "extension_patterns", "flatten_results", "float16_overflows", "fold_weights", "named_values",
     "rename", "results_of",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Return one of TVM's passes, which no conversion runs and hence none loads."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("serde.relay.transform.tvm"), name)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import ClassVar
 
 import numpy as np
 
-from serde.errors import RelayError
-from serde.relay.ir.expr import Attrs, Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import OpDef, Sample, TensorSpec, all_ops, infer_call
-from serde.relay.ir.types import TensorType, accepts
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import OpDef, has_trait
+from serde.relay.ir.traits import Commutative
+from serde.relay.ir.types import accepts
 from serde.relay.ir.visit import children, post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.cse import exact_key
-from serde.relay.transform.legalize import Legalize
 
 __all__ = [
-    "Compose", "Match", "Pattern", "extension_patterns", "replace_nodes", "same_calls",
+    "Compose", "Match", "Pattern", "replace_nodes", "same_calls",
 ]  # fmt: skip
-
-_COMMUTATIVE = frozenset([
-    "add", "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "logical_and", "logical_or",
-    "logical_xor", "maximum", "minimum", "multiply", "not_equal",
-])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -76,8 +70,8 @@ class Compose(FunctionPass):
     Larger patterns go before smaller ones, and matches nearer the result before those below.
 
     Args:
-        patterns: What to look for; the decompositions of all extension operators are
-            :func:`extension_patterns`.
+        patterns: What to look for, such as the decompositions of extension operators that
+            :func:`extension_patterns` has.
     """
 
     name: ClassVar[str] = "Compose"
@@ -176,15 +170,10 @@ def _match(
     if len(below) != len(found):
         return
     orders = [found]
-    commutes = isinstance(template, Call) and _commutes(template)
-    if commutes and found[0] is not found[1]:
+    if has_trait(template, Commutative) and found[0] is not found[1]:
         orders.append(tuple(reversed(found)))
     for order in orders:
         yield from _match([*zip(below, order, strict=True), *rest], known, captures)
-
-
-def _commutes(node: Call) -> bool:
-    return isinstance(node.op, OpDef) and node.op.name in _COMMUTATIVE
 
 
 def _fits(template: Expr, node: Expr, captures: frozenset[Expr]) -> bool:
@@ -197,159 +186,13 @@ def _fits(template: Expr, node: Expr, captures: frozenset[Expr]) -> bool:
             return node.data.size == 1
         value = template.data.astype(node.data.dtype)
         return value.size == node.data.size and np.array_equal(
-            value.reshape(-1), node.data.reshape(-1)
+            value.reshape(-1), node.data.reshape(-1), equal_nan=value.dtype.kind == "f"
         )
     if isinstance(template, Call):
         return isinstance(node, Call) and template.op is node.op
     if isinstance(template, TupleGetItem):
         return isinstance(node, TupleGetItem) and template.index == node.index
     return type(template) is type(node)
-
-
-def extension_patterns() -> tuple[Pattern, ...]:
-    """Return a pattern for each extension operator whose decomposition is a graph of calls.
-
-    The samples of an operator say which forms it has. Scalar attributes are read from the
-    constants and attributes that they become; a match counts only if decomposing what it
-    would be raised to gives the very nodes that were found.
-    """
-    patterns: list[Pattern] = []
-    for definition in all_ops().values():
-        if definition.decompose is None:
-            continue
-        for each in definition.samples:
-            pattern = _extension_pattern(definition, each)
-            if pattern is not None:
-                patterns.append(pattern)
-    return tuple(patterns)
-
-
-_PLAIN = Legalize(frozenset())
-
-
-def _plain(node: Call) -> Expr:
-    """Return the full decomposition of a call."""
-    params = [argument for argument in node.args if isinstance(argument, Var)]
-    return _PLAIN.transform(Function(params, node)).body
-
-
-def _extension_pattern(definition: OpDef, each: Sample) -> Pattern | None:
-    operands = _variables(definition, each)
-    if operands is None:
-        return None
-    attrs = dict(definition.bind(each.attrs))
-    markers = {
-        name: 0.3710937 + 0.0117187 * index
-        for index, (name, value) in enumerate(attrs.items())
-        if isinstance(value, float)
-    }
-    for values in ({**attrs, **markers}, attrs):
-        node = Call(definition, operands, definition.bind(values))
-        try:
-            node.type = infer_call(node)
-            template = _plain(node)
-        except RelayError:
-            continue
-        if values == attrs:
-            markers = {}
-        break
-    else:
-        return None
-    graph = post_order(template)
-    allowed = (Call, Constant, Var, Tuple, TupleGetItem)
-    if not isinstance(template, Call) or not all(isinstance(n, allowed) for n in graph):
-        return None
-    if not {operand for operand in operands if isinstance(operand, Var)} <= set(graph):
-        return None
-    slots, captures = _slots(graph, markers)
-
-    def build(match: Match) -> Expr | None:
-        return _raised(definition, operands, attrs, slots, match)
-
-    return Pattern(definition.name, template, build, captures)
-
-
-def _variables(definition: OpDef, each: Sample) -> list[Expr] | None:
-    """Return variables for the operands of a sample; None where one is a tuple."""
-    given = (*each.operands, *[None] * (len(definition.operands) - len(each.operands)))
-    result: list[Expr] = []
-    for operand, value in zip(definition.operands, given, strict=True):
-        if value is None:
-            result.append(Tuple(()))
-        elif isinstance(value, (TensorSpec, np.ndarray)):
-            result.append(Var(operand.name, TensorType(value.shape, value.dtype)))
-        else:
-            return None
-    return result
-
-
-_Slot = tuple[str, Expr, str | None, int]
-"""An attribute, the node of the template it shows in, the attribute it became there, its sign."""
-
-
-def _slots(
-    graph: Sequence[Expr], markers: Mapping[str, float]
-) -> tuple[list[_Slot], frozenset[Expr]]:
-    slots: list[_Slot] = []
-    captures: set[Expr] = set()
-    signed = [(name, sign * value, sign) for name, value in markers.items() for sign in (1, -1)]
-    for node in graph:
-        for name, marker, sign in signed:
-            if isinstance(node, Constant) and node.data.size == 1 and node.data.dtype.kind == "f":
-                if float(node.data.reshape(())) == float(np.array(marker, node.data.dtype)):
-                    slots.append((name, node, None, sign))
-                    captures.add(node)
-            elif isinstance(node, Call):
-                slots += [(name, node, key, sign) for key, v in node.attrs.items() if v == marker]
-    return slots, frozenset(captures)
-
-
-def _raised(
-    definition: OpDef,
-    operands: Sequence[Expr],
-    attrs: Mapping[str, AnyValue],
-    slots: Sequence[_Slot],
-    match: Match,
-) -> Expr | None:
-    values = dict(attrs)
-    for name, template, key, sign in slots:
-        node = match.nodes[template]
-        if key is None and isinstance(node, Constant):
-            values[name] = _exact(definition.attributes[name].default, node, sign)
-        elif key is not None and isinstance(node, Call):
-            values[name] = sign * node.attrs[key]
-    args = [match.nodes.get(operand, operand) for operand in operands]
-    try:
-        result = Call(definition, args, definition.bind(values), match.root.span)
-        result.type = infer_call(result)
-        again = _plain_over(result)
-    except RelayError:
-        return None
-    return result if same_calls(again, match.root) else None
-
-
-def _exact(default: AnyValue, node: Constant, sign: int) -> float:
-    """Return the attribute that a constant was rounded from.
-
-    That is the default if it rounds to the constant, else the shortest decimal that does:
-    0.2, not 0.200000003.
-    """
-    value = node.data.reshape(())
-    if isinstance(default, float) and np.array(sign * default, value.dtype) == value:
-        return default
-    return sign * float(str(value))
-
-
-def _plain_over(node: Call) -> Expr:
-    """Return the full decomposition of a call over operands that stay as they are."""
-    fresh: dict[Expr, Expr] = {}
-    for argument in node.args:
-        if not isinstance(argument, Tuple):
-            fresh[argument] = Var("operand", argument.type)
-    call = Call(node.op, [fresh.get(arg, arg) for arg in node.args], Attrs(node.attrs), node.span)
-    call.type = node.type
-    back = {variable: argument for argument, variable in fresh.items()}
-    return rewrite(_plain(call), lambda _node, new: new, back)
 
 
 def same_calls(left: Expr, right: Expr) -> bool:
@@ -363,7 +206,9 @@ def same_calls(left: Expr, right: Expr) -> bool:
             return False
         if all(map(same_calls, left.args, right.args)):
             return True
-        return _commutes(left) and all(map(same_calls, left.args, reversed(right.args)))
+        return has_trait(left, Commutative) and all(
+            map(same_calls, left.args, reversed(right.args))
+        )
     if isinstance(left, TupleGetItem) and isinstance(right, TupleGetItem):
         return left.index == right.index and same_calls(left.tuple_value, right.tuple_value)
     if isinstance(left, Tuple) and isinstance(right, Tuple):

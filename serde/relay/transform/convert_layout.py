@@ -10,15 +10,18 @@ from typing import ClassVar
 from serde.errors import RelayError, TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, get
+from serde.relay.ir.traits import Elementwise, Layout, Reduction, SameAxes
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import children, post_order, rebuild
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.layout_rules import (
-    LAYOUT_ATTRIBUTE,
     RULES,
     Laid,
     Order,
     convert_anchor,
+    convert_elementwise,
+    convert_reduction,
+    convert_same_axes,
     transposed,
 )
 
@@ -40,6 +43,7 @@ class ConvertLayout(FunctionPass):
             of the weight, as in ``{"nn.conv2d": ["NCHW", "default"]}``. ``"default"`` for data
             keeps the layout that comes in; for weights it, like nothing, is the one usual with
             the layout of data (``OIHW`` for ``NCHW``, ``HWIO`` for ``NHWC``).
+        usual: Whether operators that are not named get the layout that is their default.
 
     Raises:
         RelayError: An operator has no layout, or its layouts have other axes.
@@ -49,30 +53,31 @@ class ConvertLayout(FunctionPass):
     name: ClassVar[str] = "ConvertLayout"
 
     desired_layouts: Mapping[str, tuple[str, ...]] = field(hash=False)
+    usual: bool = False
 
-    def __init__(self, desired_layouts: Mapping[str, Iterable[str]]) -> None:
+    def __init__(self, desired_layouts: Mapping[str, Iterable[str]], usual: bool = False) -> None:
         wanted = {name: tuple(layouts) for name, layouts in desired_layouts.items()}
         for name, layouts in wanted.items():
             _check(name, layouts)
         object.__setattr__(self, "desired_layouts", MappingProxyType(wanted))
+        object.__setattr__(self, "usual", usual)
 
     def transform(self, function: Function) -> Function:
         """Convert children first."""
-        result = _Converter(self.desired_layouts).run(function)
+        result = _Converter(self.desired_layouts, usual=self.usual).run(function)
         return result if isinstance(result, Function) else function
 
 
 def channels_first() -> ConvertLayout:
     """Return the pass that gives every operator its usual layout, channels after the batch."""
-    return ConvertLayout(
-        {name: (get(name).attributes[key].default,) for name, key in LAYOUT_ATTRIBUTE.items()}
-    )
+    return ConvertLayout({}, usual=True)
 
 
 def _check(name: str, layouts: tuple[str, ...]) -> None:
-    if name not in LAYOUT_ATTRIBUTE:
+    layout_of = get(name).trait(Layout)
+    if layout_of is None:
         raise RelayError(f"ConvertLayout: {name} has no layout to convert")
-    attribute = LAYOUT_ATTRIBUTE[name]
+    attribute = layout_of.attribute
     most = 2 if attribute == "data_layout" else 1
     if not 1 <= len(layouts) <= most:
         raise RelayError(f"ConvertLayout: {name}: expected 1 to {most} layouts, found {layouts}")
@@ -92,8 +97,9 @@ def _check(name: str, layouts: tuple[str, ...]) -> None:
 class _Converter:
     """Knows in which order the axes of each converted value are."""
 
-    def __init__(self, desired: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, desired: Mapping[str, tuple[str, ...]], *, usual: bool) -> None:
         self._desired = desired
+        self._usual = usual
         self._values: dict[Expr, Laid] = {}
         self._orders: dict[tuple[Expr, Order], Expr] = {}
 
@@ -143,27 +149,34 @@ class _Converter:
                 item = TupleGetItem(laid.expr, node.index, node.span)
                 return Laid(item, laid.fields[node.index] or _identity(item.type))
         if isinstance(node, Call) and isinstance(node.op, OpDef) and node.type is not None:
-            laid_call = self._convert_call(node, node.op.name)
+            laid_call = self._convert_call(node, node.op)
             if laid_call is not None:
                 return laid_call
         below = children(node)
         new = rebuild(node, [self.plain(child) for child in below]) if below else node
         return Laid(new, _identity(new.type))
 
-    def _convert_call(self, node: Call, name: str) -> Laid | None:
+    def _convert_call(self, node: Call, definition: OpDef) -> Laid | None:
         """Return the call in another order of axes, or None where it stays in the old one."""
         try:
-            if name in LAYOUT_ATTRIBUTE:
-                laid = convert_anchor(self, node, name, self._desired.get(name, ("default",)))
-            elif name in RULES:
-                laid = RULES[name](self, node)
-            else:
-                return None
+            laid = self._rule(node, definition)
         except TypeInferenceError:
             return None
-        if laid is None or not _fits(node.type, laid):
-            return None
-        return laid
+        return None if laid is None or not _fits(node.type, laid) else laid
+
+    def _rule(self, node: Call, definition: OpDef) -> Laid | None:
+        layout, same = definition.trait(Layout), definition.trait(SameAxes)
+        if layout is not None:
+            usual = definition.attributes[layout.attribute].default if self._usual else "default"
+            return convert_anchor(self, node, layout, self._desired.get(definition.name, (usual,)))
+        if same is not None:
+            return convert_same_axes(self, node, same)
+        if definition.has(Elementwise):
+            return convert_elementwise(self, node)
+        if definition.has(Reduction):
+            return convert_reduction(self, node)
+        rule = RULES.get(definition.name)
+        return None if rule is None else rule(self, node)
 
     def build(self, node: Call, args: Iterable[Expr], **attrs: object) -> Expr:
         """Return `node` with other operands and some attributes changed."""

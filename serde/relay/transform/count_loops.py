@@ -9,7 +9,8 @@ import numpy as np
 
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call, has_trait
+from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
@@ -18,7 +19,6 @@ from serde.relay.transform.infer_type import infer_function
 __all__ = ["CountLoops"]
 
 _TURNED = {"greater": "less", "greater_equal": "less_equal"}
-_MOVING = ("cast", "expand_dims", "reshape", "squeeze")
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ def _holds(like: Constant, value: int) -> bool:
 
 def _unmoved(x: Expr) -> Expr:
     """Return what an expression of one element holds, whatever its axes and width."""
-    while isinstance(x, Call) and _is(x, *_MOVING) and _single(x) and _keeps(x, x.args[0]):
+    while isinstance(x, Call) and (_is(x, "cast") or has_trait(x, Reshape)):
+        if not _single(x) or not _keeps(x, x.args[0]):
+            break
         x = x.args[0]
     return x
 

@@ -21,6 +21,7 @@ from serde.errors import RelayError
 from serde.relay.ir.dims import Any, Dim, FloorDiv, SymDim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call, get
+from serde.relay.ir.traits import Moves
 from serde.relay.ir.types import TensorType, TupleType, Type, accepts
 from serde.relay.ir.visit import rewrite
 from serde.relay.run.interpreter import apply_kernel
@@ -34,12 +35,6 @@ MAX_VALUES = 1024
 
 DimArray = np.ndarray[AnyValue, np.dtype[AnyValue]]
 Values = dict[Expr, DimArray]
-
-_MOVES = frozenset([
-    "broadcast_to", "concatenate", "copy", "expand_dims", "gather", "repeat", "reshape",
-    "reverse", "squeeze", "stack", "strided_slice", "take", "tile", "transpose",
-])  # fmt: skip
-"""Operators that only move elements; operands after the first are positions."""
 
 _FIXED: dict[str, Callable[[AnyValue, AnyValue], AnyValue]] = {
     "floor_mod": operator.mod,
@@ -239,7 +234,7 @@ def _call_value(node: Call, definition: OpDef, values: Values) -> DimArray | Non
         if not isinstance(source, TensorType):
             return None
         return _dims(source.shape) if name == "shape_of" else _dims([source.size]).reshape(())
-    if name in _MOVES:
+    if definition.has(Moves):
         return _moved(node, definition, values)
     operands = [_known(argument, values) for argument in node.args]
     known = [operand for operand in operands if operand is not None]

@@ -12,11 +12,11 @@ from typing import Final
 from serde.limits import CHUNK_BYTES, MAX_INLINE_BYTES, MAX_WEIGHT_GROWTH
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from serde.relay.ir.model import RelayModel
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import OpDef, has_trait
+from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.run.computed import ComputedWeight
-from serde.relay.run.rows import RESHAPES
 from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.cse import value_key
 from serde.relay.transform.fold_constant import FoldConstant
@@ -27,9 +27,6 @@ __all__ = ["fold_weights"]
 
 
 _SUFFIX: Final = re.compile(r"(_folded[0-9]*)+\Z")
-_MOVES: Final = RESHAPES | {"transpose"}
-"""Operators whose result has the elements of the operand, each once."""
-
 _SHARED_BYTES: Final = 2**16
 """Largest weight that is stored in each form in which it is used."""
 
@@ -206,8 +203,8 @@ def _unshared(
 
 def _moved(node: Expr) -> Expr:
     """Return what `node` has the elements of, in another order or shape."""
-    while isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in _MOVES:
-        node = node.args[0]
+    while has_trait(node, Reshape) or _calls(node, ("transpose",)):
+        node = children(node)[0]
     return node
 
 
@@ -257,8 +254,8 @@ def _folds_away(node: Expr) -> bool:
 def _weight_of(expr: Expr, sources: Mapping[Var, Weight]) -> Weight:
     """Return the weight of an expression; of a chain of reshapes, the source's bytes."""
     node = expr
-    while isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in RESHAPES:
-        node = node.args[0]
+    while has_trait(node, Reshape):
+        node = children(node)[0]
     type_ = expr.type
     if not isinstance(node, Var) or not isinstance(type_, TensorType):
         return ComputedWeight(expr, sources)

@@ -15,16 +15,18 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Tuple
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.shapes import layout_axes, normalize_axis
+from serde.relay.ir.traits import Layout, SameAxes
 from serde.relay.ir.types import TensorType, TupleType
-from serde.relay.run.rows import ELEMENTWISE
 
 __all__ = [
-    "LAYOUT_ATTRIBUTE",
     "RULES",
     "Converter",
     "Laid",
     "Order",
     "convert_anchor",
+    "convert_elementwise",
+    "convert_reduction",
+    "convert_same_axes",
     "transposed",
 ]
 
@@ -89,44 +91,19 @@ def _is_writable(shape: tuple[Dim, ...]) -> bool:
     return len(shape) - len(known) <= 1 and 0 not in known
 
 
-_CONVS = [
-    "nn.conv1d", "nn.conv1d_transpose", "nn.conv2d", "nn.conv2d_transpose", "nn.conv3d",
-    "nn.conv3d_transpose", "nn.deformable_conv2d", "qnn.conv2d", "qnn.conv2d_transpose",
-    "image.dilation2d",
-]  # fmt: skip
-_IMAGES = [
-    *(f"nn.{kind}_pool{rank}d" for kind in ("max", "avg") for rank in (1, 2, 3)),
-    *(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("max", "avg") for rank in (1, 2, 3)),
-    "dyn.image.resize2d", "dyn.nn.upsampling", "dyn.nn.upsampling3d", "image.crop_and_resize",
-    "image.grid_sample", "image.resize1d", "image.resize2d", "image.resize3d",
-    "nn.depth_to_space", "nn.global_avg_pool2d", "nn.global_max_pool2d", "nn.space_to_depth",
-    "nn.upsampling", "nn.upsampling3d", "qnn.avg_pool2d", "serde.lp_pool", "vision.roi_align",
-    "vision.roi_pool",
-]  # fmt: skip
-
-LAYOUT_ATTRIBUTE = {
-    **dict.fromkeys(_CONVS, "data_layout"),
-    **dict.fromkeys(_IMAGES, "layout"),
-}
-"""The operators that may get another layout, and the attribute that holds that of their data."""
-
-_SAME_LAYOUT = {"nn.deformable_conv2d": 2}
-"""How many operands have the layout of data, where it is more than one."""
-
-
 def convert_anchor(
-    converter: Converter, node: Call, name: str, wanted: tuple[str, ...]
+    converter: Converter, node: Call, layout: Layout, wanted: tuple[str, ...]
 ) -> Laid | None:
     """Return a call of an operator with a layout in the layout wanted.
 
     Args:
         converter: Gives operands.
         node: The call.
-        name: Its operator.
+        layout: What its operator says of layouts.
         wanted: Layout of data, and of a weight if there is one; ``"default"`` as
             :class:`ConvertLayout` says.
     """
-    key = LAYOUT_ATTRIBUTE[name]
+    key = layout.attribute
     old = node.attrs[key]
     new = wanted[0] if wanted[0] != "default" else _followed(converter.order(node.args[0]), old)
     if sorted(new) != sorted(old):
@@ -136,16 +113,16 @@ def convert_anchor(
     if "out_layout" in node.attrs:
         attrs["out_layout"] = ""
     args = [converter.plain(argument) for argument in node.args]
-    for index in range(_SAME_LAYOUT.get(name, 1)):
+    for index in range(layout.operands):
         args[index] = converter.at(node.args[index], layout_axes(old, new))
-    if "kernel_layout" in node.attrs and any(layout != "default" for layout in wanted):
-        place = 2 if name == "nn.deformable_conv2d" else 1
+    if "kernel_layout" in node.attrs and any(each != "default" for each in wanted):
         before = node.attrs["kernel_layout"]
         asked = wanted[1] if len(wanted) > 1 else "default"
-        after = _usual_kernel(name, new) if asked == "default" else asked
+        after = _usual_kernel(node, new) if asked == "default" else asked
         if sorted(before) == sorted(after):
             attrs["kernel_layout"] = after
-            args[place] = converter.at(node.args[place], layout_axes(before, after))
+            weight = node.args[layout.operands]
+            args[layout.operands] = converter.at(weight, layout_axes(before, after))
     result = new if "out_layout" in node.attrs else _as_before(old_out, old, new)
     return _unless_same(converter, node, args, attrs, layout_axes(old_out, result))
 
@@ -158,12 +135,16 @@ def _as_before(old_out: str, old: str, new: str) -> str:
     return new if old_out == old else old_out
 
 
-def _usual_kernel(name: str, data_layout: str) -> str:
+def _usual_kernel(node: Call, data_layout: str) -> str:
+    """Return the default of the declaration, or for channels behind the image the same order."""
+    default = str(node.op.attributes["kernel_layout"].default) if isinstance(node.op, OpDef) else ""
     space = "".join(letter for letter in data_layout if letter not in "NC")
-    if name == "image.dilation2d":
-        return f"I{space}" if data_layout.startswith("NC") else f"{space}I"
-    channels = "IO" if name.endswith("_transpose") else "OI"
-    return f"{channels}{space}" if data_layout.startswith("NC") else f"{space}IO"
+    channels = "".join(letter for letter in default if letter not in space)
+    return f"{channels}{space}" if data_layout.startswith("NC") else f"{space}{_sorted(channels)}"
+
+
+def _sorted(letters: str) -> str:
+    return "".join(sorted(letters))
 
 
 def _unless_same(
@@ -186,7 +167,7 @@ def _first_order(converter: Converter, nodes: Sequence[Expr], rank: int) -> Orde
     return next((order for order in found if order is not None), None)
 
 
-def _elementwise(converter: Converter, node: Call) -> Laid | None:
+def convert_elementwise(converter: Converter, node: Call) -> Laid | None:
     """Operands broadcast: those with fewer axes get the missing ones of length 1."""
     rank = _rank(node)
     order = _first_order(converter, node.args, rank)
@@ -208,43 +189,34 @@ def _aligned(converter: Converter, node: Expr, order: Order) -> Expr:
     return transposed(widened, order)
 
 
-def _first_operand(converter: Converter, node: Call) -> Laid | None:
-    """Elements keep their place in the first operand; the others are as they were."""
-    order = converter.order(node.args[0])
-    if order is None:
-        return None
-    args = [converter.at(node.args[0], order), *map(converter.plain, node.args[1:])]
-    result = converter.build(node, args)
-    if isinstance(result.type, TupleType):
-        return Laid(result, fields=(order,) * len(result.type.fields))
-    return Laid(result, order)
-
-
 def _moved(axis: int, order: Order) -> int:
     return order.index(normalize_axis(axis, len(order)))
 
 
-def _along_axis(converter: Converter, node: Call) -> Laid | None:
-    """One axis (or several) of the first operand means something; other operands are vectors."""
-    order, axis = converter.order(node.args[0]), node.attrs["axis"]
-    if order is None or axis is None:
+def convert_same_axes(converter: Converter, node: Call, same: SameAxes) -> Laid | None:
+    """The first operands go into another order, and what attributes say of axes with them."""
+    rank = _rank(node.args[0])
+    if any(_rank(argument) != rank for argument in node.args[1 : same.operands]):
         return None
-    if isinstance(axis, tuple):
-        moved: object = tuple(_moved(each, order) for each in axis)
-    else:
-        moved = _moved(axis, order)
-    args = [converter.at(node.args[0], order), *map(converter.plain, node.args[1:])]
-    result = converter.build(node, args, axis=moved)
+    order = _first_order(converter, node.args[: same.operands], rank)
+    if order is None or (same.batch and order[0] != 0):
+        return None
+    moved: dict[str, object] = {}
+    for key in same.axes:
+        axis = node.attrs[key]
+        if axis is None:
+            return None
+        several = isinstance(axis, tuple)
+        moved[key] = tuple(_moved(a, order) for a in axis) if several else _moved(axis, order)
+    for key in same.per_axis:
+        moved[key] = tuple(node.attrs[key][axis] for axis in order)
+    args = [converter.at(argument, order) for argument in node.args[: same.operands]]
+    args += map(converter.plain, node.args[same.operands :])
+    result = converter.build(node, args, **moved)
     if isinstance(result.type, TupleType):
-        others = (None,) * (len(result.type.fields) - 1)
+        others = (None if same.axes else order,) * (len(result.type.fields) - 1)
         return Laid(result, fields=(order, *others))
     return Laid(result, order)
-
-
-def _in_batches(converter: Converter, node: Call) -> Laid | None:
-    """As :func:`_along_axis`, where axis 0 is the batch."""
-    order = converter.order(node.args[0])
-    return _along_axis(converter, node) if order is not None and order[0] == 0 else None
 
 
 def _split(converter: Converter, node: Call) -> Laid | None:
@@ -266,7 +238,7 @@ def _concatenate(converter: Converter, node: Call) -> Laid | None:
     return Laid(converter.build(node, [operand], axis=axis), order)
 
 
-def _reduce(converter: Converter, node: Call) -> Laid | None:
+def convert_reduction(converter: Converter, node: Call) -> Laid | None:
     """Axes left over keep their order; a position is one of a single axis only."""
     order = converter.order(node.args[0])
     if order is None:
@@ -322,15 +294,6 @@ def _strided_slice(converter: Converter, node: Call) -> Laid | None:
     return Laid(converter.build(node, [converter.at(node.args[0], order)], axes=moved), order)
 
 
-def _pad(converter: Converter, node: Call) -> Laid | None:
-    order = converter.order(node.args[0])
-    if order is None:
-        return None
-    args = [converter.at(node.args[0], order), *map(converter.plain, node.args[1:])]
-    width = tuple(node.attrs["pad_width"][axis] for axis in order)
-    return Laid(converter.build(node, args, pad_width=width), order)
-
-
 def _transpose(converter: Converter, node: Call) -> Laid | None:
     """The order asked for is taken from what there is, in one step or in none."""
     if converter.order(node.args[0]) is None:
@@ -348,50 +311,14 @@ def _layout_transform(converter: Converter, node: Call) -> Laid | None:
     return Laid(converter.at(node.args[0], layout_axes(source, target)), tuple(range(len(source))))
 
 
-def _qnn_pair(converter: Converter, node: Call) -> Laid | None:
-    """The first two operands broadcast; scales and zero points go along an axis of each."""
-    rank = _rank(node)
-    order = _first_order(converter, node.args[:2], rank)
-    if order is None or any(_rank(argument) != rank for argument in node.args[:2]):
-        return None
-    sides = [converter.at(argument, order) for argument in node.args[:2]]
-    rest = [converter.plain(argument) for argument in node.args[2:]]
-    moved = {key: _moved(node.attrs[key], order) for key in ("lhs_axis", "rhs_axis")}
-    return Laid(converter.build(node, [*sides, *rest], **moved), order)
-
-
 Rule = Callable[[Converter, Call], "Laid | None"]
 
-_ELEMENTWISE = ELEMENTWISE | {
-    "fast_erf", "fast_exp", "fast_tanh", "fixed_point_multiply", "ones_like", "reinterpret",
-    "serde.elu", "serde.gelu", "serde.hard_sigmoid", "serde.hard_swish", "serde.log_sigmoid",
-    "serde.mish", "serde.selu", "serde.silu", "serde.softplus", "serde.softsign", "zeros_like",
-}  # fmt: skip
-
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(_ELEMENTWISE, _elementwise),
-    **dict.fromkeys(["cast_like", "full_like", "nn.dropout"], _first_operand),
-    **dict.fromkeys(
-        [
-            "cumprod", "cumsum", "nn.batch_norm", "nn.bias_add", "nn.fast_softmax",
-            "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn", "nn.prelu",
-            "nn.softmax", "qnn.dequantize", "qnn.quantize", "qnn.requantize", "qnn.softmax",
-            "repeat", "reverse",
-        ],
-        _along_axis,
-    ),
-    **dict.fromkeys(["nn.group_norm", "nn.instance_norm"], _in_batches),
-    **dict.fromkeys(
-        ["all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum", "variance"],
-        _reduce,
-    ),
-    **dict.fromkeys(["nn.mirror_pad", "nn.pad"], _pad),
-    **dict.fromkeys(["qnn.add", "qnn.mul", "qnn.subtract"], _qnn_pair),
     "concatenate": _concatenate,
     "layout_transform": _layout_transform,
     "split": _split,
     "squeeze": _squeeze,
     "strided_slice": _strided_slice,
     "transpose": _transpose,
-}  # fmt: skip
-"""What passes another order of axes on, by operator."""
+}
+"""How operators that arrange axes themselves follow another order."""

@@ -6,21 +6,11 @@ from collections.abc import Callable
 
 from serde.relay.ir.bodies import all_nodes, carried
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, Var
-from serde.relay.ir.registry import OpDef
+from serde.relay.ir.registry import has_trait
+from serde.relay.ir.traits import Decompresses, Random
 from serde.relay.ir.visit import children, post_order
 
-__all__ = ["UNPACKS", "compressed", "is_random", "must_wait", "unpacks"]
-
-UNPACKS = frozenset(
-    f"serde.{name}"
-    for name in (
-        "dequantize_blocks", "dequantize_linear", "dequantize_sparse", "lut_to_dense",
-        "lut_to_sparse", "sparse_to_dense",
-    )
-)  # fmt: skip
-"""Operators that make weights of what is compressed."""
-
-_DRAWS = ("bernoulli", "multinomial", "random", "sample_")
+__all__ = ["compressed", "is_random", "must_wait", "unpacks"]
 
 
 def is_random(call: Call) -> bool:
@@ -29,12 +19,9 @@ def is_random(call: Call) -> bool:
     Relay's own random operators take a key and are functions of it; those
     without an operand called ``key`` draw anew each time, and so does a loop around them.
     """
-    if isinstance(call.op, OpDef) and _draws(call.op):
-        return True
     bodies = carried(call)
-    return bool(bodies) and any(
-        isinstance(node, Call) and isinstance(node.op, OpDef) and _draws(node.op)
-        for node in all_nodes(*bodies)
+    return has_trait(call, Random) or (
+        bool(bodies) and any(has_trait(node, Random) for node in all_nodes(*bodies))
     )
 
 
@@ -48,15 +35,9 @@ def must_wait(call: Call) -> bool:
     return unpacks(call) or bool(carried(call)) or is_random(call)
 
 
-def _draws(definition: OpDef) -> bool:
-    if all(word not in definition.name for word in _DRAWS):
-        return False
-    return all(operand.name != "key" for operand in definition.operands)
-
-
 def unpacks(node: Expr) -> bool:
     """Whether a node makes a weight of what is compressed."""
-    return isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
+    return has_trait(node, Decompresses)
 
 
 def compressed(root: Expr, is_weight: Callable[[Var], bool]) -> list[Expr]:

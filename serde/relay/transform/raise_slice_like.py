@@ -10,14 +10,12 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple
 from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
 
 __all__ = ["RaiseSliceLike"]
-
-_SAME_NUMBERS = frozenset({"cast", "reshape", "squeeze", "expand_dims"})
-"""What changes neither the numbers of a shape nor their order."""
 
 _End = int | tuple[Expr, int]
 """Where a slice ends along an axis: at a number, or at a tensor's length along one of its axes."""
@@ -82,7 +80,7 @@ def _ends(end: Expr) -> list[_End] | None:
     if not isinstance(end, Call) or not isinstance(end.op, OpDef):
         return None
     name, first = end.op.name, end.args[0]
-    if name in _SAME_NUMBERS:
+    if name == "cast" or end.op.has(Reshape):
         return _ends(first)
     if name == "concatenate" and isinstance(first, Tuple):
         parts = [_ends(each) for each in first.fields]

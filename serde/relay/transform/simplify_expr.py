@@ -8,11 +8,12 @@ from typing import ClassVar
 
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call, has_trait
+from serde.relay.ir.traits import Elementwise, Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.unbroadcast import BROADCASTING, flag_again, unbroadcast
+from serde.relay.transform.unbroadcast import flag_again, unbroadcast
 
 __all__ = ["SimplifyExpr"]
 
@@ -48,7 +49,11 @@ def _simplify(node: Expr) -> Expr:
         return node
     if isinstance(node, Call) and isinstance(node.op, OpDef):
         rule = _RULES.get(node.op.name)
-        return node if rule is None else rule(node)
+        if rule is not None:
+            return rule(node)
+        if node.op.has(Reshape):
+            return _reshape(node)
+        return unbroadcast(node) if node.op.has(Elementwise) and len(node.args) > 1 else node
     return node
 
 
@@ -74,7 +79,7 @@ def _reshape(node: Call) -> Expr:
     if same is not node:
         return same
     below = node.args[0]
-    if not _is(below, "reshape", "expand_dims", "squeeze", "nn.batch_flatten"):
+    if not has_trait(below, Reshape):
         return node
     type_ = node.type
     if not isinstance(below, Call) or not isinstance(type_, TensorType):
@@ -180,12 +185,7 @@ _RULES: dict[str, Callable[[Call], Expr]] = {
     "concatenate": _concatenate,
     "copy": _operand,
     "equal": flag_again,
-    "expand_dims": _reshape,
-    "nn.batch_flatten": _reshape,
     "not_equal": flag_again,
-    "reshape": _reshape,
-    "squeeze": _reshape,
     "strided_slice": _strided_slice,
     "transpose": _transpose,
-    **dict.fromkeys(BROADCASTING, unbroadcast),
 }

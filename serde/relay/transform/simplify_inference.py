@@ -10,8 +10,9 @@ import numpy as np
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir.traits import Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order, rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
@@ -19,7 +20,6 @@ from serde.relay.transform.closed import closed_nodes
 from serde.weights import numpy_dtype
 
 __all__ = [
-    "LINEAR",
     "SimplifyInference",
     "bias_vector",
     "channel_axis",
@@ -27,9 +27,6 @@ __all__ = [
     "spread",
     "weight_place",
 ]
-
-_CONVS = frozenset(f"nn.conv{rank}d{suffix}" for rank in (1, 2, 3) for suffix in ("", "_transpose"))
-LINEAR = _CONVS | {"nn.dense"}
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ def linear_chain(norm: Call, uses: dict[Expr, int], closed: set[Expr]) -> list[C
     node = norm.args[0]
     while isinstance(node, Call) and isinstance(node.op, OpDef) and uses[node] == 1:
         chain.append(node)
-        if node.op.name in LINEAR:
+        if node.op.has(Linear):
             return chain if node.args[1] in closed else None
         if node.op.name not in ("nn.bias_add", "add") or len(chain) > 1:
             return None
@@ -140,9 +137,7 @@ def _linear_layer(norm: Call, *, has_bias: bool) -> Call | None:
     node = norm.args[0]
     if has_bias:
         node = node.args[0] if isinstance(node, Call) else node
-    if isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in LINEAR:
-        return node
-    return None
+    return node if isinstance(node, Call) and has_trait(node, Linear) else None
 
 
 def _folded(norm: Call, layer: Call, *, has_bias: bool) -> Expr | None:

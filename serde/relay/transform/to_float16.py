@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any as AnyValue
 from typing import ClassVar
@@ -14,31 +14,14 @@ from serde.relay.ir.bodies import carried, inner_first, map_bodies
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, call, infer_call
+from serde.relay.ir.registry import OpDef, call, infer_call, trait_of
+from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.ir.visit import post_order, rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.weights import Weight
 
-__all__ = ["KEEP_FLOAT32", "ToFloat16", "float16_overflows"]
-
-KEEP_FLOAT32 = frozenset([
-    "arange", "cumprod", "cumsum", "dyn.image.resize2d", "dyn.nn.upsampling",
-    "image.affine_grid", "image.crop_and_resize", "image.grid_sample", "image.resize1d",
-    "image.resize2d", "image.resize3d", "mean", "nn.batch_norm", "nn.group_norm",
-    "nn.instance_norm", "nn.l2_normalize", "nn.layer_norm", "nn.log_softmax", "nn.lrn",
-    "nn.upsampling", "nn.upsampling3d", "prod", "serde.box_nms", "serde.multibox_detection",
-    "serde.multibox_target", "sum", "topk", "variance",
-    "vision.all_class_non_max_suppression", "vision.get_valid_counts",
-    "vision.multibox_prior", "vision.multibox_transform_loc", "vision.non_max_suppression",
-    "vision.proposal", "vision.roi_align", "vision.roi_pool",
-])  # fmt: skip
-"""Operators that stay in float32 unless asked otherwise.
-
-Sums over many elements and squares (normalisations, reductions) leave the range
-or precision of float16; coordinates and indices (resizing, boxes, ranges) need
-more than its eleven bits.
-"""
+__all__ = ["ToFloat16", "float16_overflows"]
 
 _OVERFLOW = 65520.0
 """The smallest magnitude that rounds to infinity in float16."""
@@ -53,16 +36,20 @@ class ToFloat16(FunctionPass):
     captures of a loop, whose body computes in float16 between casts of its own.
 
     Args:
-        keep: Names of operators, or of nodes (the source name of their span), that stay float32.
+        keep: Names of operators, or of nodes (the source name of their span), that stay float32
+            besides those that need it.
         keep_io: Whether parameters and results keep their types.
         weights: Names of the parameters that are weights; they keep their types in any case.
+        groups: Groups of :class:`~serde.relay.ir.traits.Float32` that stay float32; None for the
+            operators of which it says so.
     """
 
     name: ClassVar[str] = "ToFloat16"
 
-    keep: frozenset[str] = KEEP_FLOAT32
+    keep: frozenset[str] = frozenset()
     keep_io: bool = True
     weights: frozenset[str] = frozenset()
+    groups: frozenset[str] | None = None
 
     def transform(self, function: Function) -> Function:
         """Convert one function."""
@@ -85,7 +72,7 @@ class ToFloat16(FunctionPass):
         params, body = list(function.params), function.body
         if not self.keep_io:
             params, body = self._narrow_params(params, body)
-        converter = _Converter(self.keep)
+        converter = _Converter(self._keeps)
         result = converter.run(body)
         wanted = body.type
         if not self.keep_io and wanted is not None:
@@ -94,6 +81,16 @@ class ToFloat16(FunctionPass):
         if result is function.body:
             return function, converter
         return Function(params, result, result.type, function.attrs, function.span), converter
+
+    def _keeps(self, node: Call) -> bool:
+        """Whether a call stays float32."""
+        name = "" if node.span is None else node.span.source_name
+        if name in self.keep or (isinstance(node.op, OpDef) and node.op.name in self.keep):
+            return True
+        wide = trait_of(node, Float32)
+        if wide is None:
+            return False
+        return wide.default if self.groups is None else wide.group in self.groups
 
     def _narrow_params(self, params: list[Var], body: Expr) -> tuple[list[Var], Expr]:
         memo: dict[Expr, Expr] = {}
@@ -123,7 +120,7 @@ def _narrow(type_: AnyValue) -> AnyValue:
 class _Converter:
     """Builds the float16 form of one function's body, node by node."""
 
-    keep: Collection[str]
+    keeps: Callable[[Call], bool]
     done: dict[Expr, Expr] = field(default_factory=dict)
     casts: dict[tuple[Expr, str], Expr] = field(default_factory=dict)
     overflowed: list[Constant] = field(default_factory=list)
@@ -155,8 +152,7 @@ class _Converter:
         return rebuild(node, [self.as_type(self.done[part], part.type) for part in parts])
 
     def _call(self, node: Call, definition: OpDef) -> Expr:
-        name = "" if node.span is None else node.span.source_name
-        if definition.name not in self.keep and name not in self.keep and not carried(node):
+        if not self.keeps(node) and not carried(node):
             args = [self.as_type(self.done[arg], _narrow(arg.type)) for arg in node.args]
             attrs = {key: _narrow_dtype(value) for key, value in node.attrs.items()}
             new = Call(definition, args, definition.bind(attrs), node.span)
@@ -233,7 +229,11 @@ def _overflows(data: np.ndarray[AnyValue, np.dtype[AnyValue]]) -> bool:
 
 
 def float16_overflows(
-    model: RelayModel, *, keep: frozenset[str] = KEEP_FLOAT32, keep_io: bool = True
+    model: RelayModel,
+    *,
+    keep: frozenset[str] = frozenset(),
+    keep_io: bool = True,
+    groups: frozenset[str] | None = None,
 ) -> list[str]:
     """Return what becomes infinite when `model` is converted, one line each.
 
@@ -241,8 +241,9 @@ def float16_overflows(
         model: A model with inferred types, not yet converted.
         keep: As for :class:`ToFloat16`.
         keep_io: As for :class:`ToFloat16`.
+        groups: As for :class:`ToFloat16`.
     """
-    to_float16 = ToFloat16(keep, keep_io, frozenset(model.params))
+    to_float16 = ToFloat16(keep, keep_io, frozenset(model.params), groups)
     function, converter = to_float16._convert(model.main)
     inner = replace(to_float16, keep_io=True)
     of_bodies = [inner._convert(body)[1] for body in inner_first(model.main)]

@@ -12,10 +12,7 @@ from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.weights import Array
 
-__all__ = ["BROADCASTING", "flag_again", "unbroadcast"]
-
-BROADCASTING: Final = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "where")
-"""Operators that take a scalar for a tensor whose elements are all the same."""
+__all__ = ["flag_again", "unbroadcast"]
 
 _ON_SCALARS: Final = frozenset({"add", "subtract", "multiply", "cast"})
 _LOGICAL: Final = {"add": "logical_or", "multiply": "logical_and"}
@@ -23,7 +20,7 @@ _DEEPEST: Final = 4
 
 
 def unbroadcast(node: Call) -> Expr:
-    """Return the call without what it does itself, where the type stays the same.
+    """Return an elementwise call without what it does itself, where the type stays the same.
 
     It takes a scalar for a uniform tensor, and a tensor for the one that was broadcast from it.
     """

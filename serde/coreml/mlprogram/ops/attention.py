@@ -45,8 +45,8 @@ def import_scaled_dot_product_attention(
             wanted = [*ctx.static_shape(query)[:-2], rows, columns]
             attn_mask = relay.broadcast_to(attn_mask, wanted)
         attn_mask = _four_axes(attn_mask, rank)
-    folded = [_four_axes(each, rank) for each in (query, key, value)]
-    result = relay.serde.attention(*folded, attn_mask)
+    q, k, v = (_four_axes(each, rank) for each in (query, key, value))
+    result = relay.serde.attention(q, k, v, attn_mask)
     if rank == 3:
         return relay.squeeze(result, [1])
     width = ctx.type(value).shape[-1]

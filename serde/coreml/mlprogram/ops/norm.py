@@ -44,8 +44,10 @@ def import_batch_norm(
     shape = ctx.static_shape(mean)
     gamma = _ones(ctx, mean, shape) if gamma is None else gamma
     beta = _zeros(ctx, mean, shape) if beta is None else beta
-    vectors = [converted(each, ctx.type(x).dtype) for each in (gamma, beta, mean, variance)]
-    return relay.nn.batch_norm(x, *vectors, epsilon=epsilon)[0]
+    scale, offset, centre, spread = (
+        converted(each, ctx.type(x).dtype) for each in (gamma, beta, mean, variance)
+    )
+    return relay.nn.batch_norm(x, scale, offset, centre, spread, epsilon=epsilon)[0]
 
 
 def _epsilon(ctx: ExportContext, epsilon: float, like_: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -20,10 +21,11 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 
 Upsampling = Literal["NN", "BILINEAR"]
+Grid = Literal["asymmetric", "align_corners", "half_pixel"]
 Corners = Literal["DEFAULT", "ALIGN_CORNERS_TRUE", "ALIGN_CORNERS_FALSE"]
 Blocks = Literal["SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "PIXEL_SHUFFLE"]
 
-GRIDS = {
+GRIDS: Mapping[str, Grid] = {
     "DEFAULT": "asymmetric",
     "ALIGN_CORNERS_TRUE": "align_corners",
     "ALIGN_CORNERS_FALSE": "half_pixel",
@@ -62,7 +64,7 @@ def import_upsample(
 ) -> Expr:
     """The places follow from the lengths; a factor that is no integer gives these rounded down."""
     axes = tuple(range(len(ctx.at_least(x, 3)) - 2, ctx.type(x).rank))
-    how = {"method": "nearest", "mode": "asymmetric", "rounding": "floor"}
+    how: dict[str, AnyValue] = {"method": "nearest", "mode": "asymmetric", "rounding": "floor"}
     if mode == "BILINEAR":
         how = {"method": "linear", "mode": GRIDS[linear_upsample_mode]}
     if not fractional_scaling_factor:
@@ -81,7 +83,7 @@ def import_resize_bilinear(
     axes = tuple(range(len(ctx.at_least(x, 3)) - 2, ctx.type(x).rank))
     method = sampling(mode)
     if method == "UPSAMPLE_MODE" or method == SAMPLING[0]:
-        grid = "asymmetric" if method == "UPSAMPLE_MODE" else "align_corners"
+        grid: Grid = "asymmetric" if method == "UPSAMPLE_MODE" else "align_corners"
         return relay.serde.resize(
             x, None, None, None, size=target_size, axes=axes, method="linear", mode=grid
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -21,7 +22,7 @@ Scatter = Literal[
     "SCATTER_MIN",
 ]  # fmt: skip
 
-REDUCTIONS = {
+REDUCTIONS: Mapping[str, Literal["update", "add", "mul", "max", "min"]] = {
     "SCATTER_UPDATE": "update",
     "SCATTER_ADD": "add",
     "SCATTER_SUB": "add",

@@ -38,7 +38,7 @@ GATES = ("input", "output", "forget", "block")
 """Gates in Relay's order."""
 
 
-def _functions(parts: Sequence[Part], count: int) -> dict[str, tuple[object, ...]]:
+def _functions(parts: Sequence[Part], count: int) -> dict[str, AnyValue]:
     if len(parts) != count:
         raise Unsupported(f"expected {count} functions, found {len(parts)}")
     kinds = [part.kind() for part in parts]
@@ -194,7 +194,7 @@ def _lstm(
 
     bias = holes = None
     if options.hasBiasVectors or options.forgetBias:
-        zeros = relay.const(np.zeros(size, np.float32))
+        zeros: Expr = relay.const(np.zeros(size, np.float32))
         vectors = gates("BiasVector", (size,)) if options.hasBiasVectors else [zeros] * 4
         if options.forgetBias:
             vectors[2] = relay.add(vectors[2], relay.const(np.ones(size, np.float32)))

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from serde.mxnet.ops.elementwise import (
-    arithmetic,
-    bits,
-    composed,
-    contrib,
+    binary,
+    bitwise,
+    convert,
     division,
+    fixed_point,
     promotion,
-    special,
+    scalars,
+    unary,
 )
-from serde.mxnet.ops.elementwise.arithmetic import import_cbrt, scalar_like
 
 __all__ = [
-    "arithmetic",
-    "bits",
-    "composed",
-    "contrib",
+    "binary",
+    "bitwise",
+    "convert",
     "division",
-    "import_cbrt",
+    "fixed_point",
     "promotion",
-    "scalar_like",
-    "special",
+    "scalars",
+    "unary",
 ]

@@ -11,24 +11,20 @@ import numpy as np
 import serde.relay as relay
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
+from serde.mxnet.ops.elementwise.scalars import dtype_of
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
 
 
 def zero_like(x: Expr) -> Expr:
     """Return 0 of the dtype of `x`."""
-    return relay.const(0, _dtype(x))
-
-
-def _dtype(x: Expr) -> str:
-    return x.checked_type.dtype if isinstance(x.checked_type, TensorType) else ""
+    return relay.const(0, dtype_of(x))
 
 
 def _remainder(lhs: Expr, rhs: Expr) -> Expr:
     """Return the remainder with the sign of the dividend, without rounding."""
-    if not is_float(_dtype(lhs)):
+    if not is_float(dtype_of(lhs)):
         return relay.subtract(lhs, relay.multiply(relay.divide(lhs, rhs), rhs))
     size = relay.floor_mod(relay.abs(lhs), relay.abs(rhs))
     signed = relay.where(relay.less(lhs, zero_like(lhs)), relay.negative(size), size)
@@ -38,7 +34,7 @@ def _remainder(lhs: Expr, rhs: Expr) -> Expr:
 def _where_defined(remainder: Expr, lhs: Expr, rhs: Expr) -> Expr:
     """Return NaN in place of a remainder of an infinity, or by zero."""
     finite = relay.add(remainder, relay.subtract(lhs, lhs))
-    nothing = relay.const(np.nan, _dtype(lhs))
+    nothing = relay.const(np.nan, dtype_of(lhs))
     return relay.where(relay.equal(rhs, zero_like(rhs)), nothing, finite)
 
 
@@ -51,7 +47,7 @@ def _is_other_side(remainder: Expr, rhs: Expr) -> Expr:
 
 def _floor_quotient(lhs: Expr, rhs: Expr) -> Expr:
     """Return the floor of the exact quotient, not of the rounded one."""
-    dtype = _dtype(lhs)
+    dtype = dtype_of(lhs)
     remainder = _remainder(lhs, rhs)
     below = relay.cast(_is_other_side(remainder, rhs), dtype)
     if not is_float(dtype):

@@ -15,14 +15,8 @@ from serde.limits import MAX_INLINE_BYTES
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv import transposed
-from serde.mxnet.ops.layout import (
-    FLOATS,
-    SPATIAL,
-    converted,
-    fixed_shape,
-    tensor_type,
-)
+from serde.mxnet.ops.conv.direct import transposed
+from serde.mxnet.ops.layout import FLOATS, SPATIAL, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Call, Expr
@@ -67,7 +61,8 @@ def _grown(data: Expr, lengths: Sequence[Dim], wanted: Sequence[Dim]) -> Expr:
                 raise Unsupported(f"{list(lengths)} is no whole fraction of {list(wanted)}")
             factors.append(target // length)
     if len(factors) == len(lengths):
-        return relay.nn.upsampling(data, *map(float, factors))
+        height, width = map(float, factors)
+        return relay.nn.upsampling(data, height, width)
     return relay.image.resize2d(
         data,
         tuple(wanted),

@@ -2,28 +2,6 @@
 
 from __future__ import annotations
 
-from serde.mxnet.ops.index import (
-    counting,
-    insertion,
-    lookup,
-    masking,
-    picking,
-    scan,
-    selection,
-    sorting,
-    storage,
-    writing,
-)
+from serde.mxnet.ops.index import gather, scan, scatter, select, slicing, sorting, subset
 
-__all__ = [
-    "counting",
-    "insertion",
-    "lookup",
-    "masking",
-    "picking",
-    "scan",
-    "selection",
-    "sorting",
-    "storage",
-    "writing",
-]
+__all__ = ["gather", "scan", "scatter", "select", "slicing", "sorting", "subset"]

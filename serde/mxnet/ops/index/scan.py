@@ -7,8 +7,8 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.elementwise import scalar_like
-from serde.mxnet.ops.index.selection import LAST
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.index.slicing import LAST
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import normalize_axis

@@ -18,8 +18,10 @@ from serde.relay.ir.types import TensorType
 
 FLOAT32 = np.dtype("float32")
 
+
 UNSORTED = {"float16": "float32", "bool": "uint8"}
 """dtypes that MXNet does not sort: those that hold the same values and that it does."""
+
 
 FAR = 2**31
 """More than an axis has places, and its square fits int64."""
@@ -113,9 +115,9 @@ def import_topk(
     """A mask has ones, in the data's dtype, at the places that would be returned."""
     given, along = _flat_if(data, axis)
     if ret_typ == "indices":
-        return relay.topk(given, k, along, "indices", is_ascend, dtype)
+        return relay.topk(given, k, along, ret_type="indices", is_ascend=is_ascend, dtype=dtype)
     if ret_typ == "value":
-        return relay.topk(given, k, along, "values", is_ascend, "int32")
+        return relay.topk(given, k, along, ret_type="values", is_ascend=is_ascend)
     if ret_typ == "both":
         return list(relay.topk(given, k, along, "both", is_ascend, dtype))
     values, places = relay.topk(given, k, along, "both", is_ascend, "int64")
@@ -191,63 +193,3 @@ def export_searchsorted(
         return relay.cast(relay.sum(relay.cast(smaller, "int64"), axis=(-1,)), dtype)
 
     return ctx.spell(spelled, sorted_sequence, values)
-
-
-@OPS.exports("argwhere")
-def export_argwhere(ctx: ExportContext, condition: Value) -> Value:
-    return ctx.emit("Cast", ctx.emit("_npx_nonzero", condition), dtype="int32")
-
-
-def _groups(data: Expr, count: int) -> tuple[Expr, ...]:
-    """Return for each value in order, zeros behind the last: itself, where it is first, how often.
-
-    Also, for each element, the place of its value, and how many values there are.
-    """
-    type_ = data.checked_type
-    dtype = type_.dtype if isinstance(type_, TensorType) else ""
-    order = relay.argsort(data, axis=0, dtype="int64")
-    ordered = relay.take(data, order, axis=0, mode="clip")
-    changes: list[Expr] = [relay.Constant(np.zeros(1, np.int64))]
-    if count > 1:
-        before = relay.strided_slice(ordered, [0], [count - 1], [1])
-        after = relay.strided_slice(ordered, [1], [count], [1])
-        changes.append(relay.cast(relay.not_equal(before, after), "int64"))
-    group = relay.cumsum(relay.concatenate(changes, 0), axis=0)
-    at, blank = relay.expand_dims(group, 0), relay.const(np.zeros(count, np.int32))
-    values = relay.scatter_nd(relay.zeros((count,), dtype), at, ordered)
-    # Of the places that meet, the last one written counts, which is to be the first one.
-    backwards = relay.reverse(relay.cast(order, "int32"), 0)
-    places = relay.scatter_nd(blank, relay.reverse(at, 1), backwards)
-    counts = relay.scatter_nd(blank, at, relay.const(np.ones(count, np.int32)), mode="add")
-    inverse = relay.scatter_nd(blank, relay.expand_dims(order, 0), relay.cast(group, "int32"))
-    last = relay.strided_slice(group, [count - 1], [count], [1])
-    number = relay.cast(relay.add(last, relay.const(1, "int64")), "int32")
-    return values, places, inverse, number, counts
-
-
-def _by_appearance(groups: tuple[Expr, ...], count: int) -> tuple[Expr, ...]:
-    values, places, inverse, number, counts = groups
-    steps = relay.const(np.arange(count, dtype=np.int32))
-    behind = relay.const(np.int32(count))
-    order = relay.argsort(
-        relay.where(relay.less(steps, number), places, behind), axis=0, dtype="int32"
-    )
-    moved = [relay.take(x, order, axis=0, mode="clip") for x in (values, places, counts)]
-    rank = relay.argsort(order, axis=0, dtype="int32")
-    return moved[0], moved[1], relay.take(rank, inverse, axis=0, mode="clip"), number, moved[2]
-
-
-@OPS.exports("unique")
-def export_unique(
-    ctx: ExportContext, data: Value, *, sorted: bool, return_counts: bool
-) -> Value | tuple[Value, ...]:
-    (count,) = ctx.static_shape(data)
-    if count == 0:
-        raise Unsupported("the values of no elements")
-
-    def spelled(x: Expr) -> Expr:
-        groups = _groups(x, count)
-        found = groups if sorted else _by_appearance(groups, count)
-        return relay.Tuple(list(found if return_counts else found[:4]))
-
-    return ctx.spell_tuple(spelled, data)

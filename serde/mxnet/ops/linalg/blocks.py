@@ -38,11 +38,10 @@ def product_of(
     left, right = ctx.type(a), ctx.type(b)
     if left.rank != right.rank or left.rank < 2:
         raise Unsupported(f"expected matrices of one rank, found {left!r} and {right!r}")
-    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     if left.rank == 2:
-        return relay.nn.matmul(a, b, **flags)
+        return relay.nn.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     if left.rank == 3:
-        return relay.nn.batch_matmul(a, b, **flags)
+        return relay.nn.batch_matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
     return call("serde.matmul", turned(ctx, a, transpose_a), turned(ctx, b, transpose_b))
 
 

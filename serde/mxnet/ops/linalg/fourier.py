@@ -35,8 +35,8 @@ def import_ifft(ctx: ImportContext, data: Expr) -> Expr:
     type_ = ctx.type(data)
     (width,) = ctx.static_lengths(data, [-1])
     pairs = relay.reshape(data, (*[0] * (type_.rank - 1), width // 2, 2))
-    parts = [relay.squeeze(part, (-1,)) for part in relay.split(pairs, 2, axis=-1)]
-    real = relay.dft(*parts, inverse=True)[0]
+    re, im = (relay.squeeze(part, (-1,)) for part in relay.split(pairs, 2, axis=-1))
+    real = relay.dft(re, im, inverse=True)[0]
     return relay.multiply(real, relay.const(width // 2, type_.dtype))
 
 

@@ -286,7 +286,7 @@ def export_matmul(
     transpose_b: bool,
 ) -> Value:
     rank = ctx.type(tensor_a).rank
-    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     if _wide_integers(ctx, tensor_a, tensor_b):
         letters = "...km" if transpose_a else "...mk"
         right = "nk" if transpose_b else "kn"
@@ -317,7 +317,7 @@ def export_batch_matmul(
     transpose_b: bool,
 ) -> Value:
     """A batch of one serves all of the other's in ``_npi_matmul``, which transposes nothing."""
-    flags = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    flags: dict[str, AnyValue] = {"transpose_a": transpose_a, "transpose_b": transpose_b}
     left, right = ctx.type(tensor_a), ctx.type(tensor_b)
     if _wide_integers(ctx, tensor_a, tensor_b):
         first, second = ("km" if transpose_a else "mk"), ("nk" if transpose_b else "kn")

@@ -153,8 +153,8 @@ def import_quantized_batch_norm(
     factor = relay.divide(gamma, spread)
     shift = relay.subtract(beta, relay.multiply(moving_mean, factor))
     (channels,) = _fixed(ctx.type(gamma))
-    rest = [relay.const(np.full(channels, value, np.float32)) for value in (0, 1)]
-    result = relay.nn.batch_norm(real, factor, shift, *rest, axis=axis, epsilon=eps)[0]
+    mean, variance = (relay.const(np.full(channels, value, np.float32)) for value in (0, 1))
+    result = relay.nn.batch_norm(real, factor, shift, mean, variance, axis=axis, epsilon=eps)[0]
     return [levels_in(result, ending.step, ending.dtype), *ending.ends]
 
 

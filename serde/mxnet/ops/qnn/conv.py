@@ -12,7 +12,7 @@ from serde.errors import Unsupported
 from serde.mxnet.builder import Value
 from serde.mxnet.export_context import ExportContext
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.conv import layouts, per_axis
+from serde.mxnet.ops.conv.direct import layouts, per_axis
 from serde.mxnet.ops.qnn.fused import (
     Ending,
     Step,

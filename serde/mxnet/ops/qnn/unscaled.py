@@ -12,7 +12,7 @@ import numpy as np
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.index.selection import import_embedding
+from serde.mxnet.ops.index.gather import import_embedding
 from serde.mxnet.ops.pool import import_pooling
 from serde.mxnet.ops.qnn.parameters import ONE, levels_in, scalar
 from serde.mxnet.ops.table import OPS

@@ -6,7 +6,7 @@ import numpy as np
 
 import serde.relay as relay
 from serde.mxnet.import_context import ImportContext
-from serde.mxnet.ops.shape.ranges import places
+from serde.mxnet.ops.shape.create import places
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import call

@@ -90,7 +90,7 @@ def _of_values(
     order = [*(axis for axis in range(rank) if axis not in axes), *axes]
     matrices = data if order == sorted(order) else relay.transpose(data, order)
     values = TupleGetItem(call("serde.svd", matrices), 1)
-    found = call(reduction, values, axis=(rank - 2,))
+    found: Expr = call(reduction, values, axis=(rank - 2,))
     for axis in sorted(axes) if keepdims else ():
         found = relay.expand_dims(found, axis)
     return found

@@ -18,6 +18,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axes
 from serde.relay.ir.types import TensorType
+from serde.walk.expansion.tensors import tensor_type
 
 FLOAT32 = np.dtype("float32")
 
@@ -256,7 +257,7 @@ def _arg_of_rows(name: str, data: Expr, axes: tuple[int, ...], keepdims: bool, l
         rows = relay.reverse(rows, -1)
     index = getattr(relay, name)(rows, axis=(len(kept),))
     if last:
-        length = rows.checked_type.shape[-1]
+        length = tensor_type(rows).shape[-1]
         if not isinstance(length, int):
             raise Unsupported(f"the last index along an axis of length {length}")
         index = relay.subtract(relay.const(length - 1, "int32"), index)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from serde.mxnet.ops.shape import (
-    arrangement,
-    creation,
-    diagonal,
-    joining,
-    ranges,
-    rearrangement,
-    reshaping,
+    arrange,
+    broadcast,
+    create,
+    join,
+    layout,
+    matrix,
+    pad,
+    reshape,
+    window,
 )
 
-__all__ = ["arrangement", "creation", "diagonal", "joining", "ranges", "rearrangement", "reshaping"]
+__all__ = ["arrange", "broadcast", "create", "join", "layout", "matrix", "pad", "reshape", "window"]

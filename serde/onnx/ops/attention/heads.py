@@ -1,4 +1,4 @@
-"""Heads of attention, and which keys a query sees."""
+"""Heads of attention, and the mask that says which keys a query attends to."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-
-__all__ = [
-    "Sight",
-    "attend",
-    "combined",
-    "join_heads",
-    "length_of",
-    "longer_mask",
-    "places",
-    "split_heads",
-]
 
 
 def split_heads(x: Expr, count: int) -> Expr:
@@ -45,7 +34,7 @@ def length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     return relay.take(shape, relay.const(np.int32(axis)), axis=0, mode="fast")
 
 
-def places(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+def arange_like(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the places along an axis as a vector of int32."""
     length = ctx.type(x).shape[axis]
     if isinstance(length, int):
@@ -56,7 +45,7 @@ def places(ctx: ImportContext, x: Expr, axis: int) -> Expr:
 
 
 @dataclass(frozen=True)
-class Sight:
+class ImplicitMask:
     """Which keys a query sees; it stands behind `offset` of them.
 
     Attributes:
@@ -81,10 +70,10 @@ class Sight:
 
     def allowed(self, ctx: ImportContext, query: Expr, key: Expr) -> Expr | None:
         """Return what is seen as bool, of rank 2 or 4; None if it is everything."""
-        keys = places(ctx, key, 2)
+        keys = arange_like(ctx, key, 2)
         found = []
         if self.causal or self.left is not None or self.right is not None:
-            rows = relay.expand_dims(places(ctx, query, 2), axis=1)
+            rows = relay.expand_dims(arange_like(ctx, query, 2), axis=1)
             if self.offset is not None:
                 offset = self.offset
                 if ctx.type(offset).rank:
@@ -107,7 +96,7 @@ class Sight:
         return whole
 
 
-def combined(ctx: ImportContext, mask: Expr | None, allowed: Expr | None) -> Expr | None:
+def combine_masks(ctx: ImportContext, mask: Expr | None, allowed: Expr | None) -> Expr | None:
     """Return a mask in which what is not allowed is hidden, too."""
     if mask is None or allowed is None:
         return allowed if mask is None else mask
@@ -122,17 +111,17 @@ def attend(
     key: Expr,
     value: Expr,
     mask: Expr | None,
-    sight: Sight,
+    implicit: ImplicitMask,
     *,
     scale: float | None = None,
     softcap: float | None = None,
 ) -> Expr:
     """Return attention over heads; arguments as of the operator ``serde.attention``."""
     whole = mask
-    if not sight.is_plain:
-        seen = sight.allowed(ctx, query, key)
-        whole = combined(ctx, mask, seen)
-        sight = replace(sight, causal=False)
+    if not implicit.is_plain:
+        seen = implicit.allowed(ctx, query, key)
+        whole = combine_masks(ctx, mask, seen)
+        implicit = replace(implicit, causal=False)
     return call(
         "serde.attention",
         query,
@@ -140,12 +129,12 @@ def attend(
         value,
         whole,
         scale=scale,
-        is_causal=sight.causal,
+        is_causal=implicit.causal,
         softcap=softcap or None,
     )
 
 
-def longer_mask(ctx: ImportContext, mask: Expr, key: Expr) -> Expr:
+def pad_mask(ctx: ImportContext, mask: Expr, key: Expr) -> Expr:
     """Return a mask whose rows are as long as there are keys: what it lacks is hidden."""
     row, keys = ctx.type(mask).shape[-1], ctx.type(key).shape[2]
     if row == keys or isinstance(row, Any) or isinstance(keys, Any):

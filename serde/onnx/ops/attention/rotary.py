@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import serde.relay as relay
-from serde.errors import Unsupported
+from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.attention.heads import join_heads, places, split_heads
-from serde.onnx.ops.table import MICROSOFT, OPS
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
-__all__ = ["rotated"]
 
-
-def rotated(
+def rotate(
     ctx: ImportContext, x: Expr, cos: Expr, sin: Expr, *, width: int, interleaved: bool
 ) -> Expr:
     """Return heads whose first elements are turned, pair by pair.
@@ -37,19 +35,39 @@ def rotated(
     imaginary = relay.add(relay.multiply(sin, first), relay.multiply(cos, second))
     if interleaved:
         pairs = relay.stack([real, imaginary], axis=-1)
-        turned = relay.reshape(pairs, (0, 0, 0, -3))
+        transposed = relay.reshape(pairs, (0, 0, 0, -3))
     else:
-        turned = relay.concatenate([real, imaginary], axis=3)
+        transposed = relay.concatenate([real, imaginary], axis=3)
     if width == head:
-        return turned
+        return transposed
     rest = relay.strided_slice(x, begin=[width], end=[head], strides=[1], axes=[3])
-    return relay.concatenate([turned, rest], axis=3)
+    return relay.concatenate([transposed, rest], axis=3)
 
 
-def _at_places(cache: Expr, position_ids: Expr) -> Expr:
-    """Return rows of a cache in front of which there is an axis for heads."""
-    rows = relay.take(cache, position_ids, axis=0, mode="fast")
-    return relay.expand_dims(rows, axis=-3)
+@OPS.exports("serde.rotary_embedding", since=23)
+def export_rotary_embedding(
+    ctx: ExportContext,
+    data: Value,
+    cos: Value,
+    sin: Value,
+    positions: Value | None,
+    *,
+    num_heads: int,
+    rotary_dim: int,
+    interleaved: bool,
+) -> Value:
+    if positions is not None and ctx.type(positions).dtype != "int64":
+        positions = cast(ctx, positions, "int64")
+    return ctx.emit(
+        "RotaryEmbedding",
+        data,
+        cos,
+        sin,
+        positions,
+        num_heads=num_heads or None,
+        rotary_embedding_dim=rotary_dim or None,
+        interleaved=int(interleaved) or None,
+    )
 
 
 @OPS.imports("RotaryEmbedding", since=23)
@@ -74,47 +92,3 @@ def import_rotary_embedding(
         rotary_dim=rotary_embedding_dim,
         interleaved=interleaved,
     )
-
-
-@MICROSOFT.imports("RotaryEmbedding")
-def import_microsoft_rotary_embedding(
-    ctx: ImportContext,
-    x: Expr,
-    position_ids: Expr,
-    cos_cache: Expr,
-    sin_cache: Expr,
-    *,
-    interleaved: bool = False,
-    is_packed_batching: bool = False,
-    num_heads: int = 0,
-    rotary_embedding_dim: int = 0,
-    scale: float = 1.0,
-) -> Expr:
-    """One place is that of the first time. ONNX Runtime makes nothing of ``scale``."""
-    if is_packed_batching:
-        raise Unsupported("is_packed_batching=1")
-    if scale != 1.0:
-        raise Unsupported(f"scale={scale}")
-    (half,) = ctx.static_lengths(cos_cache, [1])
-    flat = ctx.type(x).rank == 3
-    if flat and not num_heads:
-        (hidden,) = ctx.static_lengths(x, [2])
-        num_heads = hidden // (2 * half)
-    if ctx.type(position_ids).rank == 2:
-        return import_rotary_embedding(
-            ctx,
-            x,
-            cos_cache,
-            sin_cache,
-            position_ids,
-            interleaved=interleaved,
-            num_heads=num_heads,
-            rotary_embedding_dim=rotary_embedding_dim,
-        )
-    heads = split_heads(x, num_heads) if flat else x
-    time = relay.cast(places(ctx, heads, 2), ctx.type(position_ids).dtype)
-    position_ids = relay.add(time, position_ids)
-    cos, sin = (_at_places(each, position_ids) for each in (cos_cache, sin_cache))
-    width = rotary_embedding_dim or ctx.static_lengths(heads, [3])[0]
-    found = rotated(ctx, heads, cos, sin, width=width, interleaved=interleaved)
-    return join_heads(found) if flat else found

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
-import numpy as np
-
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import (
-    pads,
-    require_dtype,
-)
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.conv.windows import RelayConv, require_dtype, require_fixed, to_onnx_pads
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Dim
 
 
 @OPS.exports("nn.conv2d_backward_weight")
@@ -22,33 +14,30 @@ def export_conv2d_backward_weight(
     grad: Value,
     x: Value,
     *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
+    conv: RelayConv,
 ) -> Value:
     """A convolution over the batch, the gradient as its filters, strides and dilation exchanged."""
     require_dtype(ctx, grad)
-    images = _grouped(ctx, arranged(ctx, x, kernel_layout, "CNHW"), groups)
-    errors = _grouped(ctx, arranged(ctx, grad, data_layout, "CNHW"), groups)
-    sides = pads(padding, 2)
+    groups = conv.groups
+    images = _split_groups(ctx, to_layout(ctx, x, conv.kernel_layout, "CNHW"), groups)
+    errors = _split_groups(ctx, to_layout(ctx, grad, conv.data_layout, "CNHW"), groups)
+    sides = to_onnx_pads(conv.padding, 2)
+    strides, dilations = list(conv.strides), list(conv.dilation)
     parts = [
-        ctx.emit("Conv", a, b, strides=list(dilation), dilations=list(strides), pads=sides)
+        ctx.emit("Conv", a, b, strides=dilations, dilations=strides, pads=sides)
         for a, b in zip(images, errors, strict=True)
     ]
     whole = ctx.emit("Concat", *parts, axis=1) if groups > 1 else parts[0]
-    zeros, ends, axes = ctx.ints([0, 0]), ctx.ints(kernel_size or ()), ctx.ints([2, 3])
+    zeros, ends, axes = (
+        ctx.ints([0, 0]),
+        ctx.ints(require_fixed(conv.kernel_size or (), "kernel_size")),
+        ctx.ints([2, 3]),
+    )
     cut = ctx.emit("Slice", whole, zeros, ends, axes)
-    return arranged(ctx, cut, "IOHW", out_layout or "OIHW")
+    return to_layout(ctx, cut, "IOHW", conv.out_layout or "OIHW")
 
 
-def _grouped(ctx: ExportContext, x: Value, groups: int) -> tuple[Value, ...]:
+def _split_groups(ctx: ExportContext, x: Value, groups: int) -> tuple[Value, ...]:
     """Return equal parts of the first axis."""
     if groups == 1:
         return (x,)

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any as AnyValue
 
 import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import per_axis
-from serde.onnx.ops.conv.windows import filters, kernel_shape, pads
-from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.image.sampling import LINEAR, length_of, numbers, pixels, sampled
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.conv.windows import (
+    RelayConv,
+    arrange_filters,
+    per_axis,
+    require_fixed,
+    require_kernel_shape,
+    to_onnx_pads,
+)
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.image.sampling import (
+    LINEAR,
+    emit_arange,
+    flatten_pixels,
+    length_as_float64,
+    sample,
+)
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -31,54 +43,48 @@ def export_deformable_conv2d(
     offset: Value,
     weight: Value,
     *,
-    strides: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
+    conv: RelayConv,
     deformable_groups: int,
-    groups: int,
-    channels: Dim | None,
-    kernel_size: tuple[int, ...] | None,
-    data_layout: str,
-    kernel_layout: str,
-    out_layout: str,
-    out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     """Spelled out: DeformConv fades before the first pixel, where Relay reads zero."""
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
     work = "float64" if source == "float64" else "float32"
-    batch, inputs, *space = (ctx.type(x).shape[data_layout.index(each)] for each in "NCHW")
+    batch, inputs, *space = (ctx.type(x).shape[conv.data_layout.index(each)] for each in "NCHW")
     outputs, height, width = (
-        ctx.result_type().shape[(out_layout or data_layout).index(each)] for each in "CHW"
+        ctx.result_type().shape[conv.result_layout.index(each)] for each in "CHW"
     )
-    window = kernel_shape(ctx, weight, kernel_layout, "HW")
+    window = require_kernel_shape(ctx, weight, conv.kernel_layout, "HW")
     taps, part = window[0] * window[1], inputs // deformable_groups
-    image = arranged(ctx, widened(ctx, x, work), data_layout, "NCHW")
+    image = to_layout(ctx, as_dtype(ctx, x, work), conv.data_layout, "NCHW")
     shape = (batch * deformable_groups, part, *space)
-    table = pixels(ctx, ctx.emit("Reshape", image, ctx.shape(shape)), shape)
-    shifts = arranged(ctx, widened(ctx, offset, "float64"), data_layout, "NCHW")
+    table = flatten_pixels(ctx, ctx.emit("Reshape", image, ctx.shape(shape)), shape)
+    shifts = to_layout(ctx, as_dtype(ctx, offset, "float64"), conv.data_layout, "NCHW")
     shifts = ctx.emit(
         "Reshape", shifts, ctx.shape([batch * deformable_groups, taps, 2, height, width])
     )
-    grid = np.indices(window).reshape(2, -1) * np.reshape(dilation, (2, 1))
-    places = [
-        _places(ctx, shifts, axis, (count, strides[axis], -pads(padding, 2)[axis]), grid[axis])
+    dilations = np.reshape(require_fixed(conv.dilation, "dilation"), (2, 1))
+    grid = np.indices(window).reshape(2, -1) * dilations
+    strides, pads = require_fixed(conv.strides, "strides"), to_onnx_pads(conv.padding, 2)
+    positions = [
+        _compute_positions(ctx, shifts, axis, (count, strides[axis], -pads[axis]), grid[axis])
         for axis, count in enumerate((height, width))
     ]
-    images = numbers(ctx, shape[0], 4)
-    read = _read(ctx, table, images, places, [length_of(ctx, length) for length in space], work)
+    images = emit_arange(ctx, shape[0], 4)
+    lengths = [length_as_float64(ctx, length) for length in space]
+    read = _sample_or_zero(ctx, table, images, positions, lengths, work)
     apart = ctx.shape([batch, deformable_groups, taps, height * width, part])
     moved = ctx.emit("Transpose", ctx.emit("Reshape", read, apart), perm=[0, 1, 4, 2, 3])
-    columns = ctx.shape([batch, groups, inputs // groups * taps, height * width])
-    kernel = filters(ctx, weight, kernel_layout, "OIHW")
+    columns = ctx.shape([batch, conv.groups, inputs // conv.groups * taps, height * width])
+    kernel = arrange_filters(ctx, weight, conv.kernel_layout, "OIHW")
     kernel = kernel if ctx.type(weight).dtype == work else cast(ctx, kernel, work)
-    matrix = ctx.emit("Reshape", kernel, ctx.shape([groups, outputs // groups, -1]))
+    matrix = ctx.emit("Reshape", kernel, ctx.shape([conv.groups, outputs // conv.groups, -1]))
     total = ctx.emit("MatMul", matrix, ctx.emit("Reshape", moved, columns))
     result = ctx.emit("Reshape", total, ctx.shape([batch, outputs, height, width]))
     result = result if work == dtype else cast(ctx, result, dtype)
-    return arranged(ctx, result, "NCHW", out_layout or data_layout)
+    return to_layout(ctx, result, "NCHW", conv.result_layout)
 
 
-def _places(
+def _compute_positions(
     ctx: ExportContext,
     shifts: Value,
     axis: int,
@@ -96,24 +102,24 @@ def _places(
     """
     count, stride, first = steps
     shift = ctx.emit("Gather", shifts, ctx.const(axis, np.int64), axis=2)
-    starts = numbers(ctx, count, 2 - axis)
+    starts = emit_arange(ctx, count, 2 - axis)
     if stride != 1:
         starts = ctx.emit("Mul", starts, ctx.const(stride, np.float64))
     regular = ctx.emit("Add", starts, ctx.const((tap + first).reshape(-1, 1, 1), np.float64))
     return ctx.emit("Add", shift, regular)
 
 
-def _read(
+def _sample_or_zero(
     ctx: ExportContext,
     table: Value,
     images: Value,
-    places: Sequence[Value],
+    indices: Sequence[Value],
     lengths: Sequence[Value],
     dtype: str,
 ) -> Value:
     """Return pixels between neighbours, those behind the last zero, and zero before the first."""
-    read = sampled(ctx, table, images, places, 4, lengths, LINEAR, dtype, zeros=True)
-    before = [ctx.emit("Less", place, ctx.const([0], np.float64)) for place in places]
+    read = sample(ctx, table, images, indices, 4, lengths, LINEAR, dtype, zeros=True)
+    before = [ctx.emit("Less", position, ctx.const([0], np.float64)) for position in indices]
     outside = unsqueeze(ctx, ctx.emit("Or", *before), [4])
     return ctx.emit("Where", outside, ctx.const(0, dtype), read)
 
@@ -135,24 +141,24 @@ def export_correlation(
     """A mean over channels for each displacement, then one over patches of all of them."""
     dtype = ctx.type(a).dtype
     work = "float64" if dtype == "float64" else "float32"
-    sides = pads(padding, 2)
+    sides = to_onnx_pads(padding, 2)
     widths = ctx.ints([0, 0, *sides[:2], 0, 0, *sides[2:]])
     first, second = (
-        ctx.emit("Pad", widened(ctx, x, work), widths, ctx.const(0, work)) if any(sides)
-        else widened(ctx, x, work)
+        ctx.emit("Pad", as_dtype(ctx, x, work), widths, ctx.const(0, work)) if any(sides)
+        else as_dtype(ctx, x, work)
         for x in (a, b)
     )  # fmt: skip
     reach = max_displacement // stride2
     steps = [step * stride2 for step in range(-reach, reach + 1)]
-    middle = _shifted(ctx, first, (0, 0), max_displacement)
+    middle = _shift(ctx, first, (0, 0), max_displacement)
     maps = []
     for shift in product(steps, repeat=2):
-        other = _shifted(ctx, second, shift, max_displacement)
+        other = _shift(ctx, second, shift, max_displacement)
         if is_multiply:
             likeness = ctx.emit("Mul", middle, other)
         else:
             likeness = ctx.emit("Abs", ctx.emit("Sub", middle, other))
-        maps.append(reduce(ctx, "ReduceMean", likeness, [1], True))
+        maps.append(emit_reduce(ctx, "ReduceMean", likeness, [1], True))
     result = ctx.emit("Concat", *maps, axis=1) if len(maps) > 1 else maps[0]
     if kernel_size > 1 or stride1 > 1:
         result = ctx.emit(
@@ -164,7 +170,7 @@ def export_correlation(
     return result if work == dtype else cast(ctx, result, dtype)
 
 
-def _shifted(ctx: ExportContext, image: Value, shift: Sequence[int], border: int) -> Value:
+def _shift(ctx: ExportContext, image: Value, shift: Sequence[int], border: int) -> Value:
     """Return an image without a border, the cut moved down and to the right."""
     if border == 0:
         return image

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any as AnyValue
-
-import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.direct import AutoPad, per_axis
 from serde.onnx.ops.conv.windows import (
     SPATIAL,
-    filters,
-    fixed,
-    kernel_shape,
-    pads,
+    ConvAttributes,
+    RelayConv,
+    arrange_filters,
+    per_axis,
     require_dtype,
+    require_fixed,
 )
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 
 
-def _transposed(ndim: int) -> Callable[..., Value]:
-    spatial = SPATIAL[ndim]
+def _make_conv_transpose_exporter(ndim: int) -> Callable[..., Value]:
+    layout, filters = "NC" + SPATIAL[ndim], "IO" + SPATIAL[ndim]
 
     def export_transposed_convolution(
         ctx: ExportContext,
@@ -35,41 +32,28 @@ def _transposed(ndim: int) -> Callable[..., Value]:
         weight: Value,
         bias: Value | None = None,
         *,
-        channels: Dim | None,
-        kernel_size: tuple[Dim, ...] | None,
-        strides: tuple[Dim, ...],
         output_padding: tuple[Dim, ...],
-        padding: tuple[Dim, ...],
-        dilation: tuple[Dim, ...],
-        groups: int,
-        data_layout: str,
-        kernel_layout: str,
-        out_layout: str,
-        out_dtype: np.dtype[AnyValue] | None,
+        conv: RelayConv,
     ) -> Value:
         require_dtype(ctx, x)
         result = ctx.emit(
             "ConvTranspose",
-            arranged(ctx, x, data_layout, "NC" + spatial),
-            filters(ctx, weight, kernel_layout, "IO" + spatial),
+            to_layout(ctx, x, conv.data_layout, layout),
+            arrange_filters(ctx, weight, conv.kernel_layout, filters),
             bias,
-            kernel_shape=kernel_shape(ctx, weight, kernel_layout, spatial),
-            strides=fixed(strides, "strides"),
-            pads=pads(padding, ndim),
-            output_padding=fixed(output_padding, "output_padding"),
-            dilations=fixed(dilation, "dilation"),
-            group=groups,
+            output_padding=require_fixed(output_padding, "output_padding"),
+            **conv.to_onnx(ctx, weight, ndim),
         )
-        return arranged(ctx, result, "NC" + spatial, out_layout or data_layout)
+        return to_layout(ctx, result, layout, conv.result_layout)
 
     return export_transposed_convolution
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"nn.conv{_ndim}d_transpose")(_transposed(_ndim))
+    OPS.exports(f"nn.conv{_ndim}d_transpose")(_make_conv_transpose_exporter(_ndim))
 
 
-def _around(
+def _compute_padding(
     ctx: ImportContext,
     x: Expr,
     reach: Sequence[int],
@@ -102,43 +86,34 @@ def import_conv_transpose(
     w: Expr,
     b: Expr | None = None,
     *,
-    auto_pad: AutoPad = "NOTSET",
-    dilations: tuple[int, ...] = (),
-    group: int = 1,
-    kernel_shape: tuple[int, ...] = (),
+    conv: ConvAttributes,
     output_padding: tuple[int, ...] = (),
     output_shape: tuple[int, ...] = (),
-    pads: tuple[int, ...] = (),
-    strides: tuple[int, ...] = (),
 ) -> Expr:
-    ndim = ctx.type(w).rank - 2
-    if ndim not in SPATIAL:
-        raise Unsupported(f"a transposed convolution over {ndim} axes")
-    kernel = ctx.static_lengths(w, range(2, ndim + 2))
-    if kernel_shape and kernel_shape != kernel:
-        raise Unsupported(f"kernel_shape {list(kernel_shape)} with a weight of {ctx.type(w)!r}")
-    steps, gaps = per_axis(strides, ndim, "strides"), per_axis(dilations, ndim, "dilations")
+    kernel = conv.kernel(ctx, w, "a transposed convolution")
+    ndim, pads = len(kernel), conv.pads
+    strides = per_axis(conv.strides, ndim, "strides")
+    dilations = per_axis(conv.dilations, ndim, "dilations")
     extra = output_padding or (0,) * ndim
     if len(extra) != ndim or len(pads) not in (0, 2 * ndim):
         raise Unsupported(f"pads {list(pads)} and output_padding {list(extra)} of {ndim} axes")
-    around = pads or (0,) * (2 * ndim)
-    if auto_pad == "VALID" and not output_shape:
-        around = (0,) * (2 * ndim)
-    elif output_shape or auto_pad != "NOTSET":
-        reach = [(size - 1) * gap + 1 for size, gap in zip(kernel, gaps, strict=True)]
-        wanted = output_shape[-ndim:]
-        upper = auto_pad == "SAME_UPPER"
-        around, extra = _around(ctx, x, reach, steps, extra, wanted, upper)
-    channels = ctx.type(w).shape[1] * group
+    padding = pads or (0,) * (2 * ndim)
+    if conv.auto_pad == "VALID" and not output_shape:
+        padding = (0,) * (2 * ndim)
+    elif output_shape or conv.auto_pad != "NOTSET":
+        extents = [(size - 1) * gap + 1 for size, gap in zip(kernel, dilations, strict=True)]
+        lengths = output_shape[-ndim:]
+        upper = conv.auto_pad == "SAME_UPPER"
+        padding, extra = _compute_padding(ctx, x, extents, strides, extra, lengths, upper)
     result = getattr(relay.nn, f"conv{ndim}d_transpose")(
         x,
         w,
-        strides=steps,
-        padding=around,
-        dilation=gaps,
+        strides=strides,
+        padding=padding,
+        dilation=dilations,
         output_padding=extra,
-        groups=group,
-        channels=channels,
+        groups=conv.group,
+        channels=ctx.type(w).shape[1] * conv.group,
         kernel_size=kernel,
         data_layout="NC" + SPATIAL[ndim],
         kernel_layout="IO" + SPATIAL[ndim],

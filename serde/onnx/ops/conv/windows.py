@@ -3,28 +3,102 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import Literal
 
+import numpy as np
+
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.linalg import BYTES
-from serde.onnx.ops.shape import arranged
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import const_int64
+from serde.onnx.ops.linalg.product import BYTE_DTYPES
+from serde.onnx.ops.shape.layout import to_layout
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
+AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
 
-def pads(padding: Sequence[Dim], ndim: int) -> list[int]:
+
+@dataclass(frozen=True, kw_only=True)
+class ConvAttributes:
+    """Attributes that the convolutions of ONNX share, one number for each spatial axis."""
+
+    auto_pad: AutoPad = "NOTSET"
+    dilations: tuple[int, ...] = ()
+    group: int = 1
+    kernel_shape: tuple[int, ...] = ()
+    pads: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    def kernel(self, ctx: ImportContext, w: Expr, what: str = "a convolution") -> tuple[int, ...]:
+        """Return the spatial lengths of a weight.
+
+        Raises:
+            Unsupported: They are not known or not those declared, or Relay lacks the rank.
+        """
+        ndim = ctx.type(w).rank - 2
+        if ndim not in SPATIAL:
+            raise Unsupported(f"{what} over {ndim} axes")
+        lengths = ctx.static_lengths(w, range(2, ndim + 2))
+        if self.kernel_shape and self.kernel_shape != lengths:
+            found = f"kernel_shape {list(self.kernel_shape)} with a weight of {ctx.type(w)!r}"
+            raise Unsupported(found)
+        return lengths
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayConv:
+    """Attributes that the convolutions of Relay share."""
+
+    strides: tuple[Dim, ...]
+    padding: tuple[Dim, ...]
+    dilation: tuple[Dim, ...]
+    groups: int
+    channels: Dim | None
+    kernel_size: tuple[Dim, ...] | None
+    data_layout: str
+    kernel_layout: str
+    out_layout: str
+    out_dtype: np.dtype[AnyValue] | None
+
+    @property
+    def result_layout(self) -> str:
+        """Order of the axes of the result."""
+        return self.out_layout or self.data_layout
+
+    def to_onnx(self, ctx: ExportContext, weight: Value, ndim: int) -> dict[str, AnyValue]:
+        """Return the attributes of Conv and its kin.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        return {
+            "kernel_shape": require_kernel_shape(ctx, weight, self.kernel_layout, SPATIAL[ndim]),
+            "strides": require_fixed(self.strides, "strides"),
+            "pads": to_onnx_pads(self.padding, ndim),
+            "dilations": require_fixed(self.dilation, "dilation"),
+            "group": self.groups,
+        }
+
+
+def to_onnx_pads(padding: Sequence[Dim], ndim: int) -> list[int]:
     """Return explicit pads, all before the axes first, as ONNX and Relay order them.
 
     Raises:
         Unsupported: One is symbolic.
     """
-    before, after = split_padding(fixed(padding, "padding"), ndim)
+    before, after = split_padding(require_fixed(padding, "padding"), ndim)
     return [*before, *after]
 
 
-def fixed(values: Sequence[Dim], name: str) -> list[int]:
+def require_fixed(values: Sequence[Dim], name: str) -> list[int]:
     """Return integers.
 
     Raises:
@@ -36,7 +110,7 @@ def fixed(values: Sequence[Dim], name: str) -> list[int]:
     return result
 
 
-def filters(
+def arrange_filters(
     ctx: ExportContext,
     weight: Value,
     layout: str,
@@ -56,7 +130,7 @@ def filters(
     shape = ctx.type(weight).shape
     if layout == "G" + wanted:
         return ctx.view(weight, (shape[0] * shape[1], *shape[2:]))
-    moved = arranged(ctx, weight, layout, wanted)
+    moved = to_layout(ctx, weight, layout, wanted)
     lengths = [shape[layout.index(letter)] for letter in wanted]
     if groups == 1 or lengths[0] != groups or lengths[1] == 1:
         return moved
@@ -72,14 +146,14 @@ def filters(
     )
 
 
-def kernel_shape(ctx: ExportContext, weight: Value, layout: str, spatial: str) -> list[int]:
+def require_kernel_shape(ctx: ExportContext, weight: Value, layout: str, spatial: str) -> list[int]:
     """Return the spatial lengths of a weight.
 
     Raises:
         Unsupported: One is symbolic.
     """
     shape = ctx.type(weight).shape
-    return fixed([shape[layout.index(letter)] for letter in spatial], "kernel_size")
+    return require_fixed([shape[layout.index(letter)] for letter in spatial], "kernel_size")
 
 
 EXACT_DEPTH = (1 << 31) // 255**2
@@ -98,7 +172,7 @@ def require_bytes(ctx: ExportContext, x: Value, weight: Value) -> None:
     dtype = ctx.result_type().dtype
     size = ctx.type(weight).size
     enough = dtype == "int64" and isinstance(size, int) and size < EXACT_DEPTH
-    if any(each not in BYTES for each in given) or not (dtype == "int32" or enough):
+    if any(each not in BYTE_DTYPES for each in given) or not (dtype == "int32" or enough):
         raise Unsupported(
             f"a convolution of {given[0]} with {given[1]} in {dtype}: "
             f"ONNX convolves int8 and uint8 in int32"
@@ -113,3 +187,84 @@ def require_dtype(ctx: ExportContext, x: Value) -> None:
     """
     if ctx.result_type().dtype != ctx.type(x).dtype:
         raise Unsupported(f"a convolution of {ctx.type(x).dtype} in {ctx.result_type().dtype}")
+
+
+def per_axis(values: Sequence[int], ndim: int, name: str) -> tuple[int, ...]:
+    """Return one number a spatial axis; 1 each where none are given.
+
+    Raises:
+        Unsupported: There are not as many as axes.
+    """
+    if values and len(values) != ndim:
+        raise Unsupported(f"{name}: expected {ndim} numbers, found {len(values)}")
+    return tuple(values) or (1,) * ndim
+
+
+def compute_padding(
+    ctx: ImportContext,
+    x: Expr,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int],
+    auto_pad: AutoPad,
+) -> tuple[int, ...]:
+    """Return explicit pads, all before the axes first, of a window over the spatial axes.
+
+    Raises:
+        Unsupported: They depend on a length that is not known.
+    """
+    ndim = len(kernel)
+    if auto_pad == "VALID":
+        return (0,) * (2 * ndim)
+    if auto_pad == "NOTSET":
+        if pads and len(pads) != 2 * ndim:
+            raise Unsupported(f"pads: expected {2 * ndim} numbers, found {len(pads)}")
+        return tuple(pads) or (0,) * (2 * ndim)
+    totals = []
+    for axis, (size, stride, gap) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        reach = (size - 1) * gap + 1
+        if stride == 1:
+            totals.append(reach - 1)
+            continue
+        (length,) = ctx.static_lengths(x, [2 + axis])
+        totals.append(max(0, (-(-length // stride) - 1) * stride + reach - length))
+    small, large = [t // 2 for t in totals], [t - t // 2 for t in totals]
+    return tuple(small + large if auto_pad == "SAME_UPPER" else large + small)
+
+
+def pad_same(
+    ctx: ImportContext,
+    x: Expr,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    auto_pad: AutoPad,
+    value: AnyValue,
+) -> tuple[Expr, AutoPad]:
+    """Return `x` padded where open lengths decide how much, and how the rest is to be padded.
+
+    With a stride of 1 they do not.
+    """
+    spatial = ctx.type(x).shape[2:]
+    pairs = list(zip(spatial, strides, strict=True))
+    depends = any(step > 1 and not isinstance(length, int) for length, step in pairs)
+    if not auto_pad.startswith("SAME") or not depends:
+        return x, auto_pad
+    lengths = relay.shape_of(x, "int64")
+    nothing, two = const_int64(0), const_int64(2)
+    widths = [(nothing, nothing)] * 2
+    for axis, (size, step, gap) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        length = relay.take(lengths, const_int64(2 + axis), axis=0, mode="fast")
+        last = relay.multiply(
+            relay.divide(relay.subtract(length, const_int64(1)), const_int64(step)),
+            const_int64(step),
+        )
+        end = relay.add(last, const_int64((size - 1) * gap + 1))
+        total = relay.maximum(relay.subtract(end, length), nothing)
+        small = relay.divide(total, two)
+        large = relay.subtract(total, small)
+        widths.append((small, large) if auto_pad == "SAME_UPPER" else (large, small))
+    sides = relay.stack([relay.stack(pair, axis=0) for pair in widths], axis=0)
+    fill = relay.const(value, ctx.type(x).dtype)
+    return call("dyn.nn.pad", x, sides, fill, pad_mode="constant"), "VALID"

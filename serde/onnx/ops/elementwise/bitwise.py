@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
+import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise.convert import cast, widened
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.table import OPS
+from serde.relay.ir.expr import Expr
 
 HEXADECIMAL: Final = np.arange(16, dtype=np.int64)
 
-COMBINED: Final[dict[str, np.ufunc]] = {
+
+UFUNCS: Final[dict[str, np.ufunc]] = {
     "And": np.bitwise_and,
     "Or": np.bitwise_or,
     "Xor": np.bitwise_xor,
 }
 
 
-def combined(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
+def combine_bits(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
     """Return two int64 combined bit by bit; before 18 by tables of their hexadecimal digits."""
     if ctx.version >= 18:
         return ctx.emit(f"Bitwise{op}", a, b)
-    places = [_digits(ctx, each) for each in (a, b)]
-    place = ctx.emit("Add", ctx.emit("Mul", places[0], ctx.const(16, np.int64)), places[1])
-    table = ctx.const(COMBINED[op].outer(HEXADECIMAL, HEXADECIMAL).reshape(-1))
-    found = ctx.emit("Gather", table, place, axis=0)
+    indices = [_to_hex_digits(ctx, each) for each in (a, b)]
+    position = ctx.emit("Add", ctx.emit("Mul", indices[0], ctx.const(16, np.int64)), indices[1])
+    table = ctx.const(UFUNCS[op].outer(HEXADECIMAL, HEXADECIMAL).reshape(-1))
+    found = ctx.emit("Gather", table, position, axis=0)
     # ONNX Runtime's ReduceSum of int64 goes through floating-point numbers, and its product of
     # no rows with a vector fails.
     column = ctx.emit("MatMul", found, ctx.const(1 << 4 * HEXADECIMAL[:, None]))
@@ -36,7 +40,7 @@ def combined(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
     return ctx.emit("Squeeze", column, axes=[-1])
 
 
-def _digits(ctx: ExportContext, x: Value) -> Value:
+def _to_hex_digits(ctx: ExportContext, x: Value) -> Value:
     """Return the hexadecimal digits of int64 on a new last axis, the lowest first."""
     wide = cast(ctx, x, np.uint64)
     wide = (
@@ -49,21 +53,21 @@ def _digits(ctx: ExportContext, x: Value) -> Value:
     return cast(ctx, ctx.emit("Mod", rest, ctx.const(16, np.uint64)), np.int64)
 
 
-def _bitwise(op: str) -> Callable[..., Value]:
+def _make_bitwise_exporter(op: str) -> Callable[..., Value]:
     def export_bitwise(ctx: ExportContext, x: Value, y: Value) -> Value:
         dtype = ctx.type(x).dtype
         if dtype == "bool":
             return ctx.emit(op, x, y)
         if ctx.version >= 18:
             return ctx.emit(f"Bitwise{op}", x, y)
-        wide = (widened(ctx, each, "int64") for each in (x, y))
-        return cast(ctx, combined(ctx, op, *wide), dtype)
+        wide = (as_dtype(ctx, each, "int64") for each in (x, y))
+        return cast(ctx, combine_bits(ctx, op, *wide), dtype)
 
     return export_bitwise
 
 
-for _op in COMBINED:
-    OPS.exports(f"bitwise_{_op.lower()}")(_bitwise(_op))
+for _op in UFUNCS:
+    OPS.exports(f"bitwise_{_op.lower()}")(_make_bitwise_exporter(_op))
 
 
 @OPS.exports("bitwise_not")
@@ -74,4 +78,73 @@ def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
         return ctx.emit("Not", x)
     if ctx.version >= 18:
         return ctx.emit("BitwiseNot", x)
-    return cast(ctx, ctx.emit("Sub", ctx.const(-1, "int64"), widened(ctx, x, "int64")), dtype)
+    return cast(ctx, ctx.emit("Sub", ctx.const(-1, "int64"), as_dtype(ctx, x, "int64")), dtype)
+
+
+@OPS.imports("BitwiseNot", since=18)
+def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.bitwise_not(x)
+
+
+@OPS.imports("BitShift", since=(11, 28))
+def import_bit_shift(
+    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
+) -> Expr:
+    return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
+
+
+@OPS.exports("left_shift")
+def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
+    """A product with a power of two, which wraps as a shift does.
+
+    ONNX shifts unsigned integers only. As in NumPy, a shift by all bits or more leaves zero.
+    """
+    if _is_bit_shift(ctx, x, indices):
+        return ctx.emit("BitShift", x, indices, direction="LEFT")
+    powers = np.append(np.int64(1) << np.arange(64, dtype=np.int64), np.int64(0))
+    power = ctx.emit("Gather", ctx.const(powers), _clamp_shift(ctx, indices, 64), axis=0)
+    return cast(ctx, ctx.emit("Mul", cast(ctx, x, np.int64), power), ctx.type(x).dtype)
+
+
+@OPS.exports("right_shift")
+def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
+    """The floor of a division by a power of two, in int64; of uint64, a BitShift.
+
+    As in NumPy, a shift by all bits or more leaves the sign alone.
+    """
+    dtype = ctx.type(x).dtype
+    if _is_bit_shift(ctx, x, indices):
+        return ctx.emit("BitShift", x, indices, direction="RIGHT")
+    if dtype == "uint64":
+        moved = ctx.emit("BitShift", x, _wrap_shift(ctx, indices), direction="RIGHT")
+        inside = ctx.emit("Less", indices, ctx.const(64, dtype))
+        return ctx.emit("Mul", moved, cast(ctx, inside, dtype))
+    wide, count = cast(ctx, x, np.int64), _clamp_shift(ctx, indices, 63)
+    halves = ctx.const(np.append(np.int64(1) << np.arange(63, dtype=np.int64), np.int64(1) << 62))
+    power = ctx.emit("Gather", halves, count, axis=0)
+    rest = ctx.emit("Mod", wide, power, fmod=0)
+    floor = ctx.emit("Div", ctx.emit("Sub", wide, rest), power)
+    if dtype == "int64":
+        zero, all_bits = ctx.const(0, np.int64), ctx.const(-1, np.int64)
+        sign = ctx.emit("Where", ctx.emit("Less", wide, zero), all_bits, zero)
+        floor = ctx.emit("Where", ctx.emit("Equal", count, ctx.const(63, np.int64)), sign, floor)
+    return cast(ctx, floor, dtype)
+
+
+def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:
+    """Whether BitShift says a shift: of an unsigned number, by less than its bits."""
+    dtype = ctx.type(x).dtype
+    if dtype not in ("uint8", "uint32", "uint64") or indices.data is None:
+        return False
+    return bool((indices.data < np.dtype(dtype).itemsize * 8).all())
+
+
+def _clamp_shift(ctx: ExportContext, indices: Value, most: int) -> Value:
+    """Return counts of places as int64, those below 0 or above `most` as `most`."""
+    wide, bound = cast(ctx, indices, np.int64), ctx.const(most, np.int64)
+    low = ctx.emit("Less", wide, ctx.const(0, np.int64))
+    return ctx.emit("Where", ctx.emit("Or", low, ctx.emit("Less", bound, wide)), bound, wide)
+
+
+def _wrap_shift(ctx: ExportContext, indices: Value) -> Value:
+    return ctx.emit("Mod", indices, ctx.const(64, np.uint64), fmod=0)

@@ -13,7 +13,7 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
@@ -34,7 +34,7 @@ def cast(ctx: ExportContext, x: Value, dtype: AnyValue) -> Value:
     return ctx.emit("Cast", x, to=helper.np_dtype_to_tensor_dtype(wanted), saturate=saturate)
 
 
-def working(dtype: str) -> str:
+def compute_dtype(dtype: str) -> str:
     """Return a dtype that holds `dtype`, and in which ONNX and its runtimes sum and multiply.
 
     Integers that overflow there have the same low bits, so that casting them back wraps alike.
@@ -44,16 +44,16 @@ def working(dtype: str) -> str:
     return "float32" if is_float(dtype) else "int64"
 
 
-def computed(ctx: ExportContext, op: str, *operands: Value, **attrs: AnyValue) -> Value:
+def emit_wide(ctx: ExportContext, op: str, *operands: Value, **attrs: AnyValue) -> Value:
     """Return what an operator gives, in a wider dtype where it does not take the operands'."""
     dtype = ctx.type(operands[0]).dtype
     if ctx.takes(op, dtype):
         return ctx.emit(op, *operands, **attrs)
-    work = working(dtype)
+    work = compute_dtype(dtype)
     return cast(ctx, ctx.emit(op, *[cast(ctx, x, work) for x in operands], **attrs), dtype)
 
 
-def truth(ctx: ExportContext, x: Value) -> Value:
+def cast_to_bool(ctx: ExportContext, x: Value) -> Value:
     """Return whether each element differs from zero."""
     return x if ctx.type(x).dtype == "bool" else cast(ctx, x, np.bool_)
 
@@ -64,9 +64,38 @@ def export_cast(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue]) -> V
     return cast(ctx, x, dtype)
 
 
+@OPS.imports("Cast", since=(6, 9, 13, 19, 21, 23, 24, 25, 28))
+def import_cast(
+    ctx: ImportContext, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
+) -> Expr:
+    dtype = ctx.dtype(to)
+    if dtype == "float8_e8m0fnu" and round_mode != "nearest":
+        raise Unsupported(f"a cast to float8_e8m0fnu with round_mode={round_mode!r}")
+    return convert_dtype(ctx, x, dtype, saturate)
+
+
+@OPS.imports("Cast", since=1)
+def import_cast_v1(ctx: ImportContext, x: Expr, *, to: str) -> Expr:
+    """The first version names the type."""
+    names = dict(onnx.TensorProto.DataType.items())
+    if to.upper() not in names:
+        raise Unsupported(f"element type {to!r} is unknown")
+    return relay.cast(x, ctx.dtype(names[to.upper()]))
+
+
 @OPS.exports("cast_like")
 def export_cast_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     return cast(ctx, x, ctx.type(like).dtype)
+
+
+@OPS.imports("CastLike", since=(15, 19, 21, 23, 24, 25))
+def import_cast_like(
+    ctx: ImportContext, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
+) -> Expr:
+    dtype = ctx.type(target).dtype
+    if dtype == "float8_e8m0fnu" and round_mode != "nearest":
+        raise Unsupported(f"a cast to float8_e8m0fnu with round_mode={round_mode!r}")
+    return convert_dtype(ctx, x, dtype, saturate)
 
 
 @OPS.exports("reinterpret")
@@ -82,24 +111,24 @@ def export_reinterpret(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue
     return ctx.emit("BitCast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
 
 
-def comparable(dtype: str) -> str:
+def comparison_dtype(dtype: str) -> str:
     """Return a dtype that holds `dtype`, and in which ONNX compares and takes the greatest."""
-    return dtype if dtype == "uint64" else working(dtype)
+    return dtype if dtype == "uint64" else compute_dtype(dtype)
 
 
-CHOSEN = {"bool": "uint8", "int16": "int32", "uint16": "int32", "uint64": "int64"}
+WHERE_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32", "uint64": "int64"}
 """Dtypes of which ONNX Runtime has no Where, and one of the same values or bits that it has."""
 
 
-def chosen(ctx: ExportContext, condition: Value, x: Value, y: Value, dtype: str) -> Value:
+def emit_where(ctx: ExportContext, condition: Value, x: Value, y: Value, dtype: str) -> Value:
     """Return `x` where the condition holds, else `y`; both are of `dtype`."""
-    work = CHOSEN.get(dtype)
+    work = WHERE_DTYPES.get(dtype)
     if work is None:
         return ctx.emit("Where", condition, x, y)
     return cast(ctx, ctx.emit("Where", condition, cast(ctx, x, work), cast(ctx, y, work)), dtype)
 
 
-def widened(ctx: ExportContext, x: Value, dtype: str) -> Value:
+def as_dtype(ctx: ExportContext, x: Value, dtype: str) -> Value:
     """Return `x` in `dtype`; itself where it is that already."""
     return x if ctx.type(x).dtype == dtype else cast(ctx, x, dtype)
 
@@ -109,33 +138,12 @@ def export_copy(ctx: ExportContext, x: Value) -> Value:
     return x
 
 
-def typed(ctx: ExportContext, x: Value, like: Value, dtype: str) -> Value:
+def retype(ctx: ExportContext, x: Value, like: Value, dtype: str) -> Value:
     """Return a value with a Relay type: the shape of `like`, and `dtype`."""
     return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
 
 
-@OPS.exports("full_like")
-def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
-    return ctx.emit("Expand", widened(ctx, value, ctx.type(x).dtype), _shape_of(ctx, x))
-
-
-def _shape_of(ctx: ExportContext, x: Value) -> Value:
-    """Return the shape of `x`, a constant where it is known."""
-    known = ctx.type(x).concrete_shape
-    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
-    return filled(ctx, _shape_of(ctx, x), 0, ctx.type(x).dtype)
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, x: Value) -> Value:
-    return filled(ctx, _shape_of(ctx, x), 1, ctx.type(x).dtype)
-
-
-def filled(ctx: ExportContext, shape: Value, value: float, dtype: str) -> Value:
+def fill(ctx: ExportContext, shape: Value, value: float, dtype: str) -> Value:
     """Return a tensor of the shape held by `shape`, every element `value`."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     tensor = helper.make_tensor("value", element, [1], [value])
@@ -147,41 +155,17 @@ def scalar_like(ctx: ImportContext, x: Expr, value: float) -> Expr:
     return relay.Constant(np.array(value).astype(numpy_dtype(ctx.type(x).dtype)))
 
 
-def converted(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Expr:
+def const_int64(value: int) -> Expr:
+    """Return a scalar constant of int64."""
+    return relay.Constant(np.array(value, np.int64))
+
+
+def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Expr:
     """Return `x` in another dtype; beyond the range of a float8, its greatest value if asked."""
     if saturate and dtype in FLOAT8 and is_float(ctx.type(x).dtype):
         limit = FLOAT8[dtype]
         x = relay.clip(x, -limit, limit)
     return relay.cast(x, dtype)
-
-
-@OPS.imports("Cast", since=(6, 9, 13, 19, 21, 23, 24, 25, 28))
-def import_cast(
-    ctx: ImportContext, x: Expr, *, to: int, saturate: bool = True, round_mode: str = "up"
-) -> Expr:
-    dtype = ctx.dtype(to)
-    if dtype == "float8_e8m0fnu" and round_mode != "nearest":
-        raise Unsupported(f"a cast to float8_e8m0fnu with round_mode={round_mode!r}")
-    return converted(ctx, x, dtype, saturate)
-
-
-@OPS.imports("Cast", since=1)
-def import_cast_v1(ctx: ImportContext, x: Expr, *, to: str) -> Expr:
-    """The first version names the type."""
-    names = dict(onnx.TensorProto.DataType.items())
-    if to.upper() not in names:
-        raise Unsupported(f"element type {to!r} is unknown")
-    return relay.cast(x, ctx.dtype(names[to.upper()]))
-
-
-@OPS.imports("CastLike", since=(15, 19, 21, 23, 24, 25))
-def import_cast_like(
-    ctx: ImportContext, x: Expr, target: Expr, *, saturate: bool = True, round_mode: str = "up"
-) -> Expr:
-    dtype = ctx.type(target).dtype
-    if dtype == "float8_e8m0fnu" and round_mode != "nearest":
-        raise Unsupported(f"a cast to float8_e8m0fnu with round_mode={round_mode!r}")
-    return converted(ctx, x, dtype, saturate)
 
 
 @OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
@@ -192,3 +176,19 @@ def import_identity(ctx: ImportContext, x: Expr) -> Expr:
 @OPS.imports("BitCast", since=26)
 def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
     return relay.reinterpret(x, ctx.dtype(to))
+
+
+def is_exact(dtype: str, *values: float) -> bool:
+    """Whether attributes of ONNX, which are float32, hold values as a computation in `dtype`."""
+    return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
+
+
+def is_float32(node: Call) -> bool:
+    """Whether the first operand of a call is float32, where an operator takes that alone."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and data.dtype == "float32"
+
+
+def to_int64(ctx: ExportContext, x: Value) -> Value:
+    """Return a tensor of integers as int64, which ONNX takes for shapes."""
+    return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)

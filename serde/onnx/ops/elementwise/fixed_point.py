@@ -10,7 +10,7 @@ from serde.onnx.ops.table import OPS
 from serde.weights import Array
 
 
-def scaled(
+def scale_fixed_point(
     ctx: ExportContext, x: Value, multiplier: Value, divisor: Value, away: bool = False
 ) -> Value:
     """Return int64 `x` times a ratio of positive int64, rounded to the nearest.
@@ -33,7 +33,7 @@ def scaled(
     return ctx.emit("Div", ctx.emit("Sub", raised, rest), divisor)
 
 
-def fixed_ratio(ctx: ExportContext, mantissa: Array, exponent: Array) -> tuple[Value, Value]:
+def to_ratio(ctx: ExportContext, mantissa: Array, exponent: Array) -> tuple[Value, Value]:
     """Return mantissa * 2**(exponent - 31) as a multiplier and a divisor of int64."""
     one = np.int64(1)
     multiplier = np.asarray(mantissa, np.int64) * (one << np.maximum(exponent, 0))
@@ -45,8 +45,8 @@ def fixed_ratio(ctx: ExportContext, mantissa: Array, exponent: Array) -> tuple[V
 def export_fixed_point_multiply(
     ctx: ExportContext, x: Value, *, multiplier: int, shift: int
 ) -> Value:
-    ratio = fixed_ratio(ctx, np.array(multiplier), np.array(shift))
-    return cast(ctx, scaled(ctx, cast(ctx, x, np.int64), *ratio), np.int32)
+    ratio = to_ratio(ctx, np.array(multiplier), np.array(shift))
+    return cast(ctx, scale_fixed_point(ctx, cast(ctx, x, np.int64), *ratio), np.int32)
 
 
 @OPS.exports("fixed_point_multiply_per_axis")
@@ -71,17 +71,17 @@ def export_fixed_point_multiply_per_axis(
         by = ctx.emit("Mul", by, ctx.emit("Gather", powers, left_shift, axis=0))
     divisor = ctx.const([1 << 31], np.int64)
     if is_rshift_required:
-        places = ctx.emit("Add", right_shift, ctx.const(31, np.int32))
-        divisor = _spread(ctx, ctx.emit("Gather", powers, places, axis=0), free)
+        indices = ctx.emit("Add", right_shift, ctx.const(31, np.int32))
+        divisor = _unsqueeze(ctx, ctx.emit("Gather", powers, indices, axis=0), free)
     wide = cast(ctx, x, np.int64)
-    return cast(ctx, scaled(ctx, wide, _spread(ctx, by, free), divisor), np.int32)
+    return cast(ctx, scale_fixed_point(ctx, wide, _unsqueeze(ctx, by, free), divisor), np.int32)
 
 
-def _spread(ctx: ExportContext, x: Value, axes: Value) -> Value:
+def _unsqueeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
     """Insert axes of length 1; their places are an attribute before 13."""
-    places = ctx.constant(axes).tolist()
-    if not places:
+    indices = ctx.constant(axes).tolist()
+    if not indices:
         return x
     if ctx.version >= 13:
         return ctx.emit("Unsqueeze", x, axes)
-    return ctx.emit("Unsqueeze", x, axes=places)
+    return ctx.emit("Unsqueeze", x, axes=indices)

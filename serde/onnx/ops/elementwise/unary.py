@@ -10,14 +10,14 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, computed, filled, scalar_like
+from serde.onnx.ops.elementwise.convert import cast, emit_wide, fill, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.run.precision import limits
 
-SAME = {
+EXPORTED = {
     "abs": "Abs",
     "acos": "Acos",
     "acosh": "Acosh",
@@ -42,8 +42,8 @@ SAME = {
 """Relay's operator: the operator of ONNX that differs by its name only."""
 
 
-def same(target: str) -> Callable[..., Value]:
-    """Return the converter of an operator that differs by its name only."""
+def make_exporter(target: str) -> Callable[..., Value]:
+    """Return the exporter of an operator that differs by its name only."""
 
     def export_same(ctx: ExportContext, *operands: Value) -> Value:
         return ctx.emit(target, *operands)
@@ -51,18 +51,18 @@ def same(target: str) -> Callable[..., Value]:
     return export_same
 
 
-def _function(target: str) -> Callable[..., Value]:
+def _make_wide_exporter(target: str) -> Callable[..., Value]:
     def export_function(ctx: ExportContext, x: Value) -> Value:
-        return computed(ctx, target, x)
+        return emit_wide(ctx, target, x)
 
     return export_function
 
 
-for _name, _target in SAME.items():
-    OPS.exports(_name)(_function(_target))
+for _name, _target in EXPORTED.items():
+    OPS.exports(_name)(_make_wide_exporter(_target))
 
 
-def _of_floats(target: str) -> Callable[..., Value]:
+def _make_float_exporter(target: str) -> Callable[..., Value]:
     def export_of_floats(ctx: ExportContext, x: Value) -> Value:
         """An integer is whole already."""
         return ctx.emit(target, x) if is_float(ctx.type(x).dtype) else x
@@ -70,10 +70,10 @@ def _of_floats(target: str) -> Callable[..., Value]:
     return export_of_floats
 
 
-OPS.exports("ceil")(_of_floats("Ceil"))
+OPS.exports("ceil")(_make_float_exporter("Ceil"))
 
 
-OPS.exports("floor")(_of_floats("Floor"))
+OPS.exports("floor")(_make_float_exporter("Floor"))
 
 
 @OPS.exports("erf", "fast_erf")
@@ -83,19 +83,32 @@ def export_erf(ctx: ExportContext, x: Value) -> Value:
 
 @OPS.exports("isnan")
 def export_isnan(ctx: ExportContext, x: Value) -> Value:
-    return _property(ctx, "IsNaN", x)
+    return _emit_predicate(ctx, "IsNaN", x)
 
 
 @OPS.exports("isinf")
 def export_isinf(ctx: ExportContext, x: Value) -> Value:
-    return _property(ctx, "IsInf", x)
+    return _emit_predicate(ctx, "IsInf", x)
 
 
-def _property(ctx: ExportContext, op: str, x: Value) -> Value:
+@OPS.imports("IsInf", since=(10, 20))
+def import_isinf(
+    ctx: ImportContext, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
+) -> Expr:
+    found = relay.isinf(x)
+    zero = scalar_like(ctx, x, 0)
+    if not detect_negative:
+        found = relay.logical_and(found, relay.greater(x, zero))
+    if not detect_positive:
+        found = relay.logical_and(found, relay.less(x, zero))
+    return found
+
+
+def _emit_predicate(ctx: ExportContext, op: str, x: Value) -> Value:
     """No integer is infinite or not a number; IsInf takes float16 from 20 on only."""
     dtype = ctx.type(x).dtype
     if not is_float(dtype):
-        return filled(ctx, ctx.emit("Shape", x), 0, "bool")
+        return fill(ctx, ctx.emit("Shape", x), 0, "bool")
     if dtype not in ("float32", "float64"):
         x = cast(ctx, x, np.float32)
     return ctx.emit(op, x)
@@ -144,65 +157,6 @@ def export_round(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Mul", ctx.emit("Sign", x), ctx.emit("Where", below, whole, up))
 
 
-@OPS.exports("clip")
-def export_clip(ctx: ExportContext, x: Value, *, a_min: float, a_max: float) -> Value:
-    """Integers are clipped with integers; before 12, Clip takes floats only."""
-    type_ = ctx.type(x)
-    if is_float(type_.dtype):
-        return ctx.emit("Clip", x, ctx.scalar_like(x, a_min), ctx.scalar_like(x, a_max))
-    bounds = limits(type_.dtype)
-    low = ctx.scalar_like(x, math.ceil(max(a_min, bounds.min)))
-    high = ctx.scalar_like(x, math.floor(min(a_max, bounds.max)))
-    if ctx.version >= 12:
-        return computed(ctx, "Clip", x, low, high)
-    above = ctx.emit("Where", ctx.emit("Less", x, low), low, x)
-    return ctx.emit("Where", ctx.emit("Less", high, above), high, above)
-
-
-UNARY = {
-    "Abs": ("abs", (1, 6, 13)),
-    "Acos": ("acos", (7, 22)),
-    "Acosh": ("acosh", (9, 22)),
-    "Asin": ("asin", (7, 22)),
-    "Asinh": ("asinh", (9, 22)),
-    "Atan": ("atan", (7, 22)),
-    "Atanh": ("atanh", (9, 22)),
-    "Ceil": ("ceil", (1, 6, 13)),
-    "Cos": ("cos", (7, 22)),
-    "Cosh": ("cosh", (9, 22)),
-    "Erf": ("erf", (9, 13)),
-    "Exp": ("exp", (1, 6, 13)),
-    "Floor": ("floor", (1, 6, 13)),
-    "IsNaN": ("isnan", (9, 13, 20)),
-    "Log": ("log", (1, 6, 13)),
-    "Neg": ("negative", (1, 6, 13)),
-    "Sigmoid": ("sigmoid", (1, 6, 13)),
-    "Sign": ("sign", (9, 13)),
-    "Sin": ("sin", (7, 22)),
-    "Sinh": ("sinh", (9, 22)),
-    "Sqrt": ("sqrt", (1, 6, 13)),
-    "Tan": ("tan", (7, 22)),
-    "Tanh": ("tanh", (1, 6, 13)),
-}
-"""The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
-
-
-def _unary(target: str) -> Callable[..., Expr]:
-    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
-        return call(target, x)
-
-    return import_unary
-
-
-for _name, (_target, _versions) in UNARY.items():
-    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(_unary(_target))
-
-
-@OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
-def import_reciprocal(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.divide(scalar_like(ctx, x, 1), x)
-
-
 @OPS.imports("Round", since=(11, 22))
 def import_round(ctx: ImportContext, x: Expr) -> Expr:
     """ONNX rounds a half to even, Relay away from zero: there, it is corrected to even."""
@@ -219,27 +173,19 @@ def import_round(ctx: ImportContext, x: Expr) -> Expr:
     return relay.where(relay.isfinite(x), rounded, x)
 
 
-@OPS.imports("IsInf", since=(10, 20))
-def import_isinf(
-    ctx: ImportContext, x: Expr, *, detect_negative: bool = True, detect_positive: bool = True
-) -> Expr:
-    found = relay.isinf(x)
-    zero = scalar_like(ctx, x, 0)
-    if not detect_negative:
-        found = relay.logical_and(found, relay.greater(x, zero))
-    if not detect_positive:
-        found = relay.logical_and(found, relay.less(x, zero))
-    return found
-
-
-@OPS.imports("Not")
-def import_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.logical_not(x)
-
-
-@OPS.imports("BitwiseNot", since=18)
-def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.bitwise_not(x)
+@OPS.exports("clip")
+def export_clip(ctx: ExportContext, x: Value, *, a_min: float, a_max: float) -> Value:
+    """Integers are clipped with integers; before 12, Clip takes floats only."""
+    type_ = ctx.type(x)
+    if is_float(type_.dtype):
+        return ctx.emit("Clip", x, ctx.scalar_like(x, a_min), ctx.scalar_like(x, a_max))
+    bounds = limits(type_.dtype)
+    low = ctx.scalar_like(x, math.ceil(max(a_min, bounds.min)))
+    high = ctx.scalar_like(x, math.floor(min(a_max, bounds.max)))
+    if ctx.version >= 12:
+        return emit_wide(ctx, "Clip", x, low, high)
+    above = ctx.emit("Where", ctx.emit("Less", x, low), low, x)
+    return ctx.emit("Where", ctx.emit("Less", high, above), high, above)
 
 
 @OPS.imports("Clip", since=(1, 6), ignored=("consumed_inputs",))
@@ -267,6 +213,57 @@ def import_clip(
     return result if max is None else relay.minimum(result, max)
 
 
+IMPORTED = {
+    "Abs": ("abs", (1, 6, 13)),
+    "Acos": ("acos", (7, 22)),
+    "Acosh": ("acosh", (9, 22)),
+    "Asin": ("asin", (7, 22)),
+    "Asinh": ("asinh", (9, 22)),
+    "Atan": ("atan", (7, 22)),
+    "Atanh": ("atanh", (9, 22)),
+    "Ceil": ("ceil", (1, 6, 13)),
+    "Cos": ("cos", (7, 22)),
+    "Cosh": ("cosh", (9, 22)),
+    "Erf": ("erf", (9, 13)),
+    "Exp": ("exp", (1, 6, 13)),
+    "Floor": ("floor", (1, 6, 13)),
+    "IsNaN": ("isnan", (9, 13, 20)),
+    "Log": ("log", (1, 6, 13)),
+    "Neg": ("negative", (1, 6, 13)),
+    "Sigmoid": ("sigmoid", (1, 6, 13)),
+    "Sign": ("sign", (9, 13)),
+    "Sin": ("sin", (7, 22)),
+    "Sinh": ("sinh", (9, 22)),
+    "Sqrt": ("sqrt", (1, 6, 13)),
+    "Tan": ("tan", (7, 22)),
+    "Tanh": ("tanh", (1, 6, 13)),
+}
+"""The operator of ONNX: Relay's that differs by its name only, and the versions of the former."""
+
+
+def make_importer(target: str) -> Callable[..., Expr]:
+    """Return the importer of an operator of one tensor that differs by its name only."""
+
+    def import_unary(ctx: ImportContext, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_unary
+
+
+for _name, (_target, _versions) in IMPORTED.items():
+    OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(make_importer(_target))
+
+
+@OPS.imports("Reciprocal", since=(1, 6, 13), ignored=("consumed_inputs",))
+def import_reciprocal(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, x, 1), x)
+
+
+@OPS.imports("Not")
+def import_not(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.logical_not(x)
+
+
 @OPS.exports("sign")
 def export_sign(ctx: ExportContext, x: Value) -> Value:
     """Two comparisons of int64, of which ONNX Runtime has the Sign wrong beyond 32 bits."""
@@ -276,3 +273,9 @@ def export_sign(ctx: ExportContext, x: Value) -> Value:
     zero = ctx.const(0, dtype)
     above, below = ctx.emit("Less", zero, x), ctx.emit("Less", x, zero)
     return ctx.emit("Sub", cast(ctx, above, dtype), cast(ctx, below, dtype))
+
+
+OPS.exports("serde.round_even")(make_exporter("Round"))
+
+
+OPS.exports("equal")(make_exporter("Equal"))

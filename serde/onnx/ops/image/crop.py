@@ -7,10 +7,17 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import fixed
-from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.image.sampling import LINEAR, beyond, length_of, pixels, rounded, sampled
-from serde.onnx.ops.shape import arranged
+from serde.onnx.ops.conv.windows import require_fixed
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.image.sampling import (
+    LINEAR,
+    flatten_pixels,
+    is_outside,
+    length_as_float64,
+    round_half_away,
+    sample,
+)
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 
@@ -32,26 +39,28 @@ def export_crop_and_resize(
     source, dtype = ctx.type(x).dtype, ctx.result_type().dtype
     work = source if method == "nearest_neighbor" or source == "float64" else "float32"
     shape = [ctx.type(x).shape[layout.index(letter)] for letter in "NCHW"]
-    table = pixels(ctx, arranged(ctx, widened(ctx, x, work), layout, "NCHW"), shape)
-    edges = widened(ctx, boxes, "float64")
+    table = flatten_pixels(ctx, to_layout(ctx, as_dtype(ctx, x, work), layout, "NCHW"), shape)
+    edges = as_dtype(ctx, boxes, "float64")
     images = ctx.emit("Reshape", cast(ctx, box_indices, np.float64), ctx.ints([-1, 1, 1]))
-    places, lengths, outside = [], [], []
-    for axis, size in enumerate(fixed(crop_size or (), "crop_size")):
-        length = length_of(ctx, shape[2 + axis])
+    indices, lengths, outside = [], [], []
+    for axis, size in enumerate(require_fixed(crop_size or (), "crop_size")):
+        length = length_as_float64(ctx, shape[2 + axis])
         last = ctx.emit("Sub", length, ctx.const([1], np.float64))
-        place = _places(ctx, edges, axis, size, last)
-        outside.append(beyond(ctx, place, last))
-        places.append(rounded(ctx, place) if method == "nearest_neighbor" else place)
+        position = _compute_positions(ctx, edges, axis, size, last)
+        outside.append(is_outside(ctx, position, last))
+        indices.append(round_half_away(ctx, position) if method == "nearest_neighbor" else position)
         lengths.append(length)
     taps = None if method == "nearest_neighbor" else LINEAR
-    values = sampled(ctx, table, images, places, 3, lengths, taps, work)
+    values = sample(ctx, table, images, indices, 3, lengths, taps, work)
     mask = ctx.emit("Reshape", ctx.emit("Or", *outside), ctx.shape([-1, *(crop_size or ()), 1]))
     filled = ctx.emit("Where", mask, ctx.const(np.float64(extrapolation_value), work), values)
     result = filled if work == dtype else cast(ctx, filled, dtype)
-    return arranged(ctx, result, "NHWC", layout)
+    return to_layout(ctx, result, "NHWC", layout)
 
 
-def _places(ctx: ExportContext, edges: Value, axis: int, size: int, last: Value) -> Value:
+def _compute_positions(
+    ctx: ExportContext, edges: Value, axis: int, size: int, last: Value
+) -> Value:
     """Return where the pixels of each box lie along an axis, on that axis of three."""
     shape = ctx.ints([-1, 1, 1])
     start, end = (

@@ -1,4 +1,4 @@
-"""Images read at given places."""
+"""Images sampled at the points of a grid."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.image.sampling import (
     CUBIC,
     LINEAR,
-    length_of,
-    limited,
-    numbers,
-    pixels,
-    rounded,
-    sampled,
+    clamp,
+    emit_arange,
+    flatten_pixels,
+    length_as_float64,
+    round_half_away,
+    sample,
 )
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -29,6 +30,7 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 
 Fold = Callable[[Value, Value], Value]
+
 
 MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
@@ -47,28 +49,32 @@ def export_grid_sample(
     """GridSample keeps coordinates last, takes volumes from 20 on, and rounds halves to even."""
     rank = ctx.type(x).rank
     wanted = "NCHW" if rank == 4 else "NCDHW"
-    image = arranged(ctx, x, layout, wanted)
-    turned = ctx.emit("Transpose", grid, perm=[0, *range(2, rank), 1])
+    image = to_layout(ctx, x, layout, wanted)
+    transposed = ctx.emit("Transpose", grid, perm=[0, *range(2, rank), 1])
     if method != "nearest" and ctx.version >= (16 if rank == 4 else 20):
         result = ctx.emit(
             "GridSample",
             image,
-            turned,
+            transposed,
             mode=MODES[method] if ctx.version >= 20 else method,
             padding_mode=padding_mode,
             align_corners=int(align_corners),
         )
-        return arranged(ctx, result, wanted, layout)
+        return to_layout(ctx, result, wanted, layout)
     shape = [ctx.type(x).shape[layout.index(letter)] for letter in wanted]
     dtype = "float64" if ctx.type(x).dtype == "float64" else "float32"
-    table = pixels(ctx, image if ctx.type(x).dtype == dtype else cast(ctx, image, dtype), shape)
-    values = _spelled(ctx, table, turned, shape, (method, padding_mode, align_corners), dtype)
+    table = flatten_pixels(
+        ctx, image if ctx.type(x).dtype == dtype else cast(ctx, image, dtype), shape
+    )
+    values = _sample_grid(
+        ctx, table, transposed, shape, (method, padding_mode, align_corners), dtype
+    )
     result = ctx.emit("Transpose", values, perm=[0, rank - 1, *range(1, rank - 1)])
     result = result if ctx.type(x).dtype == dtype else cast(ctx, result, ctx.type(x).dtype)
-    return arranged(ctx, result, wanted, layout)
+    return to_layout(ctx, result, wanted, layout)
 
 
-def _spelled(
+def _sample_grid(
     ctx: ExportContext,
     table: Value,
     grid: Value,
@@ -80,33 +86,33 @@ def _spelled(
     method, padding_mode, align_corners = how
     rank = len(shape)
     points = cast(ctx, grid, np.float64)
-    lengths = [length_of(ctx, length) for length in shape[2:]]
+    lengths = [length_as_float64(ctx, length) for length in shape[2:]]
     folds: dict[str, Fold] = {
-        "border": partial(limited, ctx),
-        "reflection": partial(_reflected, ctx, align_corners),
+        "border": partial(clamp, ctx),
+        "reflection": partial(_reflect, ctx, align_corners),
     }
     fold = folds.get(padding_mode)
-    places = []
+    indices = []
     for axis, length in enumerate(lengths):
         number = ctx.const(rank - 3 - axis, np.int64)
-        place = _unnormalized(
+        position = _to_pixels(
             ctx, ctx.emit("Gather", points, number, axis=rank - 1), length, align_corners
         )
         if fold is not None and method != "bicubic":
-            place = fold(place, ctx.emit("Sub", length, ctx.const([1], np.float64)))
-        places.append(rounded(ctx, place) if method == "nearest" else place)
-    images = numbers(ctx, shape[0], rank - 1)
+            position = fold(position, ctx.emit("Sub", length, ctx.const([1], np.float64)))
+        indices.append(round_half_away(ctx, position) if method == "nearest" else position)
+    images = emit_arange(ctx, shape[0], rank - 1)
     taps = {"nearest": None, "bilinear": LINEAR, "bicubic": CUBIC}[method]
-    return sampled(
-        ctx, table, images, places, rank - 1, lengths, taps, dtype,
+    return sample(
+        ctx, table, images, indices, rank - 1, lengths, taps, dtype,
         fold=fold if method == "bicubic" else None, zeros=padding_mode == "zeros",
     )  # fmt: skip
 
 
-def _unnormalized(ctx: ExportContext, place: Value, length: Value, align_corners: bool) -> Value:
+def _to_pixels(ctx: ExportContext, position: Value, length: Value, align_corners: bool) -> Value:
     """Return coordinates of -1 to 1 as pixels."""
     one, two = (ctx.const([value], np.float64) for value in (1, 2))
-    moved = ctx.emit("Add", place, one)
+    moved = ctx.emit("Add", position, one)
     if align_corners:
         wide = ctx.emit("Mul", moved, ctx.emit("Sub", length, one))
     else:
@@ -114,7 +120,7 @@ def _unnormalized(ctx: ExportContext, place: Value, length: Value, align_corners
     return ctx.emit("Div", wide, two)
 
 
-def _reflected(ctx: ExportContext, align_corners: bool, place: Value, last: Value) -> Value:
+def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Value) -> Value:
     """Fold places back at the centres or the edges of the end pixels, then limit them.
 
     An axis of one pixel, which has no length between its centres, is limited alone.
@@ -122,13 +128,13 @@ def _reflected(ctx: ExportContext, align_corners: bool, place: Value, last: Valu
     one, two = (ctx.const([value], np.float64) for value in (1, 2))
     start = ctx.const([0.0 if align_corners else -0.5], np.float64)
     span = ctx.emit("Max", last if align_corners else ctx.emit("Add", last, one), one)
-    distance = ctx.emit("Abs", ctx.emit("Sub", place, start))
+    distance = ctx.emit("Abs", ctx.emit("Sub", position, start))
     turns = ctx.emit("Floor", ctx.emit("Div", distance, span))
     rest = ctx.emit("Sub", distance, ctx.emit("Mul", turns, span))
     half = ctx.emit("Floor", ctx.emit("Div", turns, two))
     even = ctx.emit("Equal", turns, ctx.emit("Mul", half, two))
     back = ctx.emit("Where", even, rest, ctx.emit("Sub", span, rest))
-    return limited(ctx, ctx.emit("Add", back, start), last)
+    return clamp(ctx, ctx.emit("Add", back, start), last)
 
 
 @OPS.exports("image.affine_grid")
@@ -153,7 +159,7 @@ def export_affine_grid(
     return ctx.emit("Add", ctx.emit("Add", along, across), shift)
 
 
-def _has_even_halves(node: Call) -> bool:
+def _is_image(node: Call) -> bool:
     """Whether GridSample of the first version says it: images alone."""
     data = node.args[0].type
     return isinstance(data, TensorType) and data.rank == 4
@@ -180,12 +186,6 @@ def export_grid_sample_whole(
     )
 
 
-OPS.exports("serde.grid_sample", since=20)(export_grid_sample_whole)
-
-
-OPS.exports("serde.grid_sample", since=16, when=_has_even_halves)(export_grid_sample_whole)
-
-
 @OPS.imports("GridSample", since=(16, 20, 22))
 def import_grid_sample(
     ctx: ImportContext,
@@ -205,6 +205,12 @@ def import_grid_sample(
         padding_mode=padding_mode,
         align_corners=align_corners,
     )
+
+
+OPS.exports("serde.grid_sample", since=20)(export_grid_sample_whole)
+
+
+OPS.exports("serde.grid_sample", since=16, when=_is_image)(export_grid_sample_whole)
 
 
 @OPS.exports("serde.affine_grid", since=20)

@@ -8,9 +8,10 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import pads
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.conv.windows import to_onnx_pads
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.shapes import is_float
 from serde.relay.run.precision import lowest
@@ -34,28 +35,28 @@ def export_dilation2d(
     dtype = ctx.result_type().dtype
     kernel = ctx.static_lengths(weight, [kernel_layout.index(letter) for letter in "HW"])
     counts = [ctx.result_type().shape[data_layout.index(letter)] for letter in "HW"]
-    image = arranged(ctx, x, data_layout, "NCHW")
-    sides = pads(padding, 2)
+    image = to_layout(ctx, x, data_layout, "NCHW")
+    sides = to_onnx_pads(padding, 2)
     if any(sides):
         least = ctx.const(lowest(numpy_dtype(ctx.type(x).dtype)))
         image = ctx.emit("Pad", image, ctx.ints([0, 0, *sides[:2], 0, 0, *sides[2:]]), least)
-    window = arranged(ctx, weight, kernel_layout, "HWI")
+    window = to_layout(ctx, weight, kernel_layout, "HWI")
     if ctx.type(x).dtype != dtype:
         image, window = cast(ctx, image, dtype), cast(ctx, window, dtype)
     sums = []
-    for place in np.ndindex(*kernel):
-        starts = [at * step for at, step in zip(place, dilations, strict=True)]
+    for position in np.ndindex(*kernel):
+        starts = [at * step for at, step in zip(position, dilations, strict=True)]
         ends = [s + (n - 1) * by + 1 for s, n, by in zip(starts, counts, strides, strict=True)]
         region = ctx.emit(
             "Slice", image, ctx.ints(starts), ctx.shape(ends), ctx.ints([2, 3]), ctx.ints(strides)
         )
-        element = ctx.emit("GatherND", window, ctx.ints(place))
+        element = ctx.emit("GatherND", window, ctx.ints(position))
         sums.append(ctx.emit("Add", region, unsqueeze(ctx, element, [1, 2])))
     if ctx.version >= 12 or is_float(dtype):
-        return arranged(ctx, ctx.emit("Max", *sums), "NCHW", data_layout)
-    return arranged(ctx, reduce(partial(_greater, ctx), sums), "NCHW", data_layout)
+        return to_layout(ctx, ctx.emit("Max", *sums), "NCHW", data_layout)
+    return to_layout(ctx, reduce(partial(_emit_max, ctx), sums), "NCHW", data_layout)
 
 
-def _greater(ctx: ExportContext, a: Value, b: Value) -> Value:
+def _emit_max(ctx: ExportContext, a: Value, b: Value) -> Value:
     """Before 12, Max takes no integers."""
     return ctx.emit("Where", ctx.emit("Greater", a, b), a, b)

@@ -1,23 +1,29 @@
-"""Resampling of images."""
+"""Resize, and the operators of Relay that it is written for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Any as AnyValue
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import SPATIAL, fixed
-from serde.onnx.ops.elementwise import cast, chosen, widened
-from serde.onnx.ops.shape import arranged, integers, require_short
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.conv.windows import SPATIAL
+from serde.onnx.ops.elementwise.convert import as_dtype, to_int64
+from serde.onnx.ops.image.interpolation import emit_resize, interpolate, resize_axis_by_axis
+from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import Any, Dim, product
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float, normalize_axes
+from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation
-from serde.weights import Array
 
 METHODS = {
     "nearest_neighbor": "nearest",
@@ -27,6 +33,7 @@ METHODS = {
     "cubic": "cubic",
     "bicubic": "cubic",
 }
+
 
 ROUNDING = {
     "floor": "floor",
@@ -38,23 +45,9 @@ ROUNDING = {
 """Relay's ``round`` takes a half away from zero; coordinates that matter are not negative."""
 
 
-def resize(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    sizes: Value | None = None,
-    scales: Value | None = None,
-    **attrs: AnyValue,
-) -> Value:
-    """Emit Resize; up to 12 its region and scales cannot be left out, only be empty."""
-    empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
-    if scales is not None:
-        return ctx.emit("Resize", x, empty, scales, **attrs)
-    return ctx.emit("Resize", x, empty, empty, sizes, **attrs)
-
-
 DROPPED: Final = "tf_half_pixel_for_nn"
 """Coordinates that ONNX has at versions 11 and 12 alone: half a pixel further than half_pixel."""
+
 
 SHIFTED: Final = MappingProxyType(
     {("nearest", "floor"): "round_prefer_ceil", ("nearest", "round_prefer_floor"): "ceil"}
@@ -62,7 +55,7 @@ SHIFTED: Final = MappingProxyType(
 """For a method and a rounding the rounding that half a pixel before finds the same by."""
 
 
-def coordinates_of(version: int, mode: str, method: str, rounding: str) -> tuple[str, str]:
+def choose_coordinates(version: int, mode: str, method: str, rounding: str) -> tuple[str, str]:
     """Return coordinates and rounding as a version of ONNX has them.
 
     Raises:
@@ -76,12 +69,12 @@ def coordinates_of(version: int, mode: str, method: str, rounding: str) -> tuple
     return "half_pixel", SHIFTED[method, rounding]
 
 
-def _nearest(coordinates: str, rounding: str) -> str:
+def choose_rounding(coordinates: str, rounding: str) -> str:
     """Return how the nearest element is found; where Relay leaves it open, by the coordinates."""
     return ROUNDING[rounding or ("round" if coordinates == "align_corners" else "floor")]
 
 
-def _resize(ndim: int) -> Callable[..., Value]:
+def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
     def export_resize(
         ctx: ExportContext,
         x: Value,
@@ -115,18 +108,20 @@ def _resize(ndim: int) -> Callable[..., Value]:
                 cubic_alpha,
                 bool(cubic_exclude),
             )
-            return _looked_up(ctx, x, how_read, layout, ndim, roi, extrapolation_value)
+            return interpolate(ctx, x, how_read, layout, ndim, roi, extrapolation_value)
         mode = METHODS[method]
-        coordinates, rounding = coordinates_of(
+        coordinates, rounding = choose_coordinates(
             ctx.version,
             coordinate_transformation_mode,
             mode,
-            _nearest(coordinate_transformation_mode, rounding_method) if mode == "nearest" else "",
+            choose_rounding(coordinate_transformation_mode, rounding_method)
+            if mode == "nearest"
+            else "",
         )
         wanted = "NC" + SPATIAL[ndim]
         lengths = [ctx.type(x).shape[layout.index(letter)] for letter in wanted]
         sizes = [shape[layout.index(letter)] for letter in wanted]
-        image = arranged(ctx, widened(ctx, x, ctx.result_type().dtype), layout, wanted)
+        image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, wanted)
         how: dict[str, AnyValue] = {
             "mode": mode,
             "coordinate_transformation_mode": coordinates,
@@ -137,77 +132,16 @@ def _resize(ndim: int) -> Callable[..., Value]:
         # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
         moved = mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
         if ndim == 1 or moved:
-            result = _axis_by_axis(ctx, image, lengths, sizes, how)
+            result = resize_axis_by_axis(ctx, image, lengths, sizes, how)
         else:
-            result = resize(ctx, image, sizes=ctx.shape(sizes), **how)
-        return arranged(ctx, result, wanted, layout)
+            result = emit_resize(ctx, image, sizes=ctx.shape(sizes), **how)
+        return to_layout(ctx, result, wanted, layout)
 
     return export_resize
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"image.resize{_ndim}d")(_resize(_ndim))
-
-
-def _looked_up(
-    ctx: ExportContext,
-    x: Value,
-    how: Interpolation,
-    layout: str,
-    ndim: int,
-    roi: tuple[float, ...] | None,
-    outside: float,
-) -> Value:
-    """Gather the neighbours along each axis and weigh them; lengths are fixed."""
-    given, result = ctx.type(x), ctx.result_type()
-    region = roi or (0.0,) * (2 * ndim)
-    exact = how.method == "nearest_neighbor" or given.dtype == "float64"
-    work = given.dtype if exact else "float32"
-    found = widened(ctx, x, work)
-    beyond: Array = np.zeros((1,) * given.rank, np.bool_)
-    for i, letter in enumerate(SPATIAL[ndim]):
-        axis = layout.index(letter)
-        shape = [-1 if each == axis else 1 for each in range(given.rank)]
-        (length,), (size,) = ctx.static_lengths(x, [axis]), fixed([result.shape[axis]], "size")
-        require_short(size, f"size {size}")
-        places = how.places(length, size, region[i], region[ndim + i])
-        beyond = beyond | ((places < 0) | (places > length - 1)).reshape(shape)
-        parts = []
-        for index, weight in how.taps(places, length):
-            part = ctx.emit("Gather", found, ctx.const(index, np.int64), axis=axis)
-            if weight is not None:
-                part = ctx.emit("Mul", part, ctx.const(weight.reshape(shape), work))
-            parts.append(part)
-        found = parts[0]
-        for part in parts[1:]:
-            found = ctx.emit("Add", found, part)
-    if how.mode == "tf_crop_and_resize" and beyond.any():
-        found = chosen(ctx, ctx.const(beyond), ctx.const(outside, work), found, work)
-    return found if work == result.dtype else cast(ctx, found, result.dtype)
-
-
-def _axis_by_axis(
-    ctx: ExportContext,
-    x: Value,
-    lengths: Sequence[Dim],
-    sizes: Sequence[Dim],
-    how: Mapping[str, AnyValue],
-) -> Value:
-    """Resize the spatial axes in turn, each as the width of images one pixel high."""
-    shape = list(lengths)
-    for axis in range(2, len(shape)):
-        rows = product(shape[1:axis])
-        columns = product(shape[axis + 1 :])
-        if columns == 1:
-            folded = [shape[0], rows, 1, shape[axis]]
-            grown: list[Dim] = [shape[0], rows, 1, sizes[axis]]
-        else:
-            folded = [shape[0], rows, shape[axis], columns]
-            grown = [shape[0], rows, sizes[axis], columns]
-        x = ctx.emit("Reshape", x, ctx.shape(folded))
-        x = resize(ctx, x, sizes=ctx.shape(grown), **how)
-        shape[axis] = sizes[axis]
-    return ctx.emit("Reshape", x, ctx.shape(shape))
+    OPS.exports(f"image.resize{_ndim}d")(_make_resize_exporter(_ndim))
 
 
 @OPS.exports("dyn.image.resize2d")
@@ -228,140 +162,270 @@ def export_dyn_resize2d(
     if coordinate_transformation_mode == "tf_crop_and_resize":
         raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
     mode = METHODS[method]
-    coordinates, rounding = coordinates_of(
+    coordinates, rounding = choose_coordinates(
         ctx.version,
         coordinate_transformation_mode,
         mode,
-        _nearest(coordinate_transformation_mode, rounding_method) if mode == "nearest" else "",
+        choose_rounding(coordinate_transformation_mode, rounding_method)
+        if mode == "nearest"
+        else "",
     )
-    image = arranged(ctx, widened(ctx, x, ctx.result_type().dtype), layout, "NCHW")
+    image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, "NCHW")
     kept = ctx.emit("Slice", ctx.emit("Shape", image), ctx.ints([0]), ctx.ints([2]))
-    result = resize(
+    result = emit_resize(
         ctx,
         image,
-        sizes=ctx.emit("Concat", kept, integers(ctx, size), axis=0),
+        sizes=ctx.emit("Concat", kept, to_int64(ctx, size), axis=0),
         mode=mode,
         coordinate_transformation_mode=coordinates,
         nearest_mode=rounding or None,
         cubic_coeff_a=cubic_alpha if mode == "cubic" else None,
         exclude_outside=cubic_exclude if mode == "cubic" else None,
     )
-    return arranged(ctx, result, "NCHW", layout)
+    return to_layout(ctx, result, "NCHW", layout)
 
 
-def _scaled(
-    ctx: ExportContext, x: Value, scales: Value, layout: str, method: str, coordinates: str
+Method = Literal["nearest", "linear", "cubic"]
+
+
+Mode = Literal[
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+]
+
+
+Rounding = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+
+
+Policy = Literal["stretch", "not_larger", "not_smaller"]
+
+
+RELAY_METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
+
+
+def _fits_19(node: Call) -> bool:
+    """Of fixed lengths, what ONNX dropped is looked up; of others it is refused with a reason."""
+    attrs = node.attrs
+    shapes = [each.type.concrete_shape for each in node.args if isinstance(each.type, TensorType)]
+    kept = attrs["mode"] != DROPPED or (attrs["method"], attrs["rounding"]) in SHIFTED
+    return kept or len(shapes) > 1 or None in shapes
+
+
+def _fits_18(node: Call) -> bool:
+    return node.attrs["mode"] != "half_pixel_symmetric" and _fits_19(node)
+
+
+def _fits_13(node: Call) -> bool:
+    return _fits_11(node) and _fits_19(node)
+
+
+def _fits_11(node: Call) -> bool:
+    """Before 18, all axes are told of, and nothing is smoothed or kept in proportion."""
+    data, attrs = node.args[0].type, node.attrs
+    rank = data.rank if isinstance(data, TensorType) else 0
+    whole = not attrs["axes"] or normalize_axes(attrs["axes"], rank) == tuple(range(rank))
+    plain = not attrs["antialias"] and attrs["policy"] == "stretch"
+    return whole and plain and node.attrs["mode"] != "half_pixel_symmetric"
+
+
+def export_resize(
+    ctx: ExportContext,
+    x: Value,
+    roi: Value | None,
+    scales: Value | None,
+    sizes: Value | None,
+    *,
+    size: tuple[Dim, ...] | None,
+    scale: tuple[float, ...] | None,
+    region: tuple[float, ...] | None,
+    axes: tuple[int, ...],
+    method: str,
+    mode: str,
+    rounding: str,
+    cubic_alpha: float,
+    exclude_outside: bool,
+    extrapolation_value: float,
+    antialias: bool,
+    policy: str,
 ) -> Value:
-    """Resize to rounded lengths, which ONNX would cut off; the scales are a vector of float64."""
-    wanted = "NC" + SPATIAL[len(layout) - 2]
-    image = arranged(ctx, x, layout, wanted)
-    lengths = ctx.emit("Shape", image)
-    kept = ctx.emit("Slice", lengths, ctx.ints([0]), ctx.ints([2]))
-    space = ctx.emit("Slice", lengths, ctx.ints([2]), ctx.ints([len(wanted)]))
-    grown = ctx.emit("Mul", cast(ctx, space, np.float64), scales)
-    rounded = ctx.emit("Floor", ctx.emit("Add", grown, ctx.const(0.5, np.float64)))
-    sizes = ctx.emit("Concat", kept, cast(ctx, rounded, np.int64), axis=0)
-    result = resize(ctx, image, sizes=sizes, **_coordinates(method, coordinates))
-    return arranged(ctx, result, wanted, layout)
+    """Up to 12 no operand can be left out, only be empty."""
+    mode, rounding = choose_coordinates(ctx.version, mode, method, rounding)
+    empty = ctx.const(np.zeros(0, np.float32)) if ctx.version < 13 else None
+    dtype = ctx.type(x).dtype if is_float(ctx.type(x).dtype) else "float32"
+    part = roi if region is None else ctx.const(region, dtype)
+    factors = scales if scale is None else ctx.const(scale, np.float32)
+    lengths = sizes if size is None else ctx.shape(size)
+    operands = [part or empty, factors or empty, *([] if lengths is None else [lengths])]
+    late = ctx.version >= 18
+    return ctx.emit(
+        "Resize",
+        x,
+        *operands,
+        mode=method,
+        coordinate_transformation_mode=mode,
+        nearest_mode=rounding if method == "nearest" else None,
+        cubic_coeff_a=cubic_alpha if method == "cubic" else None,
+        exclude_outside=int(exclude_outside) if method == "cubic" or antialias else None,
+        extrapolation_value=extrapolation_value if mode == "tf_crop_and_resize" else None,
+        antialias=int(antialias) or None,
+        axes=list(axes) if axes and late else None,
+        keep_aspect_ratio_policy=policy if policy != "stretch" else None,
+    )
 
 
-def _coordinates(method: str, coordinates: str) -> dict[str, AnyValue]:
-    mode = METHODS[method]
-    return {
-        "mode": mode,
-        "coordinate_transformation_mode": coordinates,
-        "nearest_mode": _nearest(coordinates, "") if mode == "nearest" else None,
-        "cubic_coeff_a": -0.5 if mode == "cubic" else None,
+@OPS.imports("Resize", since=(11, 13, 18, 19))
+def import_resize(
+    ctx: ImportContext,
+    x: Expr,
+    roi: Expr | None = None,
+    scales: Expr | None = None,
+    sizes: Expr | None = None,
+    *,
+    antialias: bool = False,
+    axes: tuple[int, ...] = (),
+    coordinate_transformation_mode: Mode = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: Policy = "stretch",
+    mode: Method = "nearest",
+    nearest_mode: Rounding = "round_prefer_floor",
+) -> Expr:
+    return build_resize(
+        ctx,
+        x,
+        _drop_empty(ctx, scales),
+        _drop_empty(ctx, sizes),
+        _drop_empty(ctx, roi),
+        axes=axes,
+        mode=coordinate_transformation_mode,
+        method=mode,
+        rounding=nearest_mode,
+        alpha=cubic_coeff_a,
+        exclude=exclude_outside,
+        outside=extrapolation_value,
+        antialias=antialias,
+        policy=keep_aspect_ratio_policy,
+    )
+
+
+@OPS.imports("Resize", since=10)
+def import_resize_v10(
+    ctx: ImportContext, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
+) -> Expr:
+    """Before 11, places are those of the first pixel times the scale, rounded down."""
+    return build_resize(ctx, x, scales, None, mode="asymmetric", method=mode)
+
+
+OPS.exports("serde.resize", since=19, when=_fits_19)(export_resize)
+
+
+OPS.exports("serde.resize", since=18, when=_fits_18)(export_resize)
+
+
+OPS.exports("serde.resize", since=13, when=_fits_13)(export_resize)
+
+
+OPS.exports("serde.resize", when=_fits_11)(export_resize)
+
+
+def _infer_lengths(
+    ctx: ImportContext, x: Expr, scales: Expr | None, sizes: Expr | None, axes: Sequence[int]
+) -> tuple[tuple[Dim, ...] | None, bool]:
+    """Return the lengths of `axes` afterwards where known, and whether scales are their ratios."""
+    if sizes is not None:
+        return ctx.dims(sizes), True
+    if scales is None or not ctx.is_constant(scales):
+        return None, False
+    found: list[Dim] = []
+    exact = True
+    for axis, ratio in zip(axes, ctx.constant(scales).tolist(), strict=False):
+        length = ctx.type(x).shape[axis]
+        whole = isinstance(length, int) and (length * ratio).is_integer()
+        if isinstance(length, int) and whole:
+            found.append(int(length * ratio))
+            continue
+        exact = exact and ratio.is_integer() and not isinstance(length, (int, Any))
+        found.append(length * int(ratio) if exact else Any())
+    return tuple(found), exact
+
+
+def build_resize(
+    ctx: ImportContext,
+    x: Expr,
+    scales: Expr | None,
+    sizes: Expr | None,
+    roi: Expr | None = None,
+    *,
+    axes: tuple[int, ...] = (),
+    mode: str,
+    method: str,
+    rounding: str = "floor",
+    alpha: float = -0.75,
+    exclude: bool = False,
+    outside: float = 0.0,
+    antialias: bool = False,
+    policy: str = "stretch",
+) -> Expr:
+    """Return `x` resized: by Relay's own operator where it says the same."""
+    type_ = ctx.type(x)
+    named = normalize_axes(axes, type_.rank) if axes else tuple(range(type_.rank))
+    known, exact = _infer_lengths(ctx, x, scales, sizes, named)
+    plain = not antialias and policy == "stretch" and exact and known is not None
+    if plain and known is not None and mode not in ("tf_crop_and_resize", "half_pixel_symmetric"):
+        lengths = dict(zip(named, known, strict=True))
+        spatial = [lengths.get(axis, type_.shape[axis]) for axis in range(2, type_.rank)]
+        kept = all(lengths.get(axis, n) == n for axis, n in enumerate(type_.shape[:2]))
+        odd = mode == "pytorch_half_pixel" and method == "cubic"
+        fits = len(spatial) in SPATIAL and kept and not odd and not _has_unknown(spatial)
+        if fits and (method == "nearest" or is_float(type_.dtype)):
+            return getattr(relay.image, f"resize{len(spatial)}d")(
+                x,
+                size=spatial,
+                layout="NC" + SPATIAL[len(spatial)],
+                method=RELAY_METHODS[method],
+                coordinate_transformation_mode=mode,
+                rounding_method=rounding if method == "nearest" else "",
+                cubic_alpha=alpha,
+                cubic_exclude=int(exclude),
+            )
+    given = known if sizes is not None and known is not None and not _has_unknown(known) else None
+    told = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
+    values = {
+        name: tuple(ctx.constant(each).tolist())
+        for name, each in told.items()
+        if each is not None and ctx.is_constant(each)
     }
+    return call(
+        "serde.resize",
+        x,
+        None if "roi" in values else told["roi"],
+        None if "scales" in values else scales,
+        None if given is not None else sizes,
+        size=given,
+        scale=values.get("scales"),
+        region=values.get("roi"),
+        axes=axes,
+        method=method,
+        mode=mode,
+        rounding=rounding,
+        cubic_alpha=alpha,
+        exclude_outside=exclude,
+        extrapolation_value=outside,
+        antialias=antialias,
+        policy=policy,
+    )
 
 
-def _upsampled(
-    ctx: ExportContext,
-    x: Value,
-    scales: Sequence[float],
-    layout: str,
-    method: str,
-    coordinates: str,
-) -> Value:
-    """Resize by whole scales, or to lengths that are known or computed from the scales."""
-    wanted = "NC" + SPATIAL[len(scales)]
-    shape = ctx.result_type().shape
-    sizes = [shape[layout.index(letter)] for letter in wanted]
-    whole = all(scale == int(scale) for scale in scales)
-    if not whole and any(isinstance(size, Any) for size in sizes[2:]):
-        return _scaled(ctx, x, ctx.const(scales, np.float64), layout, method, coordinates)
-    how = _coordinates(method, coordinates)
-    image = arranged(ctx, x, layout, wanted)
-    if whole:
-        result = resize(ctx, image, scales=ctx.const([1.0, 1.0, *scales], np.float32), **how)
-    else:
-        result = resize(ctx, image, sizes=ctx.shape(sizes), **how)
-    return arranged(ctx, result, wanted, layout)
+def _has_unknown(dims: Sequence[Dim]) -> bool:
+    return any(isinstance(dim, Any) for dim in dims)
 
 
-@OPS.exports("nn.upsampling")
-def export_upsampling(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Value:
-    coordinates = "align_corners" if align_corners else "asymmetric"
-    return _upsampled(ctx, x, (scale_h, scale_w), layout, method, coordinates)
-
-
-@OPS.exports("nn.upsampling3d")
-def export_upsampling3d(
-    ctx: ExportContext,
-    x: Value,
-    *,
-    scale_d: float,
-    scale_h: float,
-    scale_w: float,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Value:
-    scales = (scale_d, scale_h, scale_w)
-    return _upsampled(ctx, x, scales, layout, method, coordinate_transformation_mode)
-
-
-def _joined(ctx: ExportContext, scales: Sequence[Value]) -> Value:
-    """Return scalars as one vector of float64."""
-    parts = [ctx.emit("Reshape", cast(ctx, scale, np.float64), ctx.ints([1])) for scale in scales]
-    return ctx.emit("Concat", *parts, axis=0)
-
-
-@OPS.exports("dyn.nn.upsampling")
-def export_dyn_upsampling(
-    ctx: ExportContext,
-    x: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    layout: str,
-    method: str,
-    align_corners: bool,
-) -> Value:
-    coordinates = "align_corners" if align_corners else "asymmetric"
-    return _scaled(ctx, x, _joined(ctx, (scale_h, scale_w)), layout, method, coordinates)
-
-
-@OPS.exports("dyn.nn.upsampling3d")
-def export_dyn_upsampling3d(
-    ctx: ExportContext,
-    x: Value,
-    scale_d: Value,
-    scale_h: Value,
-    scale_w: Value,
-    *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-) -> Value:
-    scales = _joined(ctx, (scale_d, scale_h, scale_w))
-    return _scaled(ctx, x, scales, layout, method, coordinate_transformation_mode)
+def _drop_empty(ctx: ImportContext, x: Expr | None) -> Expr | None:
+    """Return an operand; one without elements stands for none."""
+    return None if x is None or ctx.type(x).shape == (0,) else x

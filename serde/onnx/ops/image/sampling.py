@@ -1,4 +1,4 @@
-"""Images read between their pixels, spelled out in arithmetic and one gathering."""
+"""Images sampled between their pixels, spelled out in arithmetic and one Gather."""
 
 from __future__ import annotations
 
@@ -8,24 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.relay.ir.dims import Dim
 from serde.weights import Array
-
-__all__ = [
-    "CUBIC",
-    "LINEAR",
-    "Taps",
-    "beyond",
-    "length_of",
-    "limited",
-    "numbers",
-    "pixels",
-    "rounded",
-    "sampled",
-]
 
 
 @dataclass(frozen=True)
@@ -45,31 +32,31 @@ class Taps:
 LINEAR = Taps((0, 1), np.array([[-1.0, 1.0]] * 2))
 
 
-def _cubic(alpha: float) -> Taps:
+def _make_cubic_taps(alpha: float) -> Taps:
     near = [alpha + 2, -(alpha + 3), 0, 1]
     far = [alpha, -5 * alpha, 8 * alpha, -4 * alpha]
     return Taps((-1, 0, 1, 2), np.array([far, near, near, far]))
 
 
-CUBIC = _cubic(-0.75)
+CUBIC = _make_cubic_taps(-0.75)
 """Keys' cubic convolution as samplers of grids have it."""
 
 
-def length_of(ctx: ExportContext, dim: Dim) -> Value:
+def length_as_float64(ctx: ExportContext, dim: Dim) -> Value:
     """Return a length as one number of float64."""
     if isinstance(dim, int):
         return ctx.const([dim], np.float64)
     return cast(ctx, ctx.shape([dim]), np.float64)
 
 
-def pixels(ctx: ExportContext, x: Value, shape: Sequence[Dim]) -> Value:
+def flatten_pixels(ctx: ExportContext, x: Value, shape: Sequence[Dim]) -> Value:
     """Return ``(pixels, channels)`` of images whose channels are on axis 1 of `shape`."""
     order = [0, *range(2, len(shape)), 1]
     moved = ctx.emit("Transpose", x, perm=order)
     return ctx.emit("Reshape", moved, ctx.shape([-1, shape[1]]))
 
 
-def numbers(ctx: ExportContext, count: Dim, rank: int) -> Value:
+def emit_arange(ctx: ExportContext, count: Dim, rank: int) -> Value:
     """Return 0, 1, ... below `count` as float64 on the first of `rank` axes."""
     shape = [-1] + [1] * (rank - 1)
     if isinstance(count, int):
@@ -79,30 +66,30 @@ def numbers(ctx: ExportContext, count: Dim, rank: int) -> Value:
     return ctx.emit("Reshape", cast(ctx, steps, np.float64), ctx.ints(shape))
 
 
-def rounded(ctx: ExportContext, place: Value) -> Value:
+def round_half_away(ctx: ExportContext, position: Value) -> Value:
     """Return the nearest whole number, of two the one further from zero."""
-    raised = ctx.emit("Add", ctx.emit("Abs", place), ctx.const([0.5], np.float64))
+    raised = ctx.emit("Add", ctx.emit("Abs", position), ctx.const([0.5], np.float64))
     whole = ctx.emit("Floor", raised)
-    negative = ctx.emit("Less", place, ctx.const([0], np.float64))
+    negative = ctx.emit("Less", position, ctx.const([0], np.float64))
     return ctx.emit("Where", negative, ctx.emit("Neg", whole), whole)
 
 
-def limited(ctx: ExportContext, place: Value, last: Value) -> Value:
+def clamp(ctx: ExportContext, position: Value, last: Value) -> Value:
     """Return places of float64 from 0 up to `last`."""
-    return ctx.emit("Max", ctx.emit("Min", place, last), ctx.const([0], np.float64))
+    return ctx.emit("Max", ctx.emit("Min", position, last), ctx.const([0], np.float64))
 
 
-def beyond(ctx: ExportContext, place: Value, last: Value) -> Value:
+def is_outside(ctx: ExportContext, position: Value, last: Value) -> Value:
     """Return whether places are before the first or behind the last pixel."""
-    before = ctx.emit("Less", place, ctx.const([0], np.float64))
-    return ctx.emit("Or", before, ctx.emit("Greater", place, last))
+    before = ctx.emit("Less", position, ctx.const([0], np.float64))
+    return ctx.emit("Or", before, ctx.emit("Greater", position, last))
 
 
-def sampled(
+def sample(
     ctx: ExportContext,
     table: Value,
     images: Value,
-    places: Sequence[Value],
+    indices: Sequence[Value],
     rank: int,
     lengths: Sequence[Value],
     taps: Taps | None,
@@ -117,7 +104,7 @@ def sampled(
         ctx: Where nodes are written.
         table: ``(pixels, channels)`` of all images.
         images: Number of the image of each sample, float64 of shape ``(n, 1, ...)``.
-        places: For each spatial axis ``(n, *space)`` of float64; shapes may broadcast.
+        indices: For each spatial axis ``(n, *space)`` of float64; shapes may broadcast.
         rank: Number of axes of a place.
         lengths: Lengths of the spatial axes, of float64.
         taps: Which neighbours are read; None if places are whole already.
@@ -125,38 +112,38 @@ def sampled(
         fold: Takes a neighbour's place and its axis' last place, and returns which is read.
         zeros: Whether a neighbour outside the image counts as zero; it is else the nearest.
     """
-    own = [] if taps is None else list(range(1, 1 + len(places)))
+    own = [] if taps is None else list(range(1, 1 + len(indices)))
     index = unsqueeze(ctx, images, own) if own else images
     weights: list[Value] = []
-    for axis, (place, length) in enumerate(zip(places, lengths, strict=True)):
+    for axis, (position, length) in enumerate(zip(indices, lengths, strict=True)):
         last = ctx.emit("Sub", length, ctx.const([1], np.float64))
-        corner, weight = place, None
+        corner, weight = position, None
         if taps is not None:
-            shape = [1] * (rank + len(places))
+            shape = [1] * (rank + len(indices))
             shape[1 + axis] = len(taps.offsets)
-            corner, weight = _corners(ctx, unsqueeze(ctx, place, own), taps, shape)
+            corner, weight = _find_neighbours(ctx, unsqueeze(ctx, position, own), taps, shape)
         corner = corner if fold is None else fold(corner, last)
         if zeros:
-            inside = cast(ctx, ctx.emit("Not", beyond(ctx, corner, last)), np.float64)
+            inside = cast(ctx, ctx.emit("Not", is_outside(ctx, corner, last)), np.float64)
             weight = inside if weight is None else ctx.emit("Mul", weight, inside)
         if weight is not None:
             weights.append(unsqueeze(ctx, cast(ctx, weight, dtype), [rank + len(own)]))
         start = ctx.emit("Mul", index, length)
-        index = ctx.emit("Add", start, limited(ctx, corner, last))
+        index = ctx.emit("Add", start, clamp(ctx, corner, last))
     values = ctx.emit("Gather", table, cast(ctx, index, np.int64), axis=0)
     for axis, weight in enumerate(weights):
         values = ctx.emit("Mul", values, weight)
-        values = reduce(ctx, "ReduceSum", values, own[axis : axis + 1], True)
+        values = emit_reduce(ctx, "ReduceSum", values, own[axis : axis + 1], True)
     return squeeze(ctx, values, own) if own else values
 
 
-def _corners(
-    ctx: ExportContext, place: Value, taps: Taps, shape: Sequence[int]
+def _find_neighbours(
+    ctx: ExportContext, position: Value, taps: Taps, shape: Sequence[int]
 ) -> tuple[Value, Value]:
     """Return the neighbours of places along an axis of `shape` of their own, and their weights."""
     offsets = ctx.const(np.reshape(np.array(taps.offsets), shape), np.float64)
-    whole = ctx.emit("Floor", place)
-    distance = ctx.emit("Abs", ctx.emit("Sub", ctx.emit("Sub", place, whole), offsets))
+    whole = ctx.emit("Floor", position)
+    distance = ctx.emit("Abs", ctx.emit("Sub", ctx.emit("Sub", position, whole), offsets))
     powers = [ctx.const(np.reshape(power, shape), np.float64) for power in taps.weights.T]
     weight = powers[0]
     for power in powers[1:]:

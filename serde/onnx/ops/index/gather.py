@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
 
 import serde.relay as relay
+from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.shape import along, counting, integers, squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, to_int64
+from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Expr
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("take")
@@ -31,18 +35,18 @@ def export_take(
     length = ctx.type(x).size if axis is None else ctx.type(x).shape[axis]
     if axis is None:
         x = ctx.emit("Reshape", x, ctx.ints([-1]))
-    place = 0 if axis is None else axis % ctx.type(x).rank
+    position = 0 if axis is None else axis % ctx.type(x).rank
     rank = 1 if axis is None else ctx.type(x).rank
-    if mode != "fast" and not _within(indices, length):
-        indices = _bounded(ctx, indices, length, mode)
-    indices = _as_places(ctx, indices)
+    if mode != "fast" and not _are_within(indices, length):
+        indices = _clamp_or_wrap(ctx, indices, length, mode)
+    indices = _as_indices(ctx, indices)
     batched = batch_dims + index_rank if batch_dims < 0 else batch_dims
     if not batched:
-        return ctx.emit("Gather", x, indices, axis=place)
-    return _batched_take(ctx, x, indices, rank, index_rank, place, batched)
+        return ctx.emit("Gather", x, indices, axis=position)
+    return _take_batched(ctx, x, indices, rank, index_rank, position, batched)
 
 
-def _batched_take(
+def _take_batched(
     ctx: ExportContext,
     x: Value,
     indices: Value,
@@ -56,7 +60,7 @@ def _batched_take(
     order = [*range(batched), axis, *passed, *range(axis + 1, rank)]
     moved = ctx.emit("Transpose", x, perm=order) if passed else x
     single = unsqueeze(ctx, cast(ctx, indices, np.int64), [index_rank])
-    found = _gathered(ctx, moved, single, index_rank + 1, batched)
+    found = _emit_gather_nd(ctx, moved, single, index_rank + 1, batched)
     if not passed:
         return found
     new = range(batched, index_rank)
@@ -69,14 +73,14 @@ def _batched_take(
     return ctx.emit("Transpose", found, perm=back)
 
 
-def _within(indices: Value, length: AnyValue) -> bool:
+def _are_within(indices: Value, length: AnyValue) -> bool:
     data = indices.data
     if data is None or not isinstance(length, int):
         return False
     return bool(data.size == 0 or (data.min() >= 0 and data.max() < length))
 
 
-def _bounded(ctx: ExportContext, indices: Value, length: AnyValue, mode: str) -> Value:
+def _clamp_or_wrap(ctx: ExportContext, indices: Value, length: AnyValue, mode: str) -> Value:
     dtype, rank = ctx.type(indices).dtype, ctx.type(indices).rank
     if dtype not in ("int32", "int64"):
         indices, dtype = cast(ctx, indices, np.int64), "int64"
@@ -101,14 +105,26 @@ def _bounded(ctx: ExportContext, indices: Value, length: AnyValue, mode: str) ->
 
 @OPS.exports("gather")
 def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | None) -> Value:
-    places = _as_places(ctx, indices)
-    return ctx.emit("GatherElements", x, places, axis=(axis or 0) % ctx.type(x).rank)
+    positions = _as_indices(ctx, indices)
+    return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-def _as_places(ctx: ExportContext, indices: Value) -> Value:
+@OPS.imports("Gather", since=(1, 11, 13))
+def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """Where indices are known, those from the end are counted from the start."""
+    length = ctx.type(x).shape[axis]
+    known = ctx.known(indices)
+    if known is None or not isinstance(length, int):
+        return call("serde.take", x, indices, axis=axis)
+    if known.size and not -length <= known.min() <= known.max() < length:
+        raise Unsupported(f"an index outside a length of {length}")
+    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
+
+
+def _as_indices(ctx: ExportContext, indices: Value) -> Value:
     """Return indices as ONNX takes them: of 32 or 64 bits, signed."""
     known = indices.type is None or ctx.type(indices).dtype in ("int32", "int64")
-    return indices if known else integers(ctx, indices)
+    return indices if known else to_int64(ctx, indices)
 
 
 @OPS.exports("gather_nd")
@@ -117,69 +133,9 @@ def export_gather_nd(
 ) -> Value:
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     rank = ctx.type(indices).rank
-    wide = integers(ctx, indices)
+    wide = to_int64(ctx, indices)
     moved = ctx.emit("Transpose", wide, perm=[*range(1, rank), 0]) if rank > 1 else wide
-    return _gathered(ctx, x, moved, rank, batch_dims)
-
-
-@OPS.imports("Slice", since=1)
-def import_slice_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    starts: tuple[int, ...],
-    ends: tuple[int, ...],
-    axes: tuple[int, ...] | None = None,
-) -> Expr:
-    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
-
-
-@OPS.imports("Slice", since=(10, 11, 13))
-def import_slice(
-    ctx: ImportContext,
-    x: Expr,
-    starts: Expr,
-    ends: Expr,
-    axes: Expr | None = None,
-    steps: Expr | None = None,
-) -> Expr:
-    """An end that is the length of its axis is every end behind it."""
-    (count,) = ctx.static_shape(starts)
-    if axes is not None and not ctx.is_constant(axes):
-        return _sliced_at(ctx, x, starts, ends, axes, steps)
-    places = tuple(range(count)) if axes is None else ctx.ints(axes)
-    lengths = [ctx.type(x).shape[place] for place in places]
-    bounds = []
-    for bound in (starts, ends):
-        found = ctx.dims(bound)
-        if found is not None and bound is ends:
-            pairs = zip(found, lengths, strict=True)
-            found = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
-        known = found is not None and all(isinstance(each, int) for each in found)
-        bounds.append(found if known else bound)
-    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
-    return relay.strided_slice(x, *bounds, step, axes=places)
-
-
-def _sliced_at(
-    ctx: ImportContext, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
-) -> Expr:
-    """Slice axes that are computed: all of them, those that are not named whole."""
-    rank = ctx.type(x).rank
-    places = relay.floor_mod(relay.cast(axes, "int64"), relay.Constant(np.array(rank, np.int64)))
-    rows = relay.equal(relay.expand_dims(places, axis=0), relay.Constant(np.arange(rank)[:, None]))
-    named = relay.any(rows, axis=(1,))
-    ones = relay.ones_like(axes) if steps is None else steps
-    bounds = []
-    for bound, default in ((starts, 0), (ends, FAR), (ones, 1)):
-        wide = relay.where(rows, relay.cast(bound, "int64"), relay.Constant(np.int64(0)))
-        given = relay.sum(wide, axis=(1,))
-        bounds.append(relay.where(named, given, relay.Constant(np.int64(default))))
-    return relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
-
-
-FAR = 2**62
-"""An end behind every axis."""
+    return _emit_gather_nd(ctx, x, moved, rank, batch_dims)
 
 
 @OPS.imports("GatherElements", since=(11, 13))
@@ -187,7 +143,9 @@ def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: 
     return relay.gather(x, axis, indices)
 
 
-def _gathered(ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int) -> Value:
+def _emit_gather_nd(
+    ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int
+) -> Value:
     """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
     if not batch_dims or ctx.version >= 12:
         return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
@@ -197,7 +155,7 @@ def _gathered(ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dim
     parts = []
     for axis in range(batch_dims):
         count = ctx.emit("Gather", shape, ctx.ints([axis]), axis=0)
-        steps = along(ctx, counting(ctx, count), axis, rank)
+        steps = reshape_along(ctx, emit_range(ctx, count), axis, rank)
         parts.append(ctx.emit("Expand", steps, single))
     return ctx.emit("GatherND", x, ctx.emit("Concat", *parts, indices, axis=-1))
 
@@ -206,7 +164,7 @@ def _gathered(ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dim
 def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
     """The indices broadcast, then stand side by side as rows."""
     x, indices = operands[0], operands[1:]
-    wide = [integers(ctx, each) for each in indices]
+    wide = [to_int64(ctx, each) for each in indices]
     if len(wide) == 1:
         return ctx.emit("Gather", x, wide[0], axis=0)
     rank = max(ctx.type(each).rank for each in indices)
@@ -222,13 +180,47 @@ def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
 def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     """The last coordinate is the rest by the last length, and so on with the quotient."""
     (count,) = ctx.static_shape(shape)
-    rest, sizes = integers(ctx, x), integers(ctx, shape)
+    rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []
     for axis in reversed(range(count)):
         size = ctx.emit("Gather", sizes, ctx.const(axis, np.int64), axis=0)
-        place = ctx.emit("Mod", rest, size, fmod=0)
-        rest = ctx.emit("Div", ctx.emit("Sub", rest, place), size)
-        coordinates.append(unsqueeze(ctx, place, [0]))
+        position = ctx.emit("Mod", rest, size, fmod=0)
+        rest = ctx.emit("Div", ctx.emit("Sub", rest, position), size)
+        coordinates.append(unsqueeze(ctx, position, [0]))
     found = ctx.emit("Concat", *coordinates[::-1], axis=0)
     dtype = ctx.result_type().dtype
     return found if dtype == "int64" else cast(ctx, found, dtype)
+
+
+def _indexed_by(*allowed: str) -> Callable[[Call], bool]:
+    def indexed_by(node: Call) -> bool:
+        indices = node.args[1].type
+        return isinstance(indices, TensorType) and indices.dtype in allowed
+
+    return indexed_by
+
+
+@OPS.exports("serde.take", when=_indexed_by("int32", "int64"))
+def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
+    return ctx.emit("Gather", x, indices, axis=axis)
+
+
+def export_signed_gather_nd(
+    ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
+) -> Value:
+    return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
+
+
+@OPS.imports("GatherND", since=(11, 12, 13))
+def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
+    return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
+
+
+def _is_unbatched(node: Call) -> bool:
+    return not node.attrs["batch_dims"] and _indexed_by("int64")(node)
+
+
+OPS.exports("serde.gather_nd", since=12, when=_indexed_by("int64"))(export_signed_gather_nd)
+
+
+OPS.exports("serde.gather_nd", when=_is_unbatched)(export_signed_gather_nd)

@@ -36,7 +36,7 @@ def import_tf_idf_vectorizer(
         raise Unsupported("a tensor of strings has no counterpart in Relay")
     if mode not in ("TF", "IDF", "TFIDF"):
         raise Unsupported(f"mode {mode!r} is unknown")
-    grams = _grams(pool_int64s, ngram_counts)
+    grams = _split_pool(pool_int64s, ngram_counts)
     total = sum(len(each) for each in grams)
     if len(ngram_indexes) != total or len(weights) not in (0, total):
         raise Unsupported(
@@ -48,23 +48,23 @@ def import_tf_idf_vectorizer(
     rows = relay.cast(x if rank == 2 else relay.expand_dims(x, axis=0), "int64")
     lengths = range(min_gram_length, max_gram_length + 1)
     counts = [
-        _count(ctx, rows, each, max_skip_count)
+        _count_ngrams(ctx, rows, each, max_skip_count)
         if length in lengths and len(each)
-        else _nothing(ctx, rows, len(each))
+        else _zero_counts(ctx, rows, len(each))
         for length, each in enumerate(grams, 1)
     ]
     found = relay.cast(relay.concatenate(counts, axis=1), "float32")
     if weights and mode != "TF":
         if len(set(ngram_indexes)) < total:
             raise Unsupported("weights of n-grams that share an entry")
-        found = _weighted(ctx, found, weights, mode)
-    found = _placed(ctx, found, ngram_indexes)
+        found = _apply_weights(ctx, found, weights, mode)
+    found = _sum_by_index(ctx, found, ngram_indexes)
     if mode == "IDF" and not weights:
-        found = _positive(found)
+        found = _is_positive(found)
     return found if rank == 2 else relay.squeeze(found, axis=[0])
 
 
-def _grams(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
+def _split_pool(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
     """Return the n-grams of each length from 1 on, a row each."""
     ends = [*starts[1:], len(pool)]
     found = []
@@ -78,13 +78,13 @@ def _grams(pool: Sequence[int], starts: Sequence[int]) -> list[Array]:
     return found
 
 
-def _count(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> Expr:
+def _count_ngrams(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> Expr:
     """Return how often each n-gram stands in each row, its items up to `skips` others apart."""
     length = grams.shape[1]
     keys = [ctx.array(column) for column in grams.T]
     parts = []
     for distance in range(1, skips + 2 if length > 1 else 2):
-        items = _shifted(rows, length, distance)
+        items = _shift_items(rows, length, distance)
         same = [
             relay.equal(relay.expand_dims(each, axis=-1), key)
             for each, key in zip(items, keys, strict=True)
@@ -94,30 +94,30 @@ def _count(ctx: ImportContext, rows: Expr, grams: Array, skips: int) -> Expr:
     return reduce(relay.add, parts)
 
 
-def _shifted(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
+def _shift_items(rows: Expr, length: int, distance: int) -> Iterator[Expr]:
     """Yield the items of all n-grams at each place: the rows without what begins or ends them."""
-    for place in range(length):
-        before, after = place * distance, (length - 1 - place) * distance
+    for position in range(length):
+        before, after = position * distance, (length - 1 - position) * distance
         end = -after if after else np.iinfo(np.int64).max
         yield relay.strided_slice(rows, begin=[before], end=[end], strides=[1], axes=[1])
 
 
-def _nothing(ctx: ImportContext, rows: Expr, count: int) -> Expr:
+def _zero_counts(ctx: ImportContext, rows: Expr, count: int) -> Expr:
     """Return zeros for n-grams whose length is not counted."""
     none = relay.sum(relay.cast(relay.not_equal(rows, rows), "int64"), axis=1, keepdims=True)
     return relay.add(none, ctx.array(np.zeros((1, count), np.int64)))
 
 
-def _weighted(ctx: ImportContext, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
+def _apply_weights(ctx: ImportContext, counts: Expr, weights: Sequence[float], mode: str) -> Expr:
     factors = ctx.array(np.array(weights, np.float32))
-    return relay.multiply(counts if mode == "TFIDF" else _positive(counts), factors)
+    return relay.multiply(counts if mode == "TFIDF" else _is_positive(counts), factors)
 
 
-def _positive(counts: Expr) -> Expr:
+def _is_positive(counts: Expr) -> Expr:
     return relay.cast(relay.greater(counts, relay.const(np.float32(0.0))), "float32")
 
 
-def _placed(ctx: ImportContext, counts: Expr, indices: Sequence[int]) -> Expr:
+def _sum_by_index(ctx: ImportContext, counts: Expr, indices: Sequence[int]) -> Expr:
     """Return the entries of the result: sums of the counts that go to each of them."""
     if min(indices) < 0 or 8 * (max(indices) + 1) > MAX_INLINE_BYTES:
         raise Unsupported(f"entries {min(indices)} to {max(indices)} of the result")

@@ -1,18 +1,23 @@
-"""Running sums and products, and steps that are taken one after another."""
+"""Cumulative sums and products, and steps that are taken one after another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any as AnyValue
 
 import numpy as np
 from onnx import helper
 
+import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled, working
-from serde.onnx.ops.shape import lengths
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill
+from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 
@@ -27,7 +32,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Scanned:
+class ScanInput:
     """An operand of a Scan: what it is called inside the body, and the axis that is walked."""
 
     name: str
@@ -36,10 +41,10 @@ class Scanned:
     axis: int = 0
 
 
-def scan(
+def emit_scan(
     ctx: ExportContext,
-    state: Scanned,
-    items: Sequence[Scanned],
+    state: ScanInput,
+    items: Sequence[ScanInput],
     steps: Sequence[Step],
     *,
     after: str,
@@ -90,7 +95,7 @@ def scan(
     return found[-1]
 
 
-def _flat(ctx: ExportContext, x: Value, axis: int | None) -> tuple[Value, int]:
+def _flatten(ctx: ExportContext, x: Value, axis: int | None) -> tuple[Value, int]:
     """Return the tensor to be walked, and its axis: no axis stands for the flat tensor."""
     if axis is None:
         return ctx.emit("Reshape", x, ctx.ints([-1])), 0
@@ -108,11 +113,11 @@ def export_cumsum(
 ) -> Value:
     """ONNX Runtime sums in the four dtypes of 32 and 64 bits; in others the sum is rounded once."""
     given, wanted = ctx.type(x).dtype, ctx.result_type().dtype
-    x, place = _flat(ctx, x, axis)
-    work = working(wanted)
+    x, position = _flatten(ctx, x, axis)
+    work = compute_dtype(wanted)
     if work != given:
         x = cast(ctx, x, work)
-    result = ctx.emit("CumSum", x, ctx.const(place, "int64"), exclusive=int(exclusive) or None)
+    result = ctx.emit("CumSum", x, ctx.const(position, "int64"), exclusive=int(exclusive) or None)
     return result if work == wanted else cast(ctx, result, wanted)
 
 
@@ -128,19 +133,76 @@ def export_cumprod(
     """CumProd came with 26; a Scan multiplies in the same order."""
     type_, wanted = ctx.type(x), ctx.result_type().dtype
     others = [each for each in range(type_.rank) if axis is not None and each != axis % type_.rank]
-    shape = lengths(ctx, x, others)
-    x, place = _flat(ctx, x, axis)
-    work = working(wanted)
+    shape = emit_lengths(ctx, x, others)
+    x, position = _flatten(ctx, x, axis)
+    work = compute_dtype(wanted)
     if work != type_.dtype:
         x = cast(ctx, x, work)
     if ctx.version >= 26:
-        result = ctx.emit("CumProd", x, ctx.const(place, "int64"), exclusive=int(exclusive) or None)
+        result = ctx.emit(
+            "CumProd", x, ctx.const(position, "int64"), exclusive=int(exclusive) or None
+        )
     else:
-        first = filled(ctx, shape, 1, work)
+        first = fill(ctx, shape, 1, work)
         steps = [
             Step("Mul", ("before", "item"), "after"),
             Step("Identity", ("before" if exclusive else "after",), "kept"),
         ]
-        items = [Scanned("item", x, work, place)]
-        result = scan(ctx, Scanned("before", first, work), items, steps, after="after", kept="kept")
+        items = [ScanInput("item", x, work, position)]
+        result = emit_scan(
+            ctx, ScanInput("before", first, work), items, steps, after="after", kept="kept"
+        )
     return result if work == wanted else cast(ctx, result, wanted)
+
+
+def _is_wide(node: Call) -> bool:
+    """ONNX Runtime sums in the four dtypes of 32 and 64 bits."""
+    data = node.args[0].type
+    wide = ("int32", "int64", "float32", "float64")
+    return isinstance(data, TensorType) and data.dtype in wide
+
+
+def _make_exporter(op: str) -> Callable[..., Value]:
+    def export_either_way(
+        ctx: ExportContext, x: Value, *, axis: int, exclusive: bool, reverse: bool
+    ) -> Value:
+        position = ctx.const(axis, np.int64)
+        return ctx.emit(
+            op, x, position, exclusive=int(exclusive) or None, reverse=int(reverse) or None
+        )
+
+    return export_either_way
+
+
+OPS.exports("serde.cumsum", when=_is_wide)(_make_exporter("CumSum"))
+
+
+OPS.exports("serde.cumprod", since=26, when=_is_wide)(_make_exporter("CumProd"))
+
+
+def _make_importer(name: str) -> Callable[..., Expr]:
+    def import_accumulated(
+        ctx: ImportContext, x: Expr, axis: Expr, *, exclusive: bool = False, reverse: bool = False
+    ) -> Expr:
+        """Where the axis is computed, all of them are taken and one is chosen."""
+        rank = ctx.type(x).rank
+        if ctx.is_constant(axis) or rank == 1:
+            only = int(ctx.constant(axis).item()) if rank > 1 else 0
+            return call(name, x, axis=only, exclusive=exclusive, reverse=reverse)
+        number = relay.reshape(relay.cast(axis, "int64"), newshape=())
+        position = relay.floor_mod(number, relay.Constant(np.int64(rank)))
+        found = [call(name, x, axis=i, exclusive=exclusive, reverse=reverse) for i in range(rank)]
+        chosen: Expr = found[0]
+        for i in range(1, rank):
+            chosen = relay.where(
+                relay.equal(position, relay.Constant(np.int64(i))), found[i], chosen
+            )
+        return chosen
+
+    return import_accumulated
+
+
+OPS.imports("CumSum", since=(11, 14))(_make_importer("serde.cumsum"))
+
+
+OPS.imports("CumProd", since=26)(_make_importer("serde.cumprod"))

@@ -13,10 +13,17 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, comparable, filled, widened, working
-from serde.onnx.ops.index.scan import Scanned, Step, scan
+from serde.onnx.ops.elementwise.convert import (
+    as_dtype,
+    cast,
+    comparison_dtype,
+    compute_dtype,
+    fill,
+    to_int64,
+)
+from serde.onnx.ops.index.scan import ScanInput, Step, emit_scan
 from serde.onnx.ops.index.slicing import END
-from serde.onnx.ops.shape import integers, unsqueeze
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -25,7 +32,7 @@ SINCE = {"add": 16, "mul": 16, "max": 18, "min": 18}
 """Version of the operator set from which on ScatterElements and ScatterND reduce."""
 
 
-def _meeting(how: str) -> list[Step]:
+def _reduction_steps(how: str) -> list[Step]:
     """Return the steps that join what is there with an update."""
     if how in ("add", "mul"):
         return [Step("Add" if how == "add" else "Mul", ("there", "update"), "new")]
@@ -36,22 +43,22 @@ def _meeting(how: str) -> list[Step]:
     ]
 
 
-def _elements(
+def _scatter_reduce(
     ctx: ExportContext, x: Value, indices: Value, updates: Value, axis: int, how: str, dtype: str
 ) -> Value:
     """Accumulate along an axis, in `dtype`; before the version that does, one index at a time."""
     if ctx.version >= SINCE[how]:
         return ctx.emit("ScatterElements", x, indices, updates, axis=axis, reduction=how)
     items = [
-        Scanned("index", unsqueeze(ctx, indices, [axis + 1]), "int64", axis),
-        Scanned("update", unsqueeze(ctx, updates, [axis + 1]), dtype, axis),
+        ScanInput("index", unsqueeze(ctx, indices, [axis + 1]), "int64", axis),
+        ScanInput("update", unsqueeze(ctx, updates, [axis + 1]), dtype, axis),
     ]
     steps = [
         Step("GatherElements", ("before", "index"), "there", {"axis": axis}),
-        *_meeting(how),
+        *_reduction_steps(how),
         Step("ScatterElements", ("before", "index", "new"), "after", {"axis": axis}),
     ]
-    return scan(ctx, Scanned("before", x, dtype), items, steps, after="after")
+    return emit_scan(ctx, ScanInput("before", x, dtype), items, steps, after="after")
 
 
 @OPS.exports("scatter_elements")
@@ -66,55 +73,21 @@ def export_scatter_elements(
 ) -> Value:
     """ONNX has no mean: the sum of all, in float64, over how many they are."""
     type_ = ctx.type(x)
-    place = axis % type_.rank
+    position = axis % type_.rank
     if reduction == "update":
-        return ctx.emit("ScatterElements", x, indices, updates, axis=place)
-    places = integers(ctx, indices)
+        return ctx.emit("ScatterElements", x, indices, updates, axis=position)
+    positions = to_int64(ctx, indices)
     if reduction != "mean":
-        work = (comparable if reduction in ("min", "max") else working)(type_.dtype)
-        operands = widened(ctx, x, work), places, widened(ctx, updates, work)
-        result = _elements(ctx, *operands, place, reduction, work)
+        work = (comparison_dtype if reduction in ("min", "max") else compute_dtype)(type_.dtype)
+        operands = as_dtype(ctx, x, work), positions, as_dtype(ctx, updates, work)
+        result = _scatter_reduce(ctx, *operands, position, reduction, work)
         return result if work == type_.dtype else cast(ctx, result, type_.dtype)
     real = "float64"
-    operands = widened(ctx, x, real), places, widened(ctx, updates, real)
-    total = _elements(ctx, *operands, place, "add", real)
-    ones = [filled(ctx, ctx.emit("Shape", each), 1, real) for each in (x, updates)]
-    count = _elements(ctx, ones[0], places, ones[1], place, "add", real)
+    operands = as_dtype(ctx, x, real), positions, as_dtype(ctx, updates, real)
+    total = _scatter_reduce(ctx, *operands, position, "add", real)
+    ones = [fill(ctx, ctx.emit("Shape", each), 1, real) for each in (x, updates)]
+    count = _scatter_reduce(ctx, ones[0], positions, ones[1], position, "add", real)
     return cast(ctx, ctx.emit("Div", total, count), type_.dtype)
-
-
-@OPS.exports("scatter_nd")
-def export_scatter_nd(
-    ctx: ExportContext,
-    x: Value,
-    indices: Value,
-    updates: Value,
-    *,
-    mode: Literal["update", "add", "mul", "min", "max"],
-) -> Value:
-    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
-    rank, dtype = ctx.type(indices).rank, ctx.type(x).dtype
-    rows = integers(ctx, indices)
-    if rank > 1:
-        rows = ctx.emit("Transpose", rows, perm=[*range(1, rank), 0])
-    if mode == "update":
-        return ctx.emit("ScatterND", x, rows, updates)
-    work = (comparable if mode in ("min", "max") else working)(dtype)
-    operands = widened(ctx, x, work), rows, widened(ctx, updates, work)
-    if ctx.version >= SINCE[mode]:
-        result = ctx.emit("ScatterND", *operands, reduction=mode)
-    else:
-        depth = ctx.static_lengths(indices, [0])[0]
-        result = _one_by_one(ctx, operands, mode, work, depth)
-    return result if work == dtype else cast(ctx, result, dtype)
-
-
-@OPS.imports("Scatter", since=9)
-@OPS.imports("ScatterElements", since=(11, 13))
-def import_scatter(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
-) -> Expr:
-    return relay.scatter_elements(data, indices, updates, axis, "update")
 
 
 @OPS.imports("ScatterElements", since=(16, 18))
@@ -132,9 +105,30 @@ def import_scatter_elements(
     return relay.scatter_elements(data, indices, updates, axis, how)
 
 
-def _require_version(ctx: ImportContext, reduction: str) -> None:
-    if reduction != "none" and ctx.version < SINCE[reduction]:
-        raise Unsupported(f"reduction={reduction!r} before version {SINCE[reduction]}")
+@OPS.exports("scatter_nd")
+def export_scatter_nd(
+    ctx: ExportContext,
+    x: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    mode: Literal["update", "add", "mul", "min", "max"],
+) -> Value:
+    """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
+    rank, dtype = ctx.type(indices).rank, ctx.type(x).dtype
+    rows = to_int64(ctx, indices)
+    if rank > 1:
+        rows = ctx.emit("Transpose", rows, perm=[*range(1, rank), 0])
+    if mode == "update":
+        return ctx.emit("ScatterND", x, rows, updates)
+    work = (comparison_dtype if mode in ("min", "max") else compute_dtype)(dtype)
+    operands = as_dtype(ctx, x, work), rows, as_dtype(ctx, updates, work)
+    if ctx.version >= SINCE[mode]:
+        result = ctx.emit("ScatterND", *operands, reduction=mode)
+    else:
+        depth = ctx.static_lengths(indices, [0])[0]
+        result = _scatter_nd_reduce(ctx, operands, mode, work, depth)
+    return result if work == dtype else cast(ctx, result, dtype)
 
 
 @OPS.imports("ScatterND", since=(11, 13, 16, 18))
@@ -149,13 +143,28 @@ def import_scatter_nd(
     """Relay keeps the tuple of an index in the first axis, ONNX in the last."""
     _require_version(ctx, reduction)
     rank = ctx.type(indices).rank
-    places = _from_the_start(ctx, indices, data)
+    positions = _normalize_indices(ctx, indices, data)
     if rank > 1:
-        places = relay.transpose(places, axes=[rank - 1, *range(rank - 1)])
-    return relay.scatter_nd(data, places, updates, "update" if reduction == "none" else reduction)
+        positions = relay.transpose(positions, axes=[rank - 1, *range(rank - 1)])
+    return relay.scatter_nd(
+        data, positions, updates, "update" if reduction == "none" else reduction
+    )
 
 
-def _from_the_start(ctx: ImportContext, indices: Expr, data: Expr) -> Expr:
+@OPS.imports("Scatter", since=9)
+@OPS.imports("ScatterElements", since=(11, 13))
+def import_scatter(
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
+) -> Expr:
+    return relay.scatter_elements(data, indices, updates, axis, "update")
+
+
+def _require_version(ctx: ImportContext, reduction: str) -> None:
+    if reduction != "none" and ctx.version < SINCE[reduction]:
+        raise Unsupported(f"reduction={reduction!r} before version {SINCE[reduction]}")
+
+
+def _normalize_indices(ctx: ImportContext, indices: Expr, data: Expr) -> Expr:
     """Return known indices, tuples along the last axis, without negative ones."""
     known = ctx.known(indices)
     if known is None or not known.ndim:
@@ -169,7 +178,7 @@ def _from_the_start(ctx: ImportContext, indices: Expr, data: Expr) -> Expr:
     return relay.Constant(np.where(known < 0, known + lengths, known).astype(known.dtype))
 
 
-def _one_by_one(
+def _scatter_nd_reduce(
     ctx: ExportContext, operands: tuple[Value, Value, Value], mode: str, dtype: str, depth: int
 ) -> Value:
     """Accumulate the updates of a ScatterND one after another."""
@@ -178,15 +187,15 @@ def _one_by_one(
     tail = ctx.emit("Slice", shape, ctx.ints([depth]), ctx.ints([END]), ctx.ints([0]))
     single = ctx.emit("Concat", ctx.ints([-1, 1]), tail, axis=0)
     items = [
-        Scanned("index", ctx.emit("Reshape", rows, ctx.ints([-1, 1, depth])), "int64"),
-        Scanned("update", ctx.emit("Reshape", updates, single), dtype),
+        ScanInput("index", ctx.emit("Reshape", rows, ctx.ints([-1, 1, depth])), "int64"),
+        ScanInput("update", ctx.emit("Reshape", updates, single), dtype),
     ]
     steps = [
         Step("GatherND", ("before", "index"), "there"),
-        *_meeting(mode),
+        *_reduction_steps(mode),
         Step("ScatterND", ("before", "index", "new"), "after"),
     ]
-    return scan(ctx, Scanned("before", x, dtype), items, steps, after="after")
+    return emit_scan(ctx, ScanInput("before", x, dtype), items, steps, after="after")
 
 
 @OPS.exports("sparse_to_dense")
@@ -198,14 +207,23 @@ def export_sparse_to_dense(
     *,
     output_shape: tuple[Dim, ...],
 ) -> Value:
-    return dense(ctx, indices, values, default, ctx.shape(ctx.result_type().shape))
+    return to_dense(ctx, indices, values, default, ctx.shape(ctx.result_type().shape))
 
 
-def dense(ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value) -> Value:
+def to_dense(
+    ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value
+) -> Value:
     """Return a tensor of `default` with the values at the indices, one index a row."""
     rank = ctx.result_type().rank
-    rows = ctx.emit("Reshape", integers(ctx, indices), ctx.ints([-1, rank]))
+    rows = ctx.emit("Reshape", to_int64(ctx, indices), ctx.ints([-1, rank]))
     if not ctx.type(values).rank:
         count = ctx.emit("Gather", ctx.emit("Shape", rows), ctx.ints([0]), axis=0)
         values = ctx.emit("Expand", values, count)
     return ctx.emit("ScatterND", ctx.emit("Expand", default, shape), rows, values)
+
+
+@OPS.exports("dyn.sparse_to_dense")
+def export_dyn_sparse_to_dense(
+    ctx: ExportContext, indices: Value, values: Value, default: Value, shape: Value
+) -> Value:
+    return to_dense(ctx, indices, values, default, to_int64(ctx, shape))

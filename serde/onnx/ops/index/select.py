@@ -1,19 +1,25 @@
-"""Conditions, counts and indices as places, masks and codes."""
+"""One-hot codes, masks, and the indices of what is not zero."""
 
 from __future__ import annotations
 
 from typing import Any as AnyValue
 
 import numpy as np
+from onnx import helper
 
+import serde.relay as relay
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled, truth, widened
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, cast_to_bool, fill, to_int64
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
+from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("one_hot")
@@ -31,15 +37,15 @@ def export_one_hot(
     if depth * 8 > MAX_INLINE_BYTES:
         raise Unsupported(f"depth {depth}, whose list of classes is too long to write")
     rank = ctx.result_type().rank
-    place = axis % rank
+    position = axis % rank
     shape = [1] * rank
-    shape[place] = depth
+    shape[position] = depth
     counted = np.arange(depth).reshape(shape)
     marks = ctx.emit(
-        "Equal", unsqueeze(ctx, indices, [place]), ctx.const(counted, ctx.type(indices).dtype)
+        "Equal", unsqueeze(ctx, indices, [position]), ctx.const(counted, ctx.type(indices).dtype)
     )
     wanted = ctx.result_type().dtype
-    return ctx.emit("Where", marks, widened(ctx, on, wanted), widened(ctx, off, wanted))
+    return ctx.emit("Where", marks, as_dtype(ctx, on, wanted), as_dtype(ctx, off, wanted))
 
 
 @OPS.exports("sequence_mask")
@@ -68,9 +74,93 @@ def export_sequence_mask(
 @OPS.exports("argwhere")
 def export_argwhere(ctx: ExportContext, x: Value) -> Value:
     """NonZero gives a column for each place; of a scalar, as many rows without elements."""
-    marks = truth(ctx, x)
+    marks = cast_to_bool(ctx, x)
     if ctx.type(x).rank:
         rows = ctx.emit("Transpose", ctx.emit("NonZero", marks), perm=[1, 0])
         return cast(ctx, rows, np.int32)
     count = ctx.emit("Reshape", cast(ctx, marks, np.int64), ctx.ints([1]))
-    return filled(ctx, ctx.emit("Concat", count, ctx.ints([0]), axis=0), 0, "int32")
+    return fill(ctx, ctx.emit("Concat", count, ctx.ints([0]), axis=0), 0, "int32")
+
+
+@OPS.exports("dyn.one_hot")
+def export_dyn_one_hot(
+    ctx: ExportContext,
+    indices: Value,
+    on: Value,
+    off: Value,
+    depth: Value,
+    *,
+    axis: int,
+    dtype: np.dtype[AnyValue] | None,
+) -> Value:
+    """Written as a comparison, as the static form is."""
+    rank = ctx.result_type().rank
+    shape = [1] * rank
+    shape[axis % rank] = -1
+    end = ctx.emit("Reshape", to_int64(ctx, depth), ctx.ints([]))
+    steps = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
+    wide = unsqueeze(ctx, to_int64(ctx, indices), [axis % rank])
+    marks = ctx.emit("Equal", wide, ctx.emit("Reshape", steps, ctx.ints(shape)))
+    wanted = ctx.result_type().dtype
+    return ctx.emit("Where", marks, as_dtype(ctx, on, wanted), as_dtype(ctx, off, wanted))
+
+
+_ONE_HOT = {"int32": ("float16", "float32"), "int64": ("float16", "float32", "int64")}
+"""For each dtype of indices the values that ONNX Runtime has a OneHot for."""
+
+
+def _is_one_hot(node: Call) -> bool:
+    """A OneHot of ONNX takes no scalar."""
+    indices, values = (each.type for each in node.args)
+    if not isinstance(indices, TensorType) or not isinstance(values, TensorType):
+        return False
+    return indices.rank > 0 and values.dtype in _ONE_HOT.get(indices.dtype, ())
+
+
+@OPS.exports("serde.one_hot", when=_is_one_hot)
+def export_signed_one_hot(
+    ctx: ExportContext, indices: Value, values: Value, *, depth: int, axis: int
+) -> Value:
+    return ctx.emit("OneHot", indices, ctx.const(depth, ctx.type(indices).dtype), values, axis=axis)
+
+
+@OPS.imports("OneHot", since=(9, 11, 28))
+def import_one_hot(
+    ctx: ImportContext, indices: Expr, depth: Expr, values: Expr, *, axis: int = -1
+) -> Expr:
+    if "int" not in ctx.type(indices).dtype:
+        indices = relay.cast(indices, "int64")
+    if ctx.is_constant(depth):
+        count = int(ctx.constant(depth).item())
+        return call("serde.one_hot", indices, values, depth=count, axis=axis)
+    wide = relay.cast(indices, "int64")
+    end = relay.reshape(relay.cast(depth, "int64"), newshape=())
+    positions = relay.where(
+        relay.less(wide, relay.Constant(np.int64(0))), relay.add(wide, end), wide
+    )
+    off, on = (relay.take(values, relay.Constant(np.int64(each)), axis=0) for each in (0, 1))
+    at = axis % (ctx.type(indices).rank + 1)
+    return call("dyn.one_hot", positions, on, off, end, axis=at, dtype=ctx.type(values).dtype)
+
+
+@OPS.exports("serde.nonzero")
+def export_nonzero(ctx: ExportContext, x: Value) -> Value:
+    return ctx.emit("NonZero", x)
+
+
+@OPS.imports("NonZero", since=(9, 13))
+def import_nonzero(ctx: ImportContext, x: Expr) -> Expr:
+    return call("serde.nonzero", x)
+
+
+@OPS.exports("serde.eye_like")
+def export_eye_like(
+    ctx: ExportContext, x: Value, *, k: int, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    kind = None if dtype is None else helper.np_dtype_to_tensor_dtype(dtype)
+    return ctx.emit("EyeLike", x, k=k, dtype=kind)
+
+
+@OPS.imports("EyeLike", since=(9, 22))
+def import_eye_like(ctx: ImportContext, x: Expr, *, dtype: int | None = None, k: int = 0) -> Expr:
+    return call("serde.eye_like", x, k=k, dtype=None if dtype is None else ctx.dtype(dtype))

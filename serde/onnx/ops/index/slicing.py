@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
+import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.shape import counting, integers
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import to_int64
+from serde.onnx.ops.shape.reshape import emit_range
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.dims import SymDim
+from serde.relay.ir.dims import Dim, SymDim
+from serde.relay.ir.expr import Expr
 
 END = int(np.iinfo(np.int64).max)
 
@@ -29,19 +34,19 @@ def export_strided_slice(
 
     Of a slice backwards, ONNX moves a start in front of the axis to its first element.
     """
-    places = list(axes) if axes is not None else list(range(len(begin)))
-    steps = [*(strides or ()), *[1] * len(places)][: len(places)]
+    indices = list(axes) if axes is not None else list(range(len(begin)))
+    steps = [*(strides or ()), *[1] * len(indices)][: len(indices)]
     stops = list(end)
     if slice_mode == "size":
-        steps = [1] * len(places)
+        steps = [1] * len(indices)
         stops = [END if size < 0 else start + size for start, size in zip(begin, end, strict=True)]
     starts = list(begin)
-    for index, (place, step) in enumerate(zip(places, steps, strict=True)):
-        length = ctx.type(x).shape[place]
+    for index, (position, step) in enumerate(zip(indices, steps, strict=True)):
+        length = ctx.type(x).shape[position]
         if step < 0 and isinstance(length, int) and starts[index] < -length:
             starts[index], stops[index] = 0, 0
     return ctx.emit(
-        "Slice", x, ctx.ints(starts), ctx.ints(stops), ctx.ints(places), ctx.ints(steps)
+        "Slice", x, ctx.ints(starts), ctx.ints(stops), ctx.ints(indices), ctx.ints(steps)
     )
 
 
@@ -50,13 +55,13 @@ def export_slice_like(
     ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
 ) -> Value:
     rank = ctx.type(x).rank
-    places = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
-    wanted = [ctx.type(like).shape[axis] for axis in places]
+    indices = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
+    wanted = [ctx.type(like).shape[axis] for axis in indices]
     if not all(isinstance(dim, int) or (isinstance(dim, SymDim) and dim.name) for dim in wanted):
-        ends = ctx.emit("Gather", ctx.emit("Shape", like), ctx.ints(places), axis=0)
+        ends = ctx.emit("Gather", ctx.emit("Shape", like), ctx.ints(indices), axis=0)
     else:
         ends = ctx.shape(wanted)
-    return ctx.emit("Slice", x, ctx.ints([0] * len(places)), ends, ctx.ints(places))
+    return ctx.emit("Slice", x, ctx.ints([0] * len(indices)), ends, ctx.ints(indices))
 
 
 @OPS.exports("strided_set")
@@ -65,13 +70,98 @@ def export_strided_set(
 ) -> Value:
     """A Slice of the places of all elements tells where the region goes."""
     shape, flat = ctx.emit("Shape", x), ctx.ints([-1])
-    steps = counting(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
-    places = ctx.emit("Reshape", steps, shape)
+    steps = emit_range(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
+    indices = ctx.emit("Reshape", steps, shape)
     (count,) = ctx.static_shape(begin)
     if count:
-        bounds = [integers(ctx, each) for each in (begin, end)]
+        bounds = [to_int64(ctx, each) for each in (begin, end)]
         axes = ctx.ints(range(count))
-        places = ctx.emit("Slice", places, *bounds, axes, integers(ctx, strides))
-    spread = ctx.emit("Expand", region, ctx.emit("Shape", places))
-    operands = [ctx.emit("Reshape", each, flat) for each in (x, places, spread)]
+        indices = ctx.emit("Slice", indices, *bounds, axes, to_int64(ctx, strides))
+    spread = ctx.emit("Expand", region, ctx.emit("Shape", indices))
+    operands = [ctx.emit("Reshape", each, flat) for each in (x, indices, spread)]
     return ctx.emit("Reshape", ctx.emit("ScatterElements", *operands, axis=0), shape)
+
+
+@OPS.exports("dyn.strided_slice")
+def export_dyn_strided_slice(
+    ctx: ExportContext,
+    x: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    *,
+    slice_mode: Literal["end", "size"],
+    axes: tuple[int, ...] | None,
+) -> Value:
+    """In mode "size" the ends are lengths, and -1 means all that follows."""
+    (count,) = ctx.static_shape(begin)
+    indices = ctx.ints(range(count) if axes is None else axes)
+    first, last, steps = (to_int64(ctx, each) for each in (begin, end, strides))
+    if slice_mode == "size":
+        steps = ctx.ints([1] * count)
+        rest = ctx.emit("Less", last, ctx.const(0, np.int64))
+        last = ctx.emit("Where", rest, ctx.const(END, np.int64), ctx.emit("Add", first, last))
+    return ctx.emit("Slice", x, first, last, indices, steps)
+
+
+@OPS.imports("Slice", since=1)
+def import_slice_v1(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+) -> Expr:
+    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
+
+
+@OPS.imports("Slice", since=(10, 11, 13))
+def import_slice(
+    ctx: ImportContext,
+    x: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """An end that is the length of its axis is every end behind it."""
+    (count,) = ctx.static_shape(starts)
+    if axes is not None and not ctx.is_constant(axes):
+        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
+    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
+    lengths = [ctx.type(x).shape[position] for position in indices]
+    begin, end = ctx.dims(starts), ctx.dims(ends)
+    if end is not None:
+        pairs = zip(end, lengths, strict=True)
+        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
+    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
+    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
+
+
+def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:
+    """Return bounds that are all integers, else what computes them."""
+    known = tuple(each for each in found or () if isinstance(each, int))
+    return computed if found is None or len(known) < len(found) else known
+
+
+def _slice_computed_axes(
+    ctx: ImportContext, x: Expr, starts: Expr, ends: Expr, axes: Expr, steps: Expr | None
+) -> Expr:
+    """Slice axes that are computed: all of them, those that are not named whole."""
+    rank = ctx.type(x).rank
+    indices = relay.floor_mod(relay.cast(axes, "int64"), relay.Constant(np.array(rank, np.int64)))
+    rows = relay.equal(relay.expand_dims(indices, axis=0), relay.Constant(np.arange(rank)[:, None]))
+    named = relay.any(rows, axis=(1,))
+    ones = relay.ones_like(axes) if steps is None else steps
+    bounds = []
+    for bound, default in ((starts, 0), (ends, FAR), (ones, 1)):
+        wide = relay.where(rows, relay.cast(bound, "int64"), relay.Constant(np.int64(0)))
+        given = relay.sum(wide, axis=(1,))
+        bounds.append(relay.where(named, given, relay.Constant(np.int64(default))))
+    begin, end, step = bounds
+    return relay.strided_slice(x, begin, end, step, axes=tuple(range(rank)))
+
+
+FAR = 2**62
+"""An end behind every axis."""

@@ -14,14 +14,14 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import lengths, unsqueeze
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, to_int64
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import emit_lengths, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float, normalize_axis
 
-WIDER = {
+TOPK_DTYPES = {
     "bool": "int32",
     "uint8": "int32",
     "int8": "int32",
@@ -34,16 +34,16 @@ WIDER = {
 """Dtypes that not every version of TopK orders in ONNX Runtime, and one that holds each."""
 
 
-def ordered(
+def emit_topk(
     ctx: ExportContext, x: Value, count: Value, axis: int, ascending: bool
 ) -> tuple[Value, Value]:
     """Return the first `count` elements along `axis` in order, and their places as int64."""
     dtype = ctx.type(x).dtype
-    wide = WIDER.get(dtype, dtype)
-    values, places = ctx.emit_tuple(
-        "TopK", widened(ctx, x, wide), count, outputs=2, axis=axis, largest=int(not ascending)
+    wide = TOPK_DTYPES.get(dtype, dtype)
+    values, indices = ctx.emit_tuple(
+        "TopK", as_dtype(ctx, x, wide), count, outputs=2, axis=axis, largest=int(not ascending)
     )
-    return values if wide == dtype else cast(ctx, values, dtype), places
+    return values if wide == dtype else cast(ctx, values, dtype), indices
 
 
 @OPS.exports("sort")
@@ -51,15 +51,15 @@ def export_sort(
     ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     """The attribute dtype has no meaning here."""
-    return ordered(ctx, x, lengths(ctx, x, [axis]), axis, is_ascend)[0]
+    return emit_topk(ctx, x, emit_lengths(ctx, x, [axis]), axis, is_ascend)[0]
 
 
 @OPS.exports("argsort")
 def export_argsort(
     ctx: ExportContext, x: Value, *, axis: int, is_ascend: bool, dtype: np.dtype[AnyValue] | None
 ) -> Value:
-    places = ordered(ctx, x, lengths(ctx, x, [axis]), axis, is_ascend)[1]
-    return cast(ctx, places, ctx.result_type().dtype)
+    indices = emit_topk(ctx, x, emit_lengths(ctx, x, [axis]), axis, is_ascend)[1]
+    return cast(ctx, indices, ctx.result_type().dtype)
 
 
 @OPS.exports("topk")
@@ -74,52 +74,34 @@ def export_topk(
     dtype: np.dtype[AnyValue] | None,
 ) -> Value | tuple[Value, Value]:
     """A number below 1 means all."""
-    count = ctx.ints([k]) if k is not None and k > 0 else lengths(ctx, x, [axis])
-    values, places = ordered(ctx, x, count, axis, is_ascend)
+    count = ctx.ints([k]) if k is not None and k > 0 else emit_lengths(ctx, x, [axis])
+    values, indices = emit_topk(ctx, x, count, axis, is_ascend)
     if ret_type == "values":
         return values
-    found = cast(ctx, places, np.dtype(dtype))
+    found = cast(ctx, indices, np.dtype(dtype))
     return found if ret_type == "indices" else (values, found)
 
 
-def _first_k(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
+def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
     """Return values and places; to Relay a number below 1 means all, so none is cut off."""
     known = ctx.ints(k)[0] if ctx.is_constant(k) and ctx.type(k).shape in ((), (1,)) else None
     found = list(relay.topk(x, k if known is None else known, axis, "both", is_ascend, "int64"))
     if known is not None and known > 0:
         return found
     end = relay.reshape(relay.cast(k, "int64"), newshape=(1,))
-    place = normalize_axis(axis, ctx.type(x).rank)
-    return [relay.strided_slice(each, [0], end, axes=[place]) for each in found]
-
-
-@OPS.imports("TopK", since=1)
-def import_topk_v1(ctx: ImportContext, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
-    return _first_k(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
-
-
-@OPS.imports("TopK", since=10)
-def import_topk_v10(ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
-    return _first_k(ctx, x, k, axis, is_ascend=False)
-
-
-@OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
-def import_topk(
-    ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
-) -> list[Expr]:
-    """What is not asked to be sorted may be."""
-    return _first_k(ctx, x, k, axis, is_ascend=not largest)
+    position = normalize_axis(axis, ctx.type(x).rank)
+    return [relay.strided_slice(each, [0], end, axes=[position]) for each in found]
 
 
 @OPS.exports("invert_permutation")
 def export_invert_permutation(ctx: ExportContext, x: Value) -> Value:
-    places = ordered(ctx, x, lengths(ctx, x, [0]), 0, ascending=True)[1]
-    return widened_places(ctx, places, ctx.type(x).dtype)
+    indices = emit_topk(ctx, x, emit_lengths(ctx, x, [0]), 0, ascending=True)[1]
+    return _cast_from_int64(ctx, indices, ctx.type(x).dtype)
 
 
-def widened_places(ctx: ExportContext, places: Value, dtype: str) -> Value:
+def _cast_from_int64(ctx: ExportContext, indices: Value, dtype: str) -> Value:
     """Return places, which ONNX counts in int64, in `dtype`."""
-    return places if dtype == "int64" else cast(ctx, places, dtype)
+    return indices if dtype == "int64" else cast(ctx, indices, dtype)
 
 
 @OPS.exports("searchsorted")
@@ -132,9 +114,9 @@ def export_searchsorted(
     """
     rank = ctx.type(values).rank
     given = ctx.type(values).dtype
-    work = WIDER.get(given, given)
-    keys = unsqueeze(ctx, widened(ctx, values, work), [rank])
-    whole = widened(ctx, sequence, work)
+    work = TOPK_DTYPES.get(given, given)
+    keys = unsqueeze(ctx, as_dtype(ctx, values, work), [rank])
+    whole = as_dtype(ctx, sequence, work)
     own = ctx.type(sequence).rank
     row = unsqueeze(ctx, whole, [own - 1]) if own > 1 else whole
     before = ctx.emit("Less", row, keys)
@@ -146,8 +128,8 @@ def export_searchsorted(
             number = ctx.emit("Not", ctx.emit("IsNaN", row))
             last = ctx.emit("And", last, number)
         before = ctx.emit("Or", before, last)
-    count = reduce(ctx, "ReduceSum", cast(ctx, before, np.int64), [rank], keepdims=False)
-    return widened_places(ctx, count, ctx.result_type().dtype)
+    count = emit_reduce(ctx, "ReduceSum", cast(ctx, before, np.int64), [rank], keepdims=False)
+    return _cast_from_int64(ctx, count, ctx.result_type().dtype)
 
 
 @OPS.exports("unique")
@@ -158,18 +140,59 @@ def export_unique(
     dtype = ctx.type(x).dtype
     wide = "float32" if dtype in ("float16", "bfloat16") else "int64"
     work = dtype if dtype in ("float32", "float64", "int64", "uint64") else wide
-    found = ctx.emit_tuple("Unique", widened(ctx, x, work), outputs=4, sorted=int(sorted))
-    values, places, inverse, counts = found
+    found = ctx.emit_tuple("Unique", as_dtype(ctx, x, work), outputs=4, sorted=int(sorted))
+    values, indices, inverse, counts = found
     number = ctx.emit("Shape", values)
     rest = ctx.emit("Sub", ctx.emit("Shape", x), number)
     sides = ctx.emit("Concat", ctx.ints([0]), rest, axis=0)
     full = ctx.emit("Pad", values, sides)
     result = (
         full if work == dtype else cast(ctx, full, dtype),
-        cast(ctx, ctx.emit("Pad", places, sides), np.int32),
+        cast(ctx, ctx.emit("Pad", indices, sides), np.int32),
         cast(ctx, inverse, np.int32),
         cast(ctx, number, np.int32),
     )
     if not return_counts:
         return result
     return (*result, cast(ctx, ctx.emit("Pad", counts, sides), np.int32))
+
+
+@OPS.exports("dyn.topk")
+def export_dyn_topk(
+    ctx: ExportContext,
+    x: Value,
+    k: Value,
+    *,
+    axis: int,
+    ret_type: Literal["both", "values", "indices"],
+    is_ascend: bool,
+    dtype: np.dtype[AnyValue] | None,
+) -> Value | tuple[Value, Value]:
+    """A number below 1 means all. Equal elements keep their order in both."""
+    asked = ctx.emit("Reshape", to_int64(ctx, k), ctx.ints([1]))
+    length = ctx.emit("Gather", ctx.emit("Shape", x), ctx.ints([axis]), axis=0)
+    every = ctx.emit("Less", asked, ctx.ints([1]))
+    count = ctx.emit("Where", every, length, asked)
+    values, indices = emit_topk(ctx, x, count, axis, is_ascend)
+    if ret_type == "values":
+        return values
+    found = cast(ctx, indices, np.dtype(dtype))
+    return found if ret_type == "indices" else (values, found)
+
+
+@OPS.imports("TopK", since=1)
+def import_topk_v1(ctx: ImportContext, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
+    return _build_topk(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
+
+
+@OPS.imports("TopK", since=10)
+def import_topk_v10(ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
+    return _build_topk(ctx, x, k, axis, is_ascend=False)
+
+
+@OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
+def import_topk(
+    ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
+) -> list[Expr]:
+    """What is not asked to be sorted may be."""
+    return _build_topk(ctx, x, k, axis, is_ascend=not largest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
+from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
@@ -28,7 +28,7 @@ def import_compress(
     return call("serde.compress", x, condition, axis=axis)
 
 
-SORTED = {
+UNIQUE_DTYPES = {
     **dict.fromkeys(("float32", "float64", "int64", "int8")),
     **dict.fromkeys(("float16", "bfloat16"), "float32"),
     **dict.fromkeys(("int16", "int32", "uint8", "uint16", "uint32"), "int64"),
@@ -37,17 +37,17 @@ SORTED = {
 """Dtypes of Unique in ONNX Runtime, None, and those that hold what other dtypes do."""
 
 
-def _is_sorted_by_runtimes(node: Call) -> bool:
+def _has_unique_dtype(node: Call) -> bool:
     data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype in SORTED
+    return isinstance(data, TensorType) and data.dtype in UNIQUE_DTYPES
 
 
-@OPS.exports("serde.unique", when=_is_sorted_by_runtimes)
+@OPS.exports("serde.unique", when=_has_unique_dtype)
 def export_unique_of_axis(
     ctx: ExportContext, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
     dtype = ctx.type(x).dtype
-    wide = SORTED[dtype]
+    wide = UNIQUE_DTYPES[dtype]
     given = x if wide is None else cast(ctx, x, wide)
     values, *rest = ctx.emit_tuple("Unique", given, outputs=4, axis=axis, sorted=int(sorted))
     return (values if wide is None else cast(ctx, values, dtype), *rest)

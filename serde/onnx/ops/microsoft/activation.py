@@ -5,13 +5,11 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.activation import of_rows
+from serde.onnx.ops.activation import apply_to_rows
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-
-__all__ = ["activated"]
 
 
 @MICROSOFT.imports("Gelu")
@@ -35,12 +33,6 @@ def import_quick_gelu(ctx: ImportContext, x: Expr, *, alpha: float = 1.702) -> E
     return relay.multiply(x, relay.sigmoid(relay.multiply(x, scalar_like(ctx, x, alpha))))
 
 
-@MICROSOFT.imports("BiasAdd")
-def import_bias_add(ctx: ImportContext, x: Expr, bias: Expr, skip: Expr) -> Expr:
-    """Channels are the last axis."""
-    return relay.add(relay.add(x, bias), skip)
-
-
 @MICROSOFT.imports("BiasSoftmax")
 def import_bias_softmax(
     ctx: ImportContext, x: Expr, bias: Expr, *, axis: int = 1, is_inner_broadcast: bool
@@ -50,10 +42,10 @@ def import_bias_softmax(
     shape, biased = ctx.type(x).shape, ctx.type(bias).shape
     if len(biased) != rank or biased[axis:] != shape[axis:]:
         raise Unsupported(f"a bias of {ctx.type(bias)!r} for {ctx.type(x)!r}")
-    return of_rows(ctx, relay.add(x, bias), axis, relay.nn.softmax)
+    return apply_to_rows(ctx, relay.add(x, bias), axis, relay.nn.softmax)
 
 
-def activated(ctx: ImportContext, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
+def apply_activation(ctx: ImportContext, x: Expr, name: str, params: tuple[float, ...]) -> Expr:
     """Return the function that a fused layer names.
 
     Raises:

@@ -1,6 +1,8 @@
-"""Attention as ONNX Runtime has it: with its projection, and of queries, keys and values."""
+"""Attention as ONNX Runtime has it: with its projection, its cache, and rotary embeddings."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,21 +10,23 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.attention.heads import (
-    Sight,
+    ImplicitMask,
+    arange_like,
     attend,
     join_heads,
     length_of,
-    places,
     split_heads,
 )
+from serde.onnx.ops.attention.rotary import import_rotary_embedding, rotate
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.linalg import product_of
-from serde.onnx.ops.microsoft.qnn import real_product
+from serde.onnx.ops.linalg.product import build_matmul
+from serde.onnx.ops.microsoft.qnn import build_real_matmul
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 
 
-def _added_mask(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
+def _to_bias(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
     """Return what a mask of integers adds to the products: `hidden` where it is not positive.
 
     A vector has the number of keys of each sample, and may have the first of them behind it.
@@ -32,7 +36,7 @@ def _added_mask(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: 
     """
     type_ = ctx.type(mask)
     if type_.rank == 1:
-        kept = _within(ctx, mask, query, key)
+        kept = _mask_by_length(ctx, mask, query, key)
     elif type_.rank in (2, 3):
         kept = relay.greater(mask, scalar_like(ctx, mask, 0))
         axes = 2 if type_.rank == 2 else 1
@@ -42,9 +46,9 @@ def _added_mask(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: 
     return relay.where(kept, scalar_like(ctx, query, 0), scalar_like(ctx, query, hidden))
 
 
-def _within(ctx: ImportContext, ends: Expr, query: Expr, key: Expr) -> Expr:
+def _mask_by_length(ctx: ImportContext, ends: Expr, query: Expr, key: Expr) -> Expr:
     """Return which keys lie before the end of their sample, and not before its start."""
-    keys = relay.cast(places(ctx, key, 2), ctx.type(ends).dtype)
+    keys = relay.cast(arange_like(ctx, key, 2), ctx.type(ends).dtype)
     if ctx.type(ends).shape[0] == ctx.type(query).shape[0]:
         return relay.less(keys, relay.expand_dims(ends, axis=1, num_newaxis=3))
     (count,), (batch,) = ctx.static_lengths(ends, [0]), ctx.static_lengths(query, [0])
@@ -61,7 +65,7 @@ def _within(ctx: ImportContext, ends: Expr, query: Expr, key: Expr) -> Expr:
     return relay.logical_and(relay.less(keys, first), relay.greater_equal(keys, second))
 
 
-def _attended(
+def _attend_with_past(
     ctx: ImportContext,
     heads: tuple[Expr, Expr, Expr],
     past: tuple[Expr, Expr] | None,
@@ -79,11 +83,11 @@ def _attended(
         offset = length_of(ctx, past[0], 2)
         key = relay.concatenate([past[0], key], axis=2)
         value = relay.concatenate([past[1], value], axis=2)
-    added = None if mask is None else _added_mask(ctx, mask, query, key, hidden)
+    added = None if mask is None else _to_bias(ctx, mask, query, key, hidden)
     if bias is not None:
         added = bias if added is None else relay.add(bias, added)
-    sight = Sight(causal, offset if causal else None)
-    found = attend(ctx, query, key, value, added, sight, scale=scale or None)
+    implicit = ImplicitMask(causal, offset if causal else None)
+    found = attend(ctx, query, key, value, added, implicit, scale=scale or None)
     return join_heads(found), key, value
 
 
@@ -92,7 +96,7 @@ def _split_last(x: Expr, sizes: tuple[int, ...]) -> list[Expr]:
     return [parts[index] for index in range(len(sizes))]
 
 
-def _self_attention(
+def _attend_projection(
     ctx: ImportContext,
     projected: Expr,
     num_heads: int,
@@ -116,7 +120,7 @@ def _self_attention(
         rows = [relay.const(np.int32(index)) for index in (0, 1)]
         first, second = (relay.take(past, row, axis=0, mode="fast") for row in rows)
         before = (first, second)
-    found, key, value = _attended(
+    found, key, value = _attend_with_past(
         ctx, (query, key, value), before, mask, bias, causal=causal, hidden=hidden, scale=scale
     )
     return [found, relay.stack([key, value], axis=0)] if ctx.wants(1) else [found]
@@ -144,10 +148,10 @@ def import_attention(
 ) -> list[Expr]:
     if do_rotary or past_present_share_buffer or past_sequence_length is not None:
         raise Unsupported("do_rotary, or a buffer that past and present share")
-    projected = product_of(ctx, x, weights)
+    projected = build_matmul(ctx, x, weights)
     if bias is not None:
         projected = relay.add(projected, bias)
-    return _self_attention(
+    return _attend_projection(
         ctx,
         projected,
         num_heads,
@@ -185,8 +189,8 @@ def import_qattention(
     if do_rotary or past_present_share_buffer:
         raise Unsupported("do_rotary, or a buffer that past and present share")
     factor = relay.multiply(input_scale, weight_scale)
-    projected = real_product(ctx, x, weight, factor, input_zero_point, weight_zero_point, bias)
-    return _self_attention(
+    projected = build_real_matmul(ctx, x, weight, factor, input_zero_point, weight_zero_point, bias)
+    return _attend_projection(
         ctx,
         projected,
         num_heads,
@@ -200,7 +204,7 @@ def import_qattention(
     )
 
 
-def _unpacked(x: Expr, count: int) -> list[Expr]:
+def _unpack(x: Expr, count: int) -> list[Expr]:
     """Return the parts of (batch, time, heads, count, width) as (batch, heads, time, width)."""
     parts = relay.split(x, count, axis=3)
     flat = [relay.squeeze(parts[index], axis=[3]) for index in range(count)]
@@ -231,10 +235,10 @@ def import_multi_head_attention(
         raise Unsupported("a buffer that past and present share")
     if ctx.wants(3):
         raise Unsupported("the products of queries and keys")
-    heads = _given_heads(ctx, query, key, value, bias, num_heads)
+    heads = _read_heads(ctx, query, key, value, bias, num_heads)
     past = None if past_key is None or past_value is None else (past_key, past_value)
     return list(
-        _attended(
+        _attend_with_past(
             ctx,
             heads,
             past,
@@ -247,7 +251,7 @@ def import_multi_head_attention(
     )
 
 
-def _given_heads(
+def _read_heads(
     ctx: ImportContext,
     query: Expr,
     key: Expr | None,
@@ -259,7 +263,7 @@ def _given_heads(
     if ctx.type(query).rank == 5:
         if bias is not None:
             raise Unsupported("a bias of packed queries, keys and values")
-        first, second, third = _unpacked(query, 3)
+        first, second, third = _unpack(query, 3)
         return first, second, third
     if key is None:
         raise Unsupported("queries without keys")
@@ -273,7 +277,7 @@ def _given_heads(
     if ctx.type(key).rank == 5:
         if bias is not None:
             raise Unsupported("a bias of packed keys and values")
-        keys, values = _unpacked(key, 2)
+        keys, values = _unpack(key, 2)
         return queries, keys, values
     if value is None:
         raise Unsupported("keys without values")
@@ -286,3 +290,185 @@ def _given_heads(
         else:
             found.append(split_heads(each if added is None else relay.add(each, added), count))
     return queries, found[0], found[1]
+
+
+def _take_positions(cache: Expr, position_ids: Expr) -> Expr:
+    """Return rows of a cache in front of which there is an axis for heads."""
+    rows = relay.take(cache, position_ids, axis=0, mode="fast")
+    return relay.expand_dims(rows, axis=-3)
+
+
+@MICROSOFT.imports("RotaryEmbedding")
+def import_microsoft_rotary_embedding(
+    ctx: ImportContext,
+    x: Expr,
+    position_ids: Expr,
+    cos_cache: Expr,
+    sin_cache: Expr,
+    *,
+    interleaved: bool = False,
+    is_packed_batching: bool = False,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Expr:
+    """One place is that of the first time. ONNX Runtime makes nothing of ``scale``."""
+    if is_packed_batching:
+        raise Unsupported("is_packed_batching=1")
+    if scale != 1.0:
+        raise Unsupported(f"scale={scale}")
+    (half,) = ctx.static_lengths(cos_cache, [1])
+    flat = ctx.type(x).rank == 3
+    if flat and not num_heads:
+        (hidden,) = ctx.static_lengths(x, [2])
+        num_heads = hidden // (2 * half)
+    if ctx.type(position_ids).rank == 2:
+        return import_rotary_embedding(
+            ctx,
+            x,
+            cos_cache,
+            sin_cache,
+            position_ids,
+            interleaved=interleaved,
+            num_heads=num_heads,
+            rotary_embedding_dim=rotary_embedding_dim,
+        )
+    heads = split_heads(x, num_heads) if flat else x
+    time = relay.cast(arange_like(ctx, heads, 2), ctx.type(position_ids).dtype)
+    position_ids = relay.add(time, position_ids)
+    cos, sin = (_take_positions(each, position_ids) for each in (cos_cache, sin_cache))
+    width = rotary_embedding_dim or ctx.static_lengths(heads, [3])[0]
+    found = rotate(ctx, heads, cos, sin, width=width, interleaved=interleaved)
+    return join_heads(found) if flat else found
+
+
+def _int32(value: int) -> Expr:
+    return relay.const(np.int32(value))
+
+
+@dataclass(frozen=True)
+class _CacheStep:
+    """Where the rows of one step belong; all numbers are of int32.
+
+    Attributes:
+        begins: Rows of each sample before the step, (batch,).
+        ends: Rows of each sample with those of the step, (batch,).
+        count: Rows of the step.
+        total: Rows of the longest sample.
+    """
+
+    begins: Expr
+    ends: Expr
+    count: Expr
+    total: Expr
+
+    def places(self, ctx: ImportContext, rows: Expr) -> Expr:
+        """Return where rows of (batch, heads, time, width) belong; padding is at place 1."""
+        own = relay.add(arange_like(ctx, rows, 2), relay.expand_dims(self.begins, axis=1))
+        inside = relay.less(own, relay.expand_dims(self.ends, axis=1))
+        return relay.where(inside, own, _int32(1))
+
+    def kept(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
+        """Return the rows of the past, behind them those of the step, and zeros from there on."""
+        before = length_of(ctx, past, 2)
+        blank = relay.zeros_like(
+            relay.strided_slice(new, begin=[0], end=[1], strides=[1], axes=[2])
+        )
+        rows = relay.concatenate([past, new, blank], axis=2)
+        number = ctx.fold(relay.maximum(before, self.total))
+        slots = relay.arange(_int32(0), number, _int32(1), dtype="int32")
+        begins, count = relay.expand_dims(self.begins, axis=1), self.count
+        behind = relay.add(before, relay.subtract(slots, begins))
+        unused = relay.add(before, count)
+        written = relay.less(slots, relay.add(begins, count))
+        source = relay.where(relay.less(slots, begins), slots, relay.where(written, behind, unused))
+        table = relay.transpose(rows, axes=[0, 2, 1, 3])
+        index = relay.cast(relay.expand_dims(source, axis=2), "int64")
+        found = call("serde.gather_nd", table, index, batch_dims=1)
+        return relay.transpose(found, axes=[0, 2, 1, 3])
+
+
+def _read_step(
+    ctx: ImportContext, query: Expr, past: Expr | None, seqlens_k: Expr, total: Expr
+) -> _CacheStep:
+    """Return the step: the first one, if it has as many rows as there are in all."""
+    count = length_of(ctx, query, 1)
+    ends = relay.add(seqlens_k, _int32(1))
+    if past is None:
+        return _CacheStep(relay.zeros_like(ends), ends, count, count)
+    if ctx.type(total).rank:
+        total = relay.reshape(total, ())
+    begins = relay.where(
+        relay.equal(total, count), relay.zeros_like(ends), relay.subtract(ends, count)
+    )
+    return _CacheStep(begins, ends, count, ctx.fold(total))
+
+
+@MICROSOFT.imports("GroupQueryAttention")
+def import_group_query_attention(
+    ctx: ImportContext,
+    query: Expr,
+    key: Expr | None,
+    value: Expr | None,
+    past_key: Expr | None,
+    past_value: Expr | None,
+    seqlens_k: Expr,
+    total_sequence_length: Expr,
+    cos_cache: Expr | None = None,
+    sin_cache: Expr | None = None,
+    position_ids: Expr | None = None,
+    attention_bias: Expr | None = None,
+    head_sink: Expr | None = None,
+    *,
+    do_rotary: bool = False,
+    kv_num_heads: int,
+    local_window_size: int = -1,
+    num_heads: int,
+    qk_output: int = 0,
+    rotary_interleaved: bool = False,
+    scale: float = 0.0,
+    smooth_softmax: int = 0,
+    softcap: float = 0.0,
+) -> list[Expr]:
+    """``seqlens_k`` counts the rows of each sample, less one; a window holds the query's own."""
+    if head_sink is not None or smooth_softmax > 0 or qk_output or ctx.wants(3):
+        raise Unsupported("a sink, a smooth softmax, or the products of queries and keys")
+    step = _read_step(ctx, query, past_key, seqlens_k, total_sequence_length)
+    queries, keys, values = _split_packed_heads(ctx, query, key, value, num_heads, kv_num_heads)
+    if do_rotary:
+        if cos_cache is None or sin_cache is None:
+            raise Unsupported("do_rotary=1 without caches")
+        ids = step.places(ctx, queries) if position_ids is None else position_ids
+        cos, sin = (
+            relay.expand_dims(relay.take(each, ids, axis=0, mode="fast"), axis=1)
+            for each in (cos_cache, sin_cache)
+        )
+        width = 2 * ctx.static_lengths(cos_cache, [1])[0]
+        queries, keys = (
+            rotate(ctx, x, cos, sin, width=width, interleaved=rotary_interleaved)
+            for x in (queries, keys)
+        )
+    if past_key is not None and past_value is not None:
+        keys, values = step.kept(ctx, past_key, keys), step.kept(ctx, past_value, values)
+    left = None if local_window_size < 1 else local_window_size - 1
+    implicit = ImplicitMask(True, None if past_key is None else step.begins, left=left)
+    found = attend(
+        ctx, queries, keys, values, attention_bias, implicit, scale=scale or None, softcap=softcap
+    )
+    return [join_heads(found), keys, values]
+
+
+def _split_packed_heads(
+    ctx: ImportContext,
+    query: Expr,
+    key: Expr | None,
+    value: Expr | None,
+    count: int,
+    groups: int,
+) -> tuple[Expr, Expr, Expr]:
+    """Return queries, keys and values by heads; they may all stand in one tensor."""
+    if key is not None and value is not None:
+        return split_heads(query, count), split_heads(key, groups), split_heads(value, groups)
+    whole = split_heads(query, count + 2 * groups)
+    parts = relay.split(whole, [count, count + groups], axis=1)
+    return parts[0], parts[1], parts[2]

@@ -8,15 +8,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.linalg import import_gemm, product_of
-from serde.onnx.ops.microsoft.activation import activated
-from serde.onnx.ops.signed import import_gather_nd
+from serde.onnx.ops.linalg.product import build_matmul, import_gemm
+from serde.onnx.ops.microsoft.activation import apply_activation
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 
 
-def _turned(ctx: ImportContext, x: Expr, whole: bool, batch: bool) -> Expr:
+def _transpose_side(ctx: ImportContext, x: Expr, whole: bool, batch: bool) -> Expr:
     """Return a side of a product; `batch` brings its first axis in front of its last one."""
     rank = ctx.type(x).rank
     order = list(range(rank))
@@ -39,8 +38,11 @@ def import_fused_matmul(
     transBatchA: bool = False,  # noqa: N803
     transBatchB: bool = False,  # noqa: N803
 ) -> Expr:
-    left, right = _turned(ctx, a, transA, transBatchA), _turned(ctx, b, transB, transBatchB)
-    found = product_of(ctx, left, right)
+    left, right = (
+        _transpose_side(ctx, a, transA, transBatchA),
+        _transpose_side(ctx, b, transB, transBatchB),
+    )
+    found = build_matmul(ctx, left, right)
     return found if alpha == 1.0 else relay.multiply(found, scalar_like(ctx, found, alpha))
 
 
@@ -64,7 +66,9 @@ def import_fused_gemm(
         raise Unsupported(f"activation {activation!r} with a third parameter")
     given = (activation_alpha, activation_beta)
     found = import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-    return activated(ctx, found, activation, tuple(each for each in given if each is not None))
+    return apply_activation(
+        ctx, found, activation, tuple(each for each in given if each is not None)
+    )
 
 
 @MICROSOFT.imports("MatMulNBits", ignored=("accuracy_level",))
@@ -92,30 +96,30 @@ def import_matmul_nbits(
     if bits not in (2, 4, 8) or weight_prepacked:
         raise Unsupported(f"bits={bits}, weight_prepacked={weight_prepacked}")
     blocks = -(-K // block_size)
-    rows = _unpacked(relay.reshape(b, (N, -1)), bits, N)
+    rows = _unpack_bits(relay.reshape(b, (N, -1)), bits, N)
     levels = relay.strided_slice(rows, begin=[0], end=[K], strides=[1], axes=[1])
     factors = relay.reshape(scales, (N, blocks))
     if zero_points is None:
         middle = np.full((N, blocks), 1 << bits - 1, np.uint8)
-        weight = _scaled(levels, factors, relay.Constant(middle), block_size)
+        weight = _dequantize(levels, factors, relay.Constant(middle), block_size)
     elif ctx.type(zero_points).dtype == "uint8":
-        packed = _unpacked(relay.reshape(zero_points, (N, -1)), bits, N)
+        packed = _unpack_bits(relay.reshape(zero_points, (N, -1)), bits, N)
         points = relay.strided_slice(packed, begin=[0], end=[blocks], strides=[1], axes=[1])
-        weight = _scaled(levels, factors, points, block_size)
+        weight = _dequantize(levels, factors, points, block_size)
     else:
         raise Unsupported(f"zero points of {ctx.type(zero_points).dtype}")
     weight = relay.cast(weight, ctx.type(a).dtype)
-    found = product_of(ctx, a, relay.transpose(weight, axes=[1, 0]))
+    found = build_matmul(ctx, a, relay.transpose(weight, axes=[1, 0]))
     return found if bias is None else relay.add(found, bias)
 
 
-def _scaled(levels: Expr, scales: Expr, zero_points: Expr, block_size: int) -> Expr:
+def _dequantize(levels: Expr, scales: Expr, zero_points: Expr, block_size: int) -> Expr:
     return call(
         "serde.dequantize_linear", levels, scales, zero_points, axis=1, block_size=block_size
     )
 
 
-def _unpacked(packed: Expr, bits: int, rows: int) -> Expr:
+def _unpack_bits(packed: Expr, bits: int, rows: int) -> Expr:
     """Return the levels in each byte of a matrix, in a row each."""
     if bits == 8:
         return packed
@@ -125,34 +129,3 @@ def _unpacked(packed: Expr, bits: int, rows: int) -> Expr:
         for shift in range(0, 8, bits)
     ]
     return relay.reshape(relay.stack(parts, axis=2), (rows, -1))
-
-
-@MICROSOFT.imports("GatherND")
-def import_microsoft_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
-    return import_gather_nd(ctx, data, indices)
-
-
-@MICROSOFT.imports("ExpandDims")
-def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
-    (place,) = ctx.ints(axis)
-    return relay.expand_dims(x, axis=place)
-
-
-@MICROSOFT.imports("Trilu")
-def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
-    diagonal = relay.const(0, "int64") if k is None else k
-    if ctx.type(diagonal).rank:
-        diagonal = relay.reshape(diagonal, ())
-    return relay.trilu(x, diagonal, upper)
-
-
-@MICROSOFT.imports("Unique")
-def import_unique(ctx: ImportContext, x: Expr) -> list[Expr]:
-    """Values in the order of their first appearance, the place of each element's, and counts."""
-    values, _, inverse, number, counts = relay.unique(x, is_sorted=False, return_counts=True)
-    ends = relay.cast(number, "int64")
-    begin, step = (relay.Constant(np.array([each], np.int64)) for each in (0, 1))
-    found, times = (
-        call("dyn.strided_slice", each, begin, ends, step, axes=(0,)) for each in (values, counts)
-    )
-    return [found, relay.cast(inverse, "int64"), relay.cast(times, "int64")]

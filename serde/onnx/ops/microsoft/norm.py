@@ -8,33 +8,18 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.attention.heads import places
+from serde.onnx.ops.attention.heads import arange_like
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.table import MICROSOFT, OPS
+from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr, TupleGetItem
 from serde.relay.ir.registry import call
 
 
-def _layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr:
+def _build_layer_norm(x: Expr, gamma: Expr, beta: Expr | None, epsilon: float) -> Expr:
     return TupleGetItem(call("serde.layer_norm", x, gamma, beta, axis=-1, epsilon=epsilon), 0)
 
 
-@OPS.imports("SimplifiedLayerNormalization", ignored=("stash_type",))
-def import_simplified_layer_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
-) -> list[Expr]:
-    """The mean square takes the place of the variance."""
-    found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
-    if not ctx.wants(1):
-        return found
-    rank = ctx.type(x).rank
-    axes = tuple(range(axis % rank, rank))
-    wide = relay.cast(x, "float32")
-    square = relay.mean(relay.multiply(wide, wide), axis=axes, keepdims=True)
-    return [*found, relay.rsqrt(relay.add(square, scalar_like(ctx, square, epsilon)))]
-
-
-def _sum(ctx: ImportContext, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
+def _add_skip(ctx: ImportContext, x: Expr, skip: Expr, bias: Expr | None) -> Expr:
     """Return what is normalised; the statistics are given by training alone."""
     if ctx.wants(1) or ctx.wants(2):
         raise Unsupported("the statistics of a normalisation behind a sum")
@@ -53,8 +38,8 @@ def import_skip_layer_norm(
     *,
     epsilon: float = 1e-12,
 ) -> list[Expr]:
-    total = _sum(ctx, x, skip, bias)
-    return [_layer_norm(total, gamma, beta, epsilon), total, total, total]
+    total = _add_skip(ctx, x, skip, bias)
+    return [_build_layer_norm(total, gamma, beta, epsilon), total, total, total]
 
 
 @MICROSOFT.imports("SkipSimplifiedLayerNormalization")
@@ -67,7 +52,7 @@ def import_skip_simplified_layer_norm(
     *,
     epsilon: float = 1e-12,
 ) -> list[Expr]:
-    total = _sum(ctx, x, skip, bias)
+    total = _add_skip(ctx, x, skip, bias)
     found = call("serde.rms_norm", total, gamma, axis=-1, epsilon=epsilon)
     return [found, total, total, total]
 
@@ -90,7 +75,7 @@ def import_embed_layer_norm(
 ) -> list[Expr]:
     """Rows of up to three tables are summed; the second output counts the ones of a mask."""
     if position_ids is None:
-        position_ids = places(ctx, input_ids, 1)
+        position_ids = arange_like(ctx, input_ids, 1)
     words = relay.take(word_embedding, input_ids, axis=0, mode="fast")
     total = relay.add(words, relay.take(position_embedding, position_ids, axis=0, mode="fast"))
     if segment_ids is not None and segment_embedding is not None:
@@ -103,4 +88,4 @@ def import_embed_layer_norm(
         counts = relay.sum(relay.cast(ones, "int32"), axis=1)
     if mask_index_type and ctx.wants(1):
         raise Unsupported(f"mask_index_type={mask_index_type}")
-    return [_layer_norm(total, gamma, beta, epsilon), counts, total]
+    return [_build_layer_norm(total, gamma, beta, epsilon), counts, total]

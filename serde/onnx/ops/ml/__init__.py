@@ -4,9 +4,3 @@ They are read only: what they mean is said in Relay, and written as ONNX's own o
 the text of ONNX leaves something open, the meaning is that of ONNX Runtime; where ONNX Runtime
 and ONNX's reference implementation contradict each other, the model is refused.
 """
-
-from __future__ import annotations
-
-from serde.onnx.ops.ml import encoding, ensemble, linear, preprocessing, svm, tree_ensemble
-
-__all__ = ["encoding", "ensemble", "linear", "preprocessing", "svm", "tree_ensemble"]

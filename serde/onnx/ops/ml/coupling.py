@@ -15,14 +15,14 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.weights import Array
 
-__all__ = ["coupled_probabilities"]
+_MIN_ITERATIONS = 100
 
-_LEAST_TURNS = 100
+
 _TOLERANCE = 0.005
 """The greatest error with which the iteration stops, divided by the number of classes."""
 
 
-def coupled_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
+def couple_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
     """Return probabilities of the classes that fit those of each pair best.
 
     Args:
@@ -30,14 +30,14 @@ def coupled_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Exp
         chance: For each sample and each pair the probability of the first class of the pair.
         classes: Number of classes.
     """
-    gram = _gram(ctx, chance, classes)
+    gram = _build_gram(ctx, chance, classes)
     rows = ctx.type(chance).shape[0]
     state = TensorType((rows, classes), "float32")
     number = Var("turn", TensorType((), "int64"))
     known, fit = Var("probabilities", state), Var("gram", ctx.type(gram))
-    body = Tuple([relay.const(True, "bool"), _improved(known, fit, classes)])
+    body = Tuple([relay.const(True, "bool"), _iterate(known, fit, classes)])
     function = Function([number, known, fit], body)
-    turns = relay.const(max(_LEAST_TURNS, classes), "int64")
+    turns = relay.const(max(_MIN_ITERATIONS, classes), "int64")
     start = relay.add(
         relay.multiply(relay.sum(chance, axis=1, keepdims=True), relay.const(np.float32(0.0))),
         ctx.array(np.full((1, classes), 1.0 / classes, np.float32)),
@@ -45,26 +45,26 @@ def coupled_probabilities(ctx: ImportContext, chance: Expr, classes: int) -> Exp
     return TupleGetItem(call("serde.loop", turns, None, (start,), (gram,), body=function), 0)
 
 
-def _gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
+def _build_gram(ctx: ImportContext, chance: Expr, classes: int) -> Expr:
     """Return the quadratic form that is minimised, a matrix a sample.
 
     With r the matrix of pairwise probabilities: entry (t, t) is the sum of r[j, t]**2 over the
     others, entry (t, j) is -r[j, t] * r[t, j].
     """
-    upper, lower = _scatter(classes)
+    upper, lower = _pair_matrices(classes)
     rest = relay.subtract(relay.const(np.float32(1.0)), chance)
     pairs = relay.add(
         relay.nn.dense(chance, ctx.array(upper)), relay.nn.dense(rest, ctx.array(lower))
     )
     matrix = relay.reshape(pairs, newshape=(-1, classes, classes))
-    turned = relay.transpose(matrix, axes=(0, 2, 1))
-    outside = relay.negative(relay.multiply(matrix, turned))
+    transposed = relay.transpose(matrix, axes=(0, 2, 1))
+    outside = relay.negative(relay.multiply(matrix, transposed))
     diagonal = relay.sum(relay.multiply(matrix, matrix), axis=1, keepdims=True)
     eye = ctx.array(np.eye(classes, dtype=np.float32))
     return relay.add(outside, relay.multiply(diagonal, eye))
 
 
-def _scatter(classes: int) -> tuple[Array, Array]:
+def _pair_matrices(classes: int) -> tuple[Array, Array]:
     """Return where in a matrix of classes the probability of each pair goes, and its rest."""
     pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
     upper = np.zeros((classes, classes, len(pairs)), np.float32)
@@ -74,16 +74,16 @@ def _scatter(classes: int) -> tuple[Array, Array]:
     return upper.reshape(classes**2, -1), lower.reshape(classes**2, -1)
 
 
-def _improved(known: Expr, gram: Expr, classes: int) -> Expr:
+def _iterate(known: Expr, gram: Expr, classes: int) -> Expr:
     """Return the probabilities after one turn; those of a sample that fits well enough stay."""
     p = known
     product = relay.sum(relay.multiply(gram, relay.expand_dims(p, axis=1)), axis=2)
     value = relay.sum(relay.multiply(p, product), axis=1, keepdims=True)
     error = relay.max(relay.abs(relay.subtract(product, value)), axis=1, keepdims=True)
     one, two = relay.const(np.float32(1.0)), relay.const(np.float32(2.0))
-    for place in range(classes):
-        row = relay.take(gram, relay.const(np.int32(place)), axis=1, mode="fast")
-        own, linear = _column(row, place), _column(product, place)
+    for position in range(classes):
+        row = relay.take(gram, relay.const(np.int32(position)), axis=1, mode="fast")
+        own, linear = _take_column(row, position), _take_column(product, position)
         step = relay.divide(relay.subtract(value, linear), own)
         scale = relay.add(one, step)
         gain = relay.add(relay.multiply(step, own), relay.multiply(two, linear))
@@ -91,12 +91,12 @@ def _improved(known: Expr, gram: Expr, classes: int) -> Expr:
             relay.add(value, relay.multiply(step, gain)), relay.multiply(scale, scale)
         )
         unit = np.zeros((1, classes), np.float32)
-        unit[0, place] = 1.0
+        unit[0, position] = 1.0
         p = relay.divide(relay.add(p, relay.multiply(step, relay.Constant(unit))), scale)
         product = relay.divide(relay.add(product, relay.multiply(step, row)), scale)
     fits = relay.less(error, relay.const(np.float32(_TOLERANCE / classes)))
     return relay.where(fits, known, p)
 
 
-def _column(x: Expr, place: int) -> Expr:
-    return relay.strided_slice(x, begin=[place], end=[place + 1], strides=[1], axes=[1])
+def _take_column(x: Expr, position: int) -> Expr:
+    return relay.strided_slice(x, begin=[position], end=[position + 1], strides=[1], axes=[1])

@@ -17,11 +17,14 @@ from serde.weights import Array
 
 _STRINGS = "a tensor of strings has no counterpart in Relay"
 
+
 ML.refuses(
     "ZipMap", "CastMap", "DictVectorizer",
     reason="maps have no counterpart in Relay",
     hint="export the scores as a tensor; of skl2onnx by options={'zipmap': False}",
 )  # fmt: skip
+
+
 ML.refuses("CategoryMapper", reason=_STRINGS)
 
 
@@ -59,10 +62,10 @@ def import_label_encoder(
     """Before version 4, NaN is none of the keys, also where one of them is NaN."""
     if keys_strings or values_strings:
         raise Unsupported(_STRINGS)
-    keys = _array(keys_int64s, keys_floats)
-    values = _array(values_int64s, values_floats)
+    keys = _to_array(keys_int64s, keys_floats)
+    values = _to_array(values_int64s, values_floats)
     default = default_int64 if values_int64s else default_float
-    return _encoded(ctx, x, keys, values, np.array(default, values.dtype), finds_nan=False)
+    return _look_up(ctx, x, keys, values, np.array(default, values.dtype), finds_nan=False)
 
 
 @ML.imports("LabelEncoder", since=4)
@@ -86,17 +89,17 @@ def import_label_encoder_v4(
     """Keys and values may also be tensors, of any dtype."""
     if keys_strings or values_strings:
         raise Unsupported(_STRINGS)
-    keys = _tensor(ctx, keys_tensor, _array(keys_int64s, keys_floats))
-    values = _tensor(ctx, values_tensor, _array(values_int64s, values_floats))
+    keys = _read_tensor(ctx, keys_tensor, _to_array(keys_int64s, keys_floats))
+    values = _read_tensor(ctx, values_tensor, _to_array(values_int64s, values_floats))
     scalar = np.array(default_int64 if values.dtype.kind in "iu" else default_float, values.dtype)
-    return _encoded(ctx, x, keys, values, _tensor(ctx, default_tensor, scalar))
+    return _look_up(ctx, x, keys, values, _read_tensor(ctx, default_tensor, scalar))
 
 
-def _array(integers: Sequence[int], floats: Sequence[float]) -> Array:
+def _to_array(integers: Sequence[int], floats: Sequence[float]) -> Array:
     return np.array(integers, np.int64) if integers else np.array(floats, np.float32)
 
 
-def _tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Array) -> Array:
+def _read_tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Array) -> Array:
     """Return the value of a tensor attribute, `other` where there is none."""
     if given is None:
         return other
@@ -104,7 +107,7 @@ def _tensor(ctx: ImportContext, given: onnx.TensorProto | None, other: Array) ->
     return numpy_helper.to_array(given)
 
 
-def _encoded(
+def _look_up(
     ctx: ImportContext,
     x: Expr,
     keys: Array,
@@ -125,8 +128,8 @@ def _encoded(
     if finds_nan and keys.dtype.kind == "f" and np.isnan(keys).any():
         both = relay.logical_and(relay.isnan(element), ctx.array(np.isnan(keys)))
         same = relay.logical_or(same, both)
-    place = relay.argmax(relay.cast(same, "int32"), axis=-1)
+    position = relay.argmax(relay.cast(same, "int32"), axis=-1)
     known = relay.any(same, axis=-1)
-    place = relay.where(known, place, relay.const(np.int32(len(keys))))
+    position = relay.where(known, position, relay.const(np.int32(len(keys))))
     table = np.append(values, default.reshape(1).astype(values.dtype))
-    return relay.take(ctx.array(table), place, axis=0, mode="fast")
+    return relay.take(ctx.array(table), position, axis=0, mode="fast")

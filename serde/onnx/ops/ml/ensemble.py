@@ -12,15 +12,21 @@ from onnx import numpy_helper
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.ml.leaves import Leaves
-from serde.onnx.ops.ml.scores import feature_rows, refuse_transform, transform
+from serde.onnx.ops.ml.scores import refuse_transform, to_feature_rows, transform
 from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
 from serde.weights import Array
 
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+
+
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
 _BRANCHES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "EQ")
+
+
 _MEMBER = 6
 """The mode of a node that asks whether a feature is one of several values."""
 
@@ -60,14 +66,14 @@ def import_tree_ensemble(
         np.zeros(0) if membership_values is None else numpy_helper.to_array(membership_values),
     )
     forest = branches.forest(tree_roots, len(leaf_targetids))
-    places = np.flatnonzero(forest.children[0] == np.arange(len(forest.features)))
+    indices = np.flatnonzero(forest.children[0] == np.arange(len(forest.features)))
     values = numpy_helper.to_array(leaf_weights)
-    used = forest.trees[places] >= 0
+    used = forest.trees[indices] >= 0
     if len(values) != len(leaf_targetids):
         raise Unsupported(f"{len(values)} weights for {len(leaf_targetids)} leaves")
     targets = np.array(leaf_targetids, np.int64)
-    leaves = Leaves(forest, places[used], targets[used], values[used], n_targets)
-    rows = feature_rows(ctx, x, ctx.type(x).dtype)
+    leaves = Leaves(forest, indices[used], targets[used], values[used], n_targets)
+    rows = to_feature_rows(ctx, x, ctx.type(x).dtype)
     scores = leaves.scores(ctx, rows, _AGGREGATES[aggregate_function])
     if n_targets == 1:
         refuse_transform(_TRANSFORMS[post_transform], "a single target")

@@ -11,11 +11,9 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.ml.trees import Forest, leaf_places
+from serde.onnx.ops.ml.trees import Forest, find_leaves
 from serde.relay.ir.expr import Expr
 from serde.weights import Array
-
-__all__ = ["Leaves"]
 
 
 @dataclass(frozen=True)
@@ -82,25 +80,25 @@ class Leaves:
         """
         if aggregate not in ("SUM", "AVERAGE", "MIN", "MAX"):
             raise Unsupported(f"aggregate_function {aggregate!r} is unknown")
-        places = leaf_places(ctx, x, self.forest)
+        indices = find_leaves(ctx, x, self.forest)
         if aggregate in ("MIN", "MAX"):
             if not self.covered:
                 raise Unsupported(f"aggregate_function {aggregate!r} of targets without weights")
             reduce, filler = (relay.min, np.inf) if aggregate == "MIN" else (relay.max, -np.inf)
-            rows = relay.take(ctx.array(self.table(filler)), places, axis=0, mode="fast")
+            rows = relay.take(ctx.array(self.table(filler)), indices, axis=0, mode="fast")
             return reduce(rows, axis=1)
-        found = self._sums(ctx, places)
+        found = self._sums(ctx, indices)
         if aggregate == "SUM":
             return found
         return relay.divide(found, scalar_like(ctx, found, len(self.forest.roots)))
 
-    def _sums(self, ctx: ImportContext, places: Expr) -> Expr:
+    def _sums(self, ctx: ImportContext, indices: Expr) -> Expr:
         if not self.single:
-            rows = relay.take(ctx.array(self.table(0.0)), places, axis=0, mode="fast")
+            rows = relay.take(ctx.array(self.table(0.0)), indices, axis=0, mode="fast")
             return relay.sum(rows, axis=1)
         values = np.zeros(len(self.forest.features), self.values.dtype)
         values[self.nodes] = self.values
-        found = relay.take(ctx.array(values), places, axis=0, mode="fast")
+        found = relay.take(ctx.array(values), indices, axis=0, mode="fast")
         if self.count == 1:
             return relay.sum(found, axis=1, keepdims=True)
         owners = np.zeros((self.count, len(self.forest.roots)), values.dtype)

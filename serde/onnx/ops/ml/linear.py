@@ -11,10 +11,10 @@ from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.scores import (
-    feature_rows,
-    labels_of,
     pick_labels,
+    read_labels,
     refuse_transform,
+    to_feature_rows,
     transform,
 )
 from serde.onnx.ops.table import ML
@@ -31,7 +31,7 @@ def import_linear_regressor(
     targets: int = 1,
     post_transform: str = "NONE",
 ) -> Expr:
-    scores = _linear(ctx, feature_rows(ctx, x), coefficients, intercepts, targets)
+    scores = _apply_linear(ctx, to_feature_rows(ctx, x), coefficients, intercepts, targets)
     if targets == 1:
         refuse_transform(post_transform, "a single target")
     return transform(ctx, scores, post_transform)
@@ -49,8 +49,8 @@ def import_linear_classifier(
     post_transform: str = "NONE",
 ) -> list[Expr]:
     """One score for two classes is that of the second: the first has 1 less it, or its negative."""
-    labels = labels_of(ctx, classlabels_ints, classlabels_strings)
-    scores = _linear(ctx, feature_rows(ctx, x), coefficients, intercepts, len(intercepts))
+    labels = read_labels(ctx, classlabels_ints, classlabels_strings)
+    scores = _apply_linear(ctx, to_feature_rows(ctx, x), coefficients, intercepts, len(intercepts))
     if len(intercepts) > 1:
         if len(labels) != len(intercepts):
             raise Unsupported(f"{len(labels)} labels for {len(intercepts)} scores")
@@ -61,16 +61,16 @@ def import_linear_classifier(
     positive = relay.squeeze(relay.greater(scores, scalar_like(ctx, scores, 0.0)), axis=[1])
     label = pick_labels(ctx, relay.cast(positive, "int32"), labels)
     if post_transform == "LOGISTIC":
-        return [label, relay.sigmoid(_joined(relay.negative(scores), scores))]
+        return [label, relay.sigmoid(_concat_columns(relay.negative(scores), scores))]
     refuse_transform(post_transform, "a single score")
-    return [label, _joined(relay.subtract(scalar_like(ctx, scores, 1.0), scores), scores)]
+    return [label, _concat_columns(relay.subtract(scalar_like(ctx, scores, 1.0), scores), scores)]
 
 
-def _joined(first: Expr, second: Expr) -> Expr:
+def _concat_columns(first: Expr, second: Expr) -> Expr:
     return relay.concatenate([first, second], axis=1)
 
 
-def _linear(
+def _apply_linear(
     ctx: ImportContext,
     x: Expr,
     coefficients: Sequence[float],

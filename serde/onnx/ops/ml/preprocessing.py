@@ -10,7 +10,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.ml.scores import as_float32
+from serde.onnx.ops.ml.scores import cast_to_float32
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
 from serde.weights import numpy_dtype
@@ -23,7 +23,7 @@ def import_scaler(
     """``y = (x - offset) * scale`` along the last axis; the result is float32."""
     if not offset or len(offset) != len(scale):
         raise Unsupported(f"{len(offset)} offsets and {len(scale)} factors")
-    found = as_float32(ctx, x)
+    found = cast_to_float32(ctx, x)
     found = relay.subtract(found, ctx.array(np.array(offset, np.float32)))
     return relay.multiply(found, ctx.array(np.array(scale, np.float32)))
 
@@ -35,7 +35,7 @@ def import_normalizer(ctx: ImportContext, x: Expr, *, norm: str = "MAX") -> Expr
         raise Unsupported(f"an input of rank {ctx.type(x).rank}")
     if norm not in _NORMS:
         raise Unsupported(f"norm {norm!r} is unknown")
-    found = as_float32(ctx, x)
+    found = cast_to_float32(ctx, x)
     length = _NORMS[norm](found)
     none = relay.equal(length, scalar_like(ctx, found, 0.0))
     return relay.divide(found, relay.where(none, scalar_like(ctx, found, 1.0), length))
@@ -86,16 +86,16 @@ def import_feature_vectorizer(
     """Each input gives as many columns as `inputdimensions` says, cut or filled up by zeros."""
     if len(inputdimensions) != len(x):
         raise Unsupported(f"{len(inputdimensions)} lengths for {len(x)} inputs")
-    columns = [_columns(ctx, each, n) for each, n in zip(x, inputdimensions, strict=True)]
+    columns = [_fit_columns(ctx, each, n) for each, n in zip(x, inputdimensions, strict=True)]
     return relay.concatenate(columns, axis=1)
 
 
-def _columns(ctx: ImportContext, x: Expr, wanted: int) -> Expr:
+def _fit_columns(ctx: ImportContext, x: Expr, wanted: int) -> Expr:
     """Return the first `wanted` columns as float32, of zeros where there are fewer."""
     rank = ctx.type(x).rank
     if rank not in (1, 2):
         raise Unsupported(f"an input of rank {rank}")
-    rows = as_float32(ctx, x if rank == 2 else relay.expand_dims(x, axis=1))
+    rows = cast_to_float32(ctx, x if rank == 2 else relay.expand_dims(x, axis=1))
     (length,) = ctx.static_lengths(rows, [1])
     if wanted < length:
         return relay.strided_slice(rows, begin=[0], end=[wanted], strides=[1], axes=[1])

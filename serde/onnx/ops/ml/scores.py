@@ -14,23 +14,15 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.relay.ir.expr import Expr
 
-__all__ = [
-    "as_float32",
-    "feature_rows",
-    "labels_of",
-    "pick_labels",
-    "refuse_transform",
-    "transform",
-]
-
 _NEARLY_ZERO = 1e-7
 """Scores of which SOFTMAX_ZERO says that they are zero."""
+
 
 _ERF_INV = 0.147
 """The constant of Winitzki's approximation of the inverse of erf."""
 
 
-def feature_rows(ctx: ImportContext, x: Expr, dtype: str = "float32") -> Expr:
+def to_feature_rows(ctx: ImportContext, x: Expr, dtype: str = "float32") -> Expr:
     """Return the features as floats, one row a sample; a vector is one sample.
 
     Raises:
@@ -43,7 +35,7 @@ def feature_rows(ctx: ImportContext, x: Expr, dtype: str = "float32") -> Expr:
     return rows if ctx.type(rows).dtype == dtype else relay.cast(rows, dtype)
 
 
-def as_float32(ctx: ImportContext, x: Expr) -> Expr:
+def cast_to_float32(ctx: ImportContext, x: Expr) -> Expr:
     """Return a tensor as float32, which most of these operators yield whatever they take."""
     return x if ctx.type(x).dtype == "float32" else relay.cast(x, "float32")
 
@@ -105,7 +97,7 @@ _TRANSFORMS: Mapping[str, Callable[[ImportContext, Expr], Expr]] = MappingProxyT
 )
 
 
-def labels_of(
+def read_labels(
     ctx: ImportContext, integers: Sequence[int], strings: Sequence[str]
 ) -> tuple[int, ...]:
     """Return the labels of the classes; places stand for strings that nothing reads.
@@ -123,6 +115,6 @@ def labels_of(
     return tuple(integers) or tuple(range(len(strings)))
 
 
-def pick_labels(ctx: ImportContext, places: Expr, labels: Sequence[int]) -> Expr:
+def pick_labels(ctx: ImportContext, indices: Expr, labels: Sequence[int]) -> Expr:
     """Return the label at each place, as int64."""
-    return relay.take(ctx.array(np.array(labels, np.int64)), places, axis=0, mode="fast")
+    return relay.take(ctx.array(np.array(labels, np.int64)), indices, axis=0, mode="fast")

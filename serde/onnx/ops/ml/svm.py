@@ -11,12 +11,12 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.ml.coupling import coupled_probabilities
+from serde.onnx.ops.ml.coupling import couple_probabilities
 from serde.onnx.ops.ml.scores import (
-    feature_rows,
-    labels_of,
     pick_labels,
+    read_labels,
     refuse_transform,
+    to_feature_rows,
     transform,
 )
 from serde.onnx.ops.table import ML
@@ -40,14 +40,14 @@ def import_svm_regressor(
 ) -> Expr:
     """Without support vectors it is linear; of one class, 1 is inside and -1 is outside."""
     refuse_transform(post_transform, "a single target")
-    rows = feature_rows(ctx, x)
+    rows = to_feature_rows(ctx, x)
     if n_supports > 0:
         kernel = _Kernel(kernel_type, kernel_params)
-        products = kernel.products(ctx, rows, _matrix(support_vectors, n_supports))
-        found = relay.nn.dense(products, ctx.array(_matrix(coefficients, 1)))
+        products = kernel.products(ctx, rows, _to_matrix(support_vectors, n_supports))
+        found = relay.nn.dense(products, ctx.array(_to_matrix(coefficients, 1)))
     else:
-        found = relay.nn.dense(rows, ctx.array(_matrix(coefficients, 1)))
-    found = relay.add(found, scalar_like(ctx, found, _only(rho)))
+        found = relay.nn.dense(rows, ctx.array(_to_matrix(coefficients, 1)))
+    found = relay.add(found, scalar_like(ctx, found, _require_single(rho)))
     if not one_class:
         return found
     zero, one = scalar_like(ctx, found, 0.0), scalar_like(ctx, found, 1.0)
@@ -72,23 +72,23 @@ def import_svm_classifier(
     vectors_per_class: tuple[int, ...] = (),
 ) -> list[Expr]:
     """Each pair of classes has a decision; the label has most votes of these."""
-    labels = labels_of(ctx, classlabels_ints, classlabels_strings)
-    rows = feature_rows(ctx, x)
+    labels = read_labels(ctx, classlabels_ints, classlabels_strings)
+    rows = to_feature_rows(ctx, x)
     if not vectors_per_class:
-        factors = ctx.array(_matrix(coefficients, len(labels)))
+        factors = ctx.array(_to_matrix(coefficients, len(labels)))
         scores = relay.nn.dense(rows, factors)
         scores = relay.add(scores, scalar_like(ctx, scores, rho[0]))
-        return _linear_results(ctx, scores, labels, len(rho), post_transform)
+        return _classify_linear(ctx, scores, labels, len(rho), post_transform)
     if len(vectors_per_class) != len(labels) or len(labels) < 2:
         raise Unsupported(f"{len(vectors_per_class)} groups of vectors for {len(labels)} labels")
     pairs = _Pairs(vectors_per_class)
     if len(rho) != len(pairs.classes):
         raise Unsupported(f"{len(rho)} offsets for {len(pairs.classes)} pairs of classes")
     kernel = _Kernel(kernel_type, kernel_params)
-    products = kernel.products(ctx, rows, _matrix(support_vectors, sum(vectors_per_class)))
+    products = kernel.products(ctx, rows, _to_matrix(support_vectors, sum(vectors_per_class)))
     decisions = relay.nn.dense(products, ctx.array(pairs.factors(coefficients)))
     decisions = relay.add(decisions, ctx.array(np.array(rho, np.float32)))
-    best = relay.argmax(_votes(ctx, decisions, pairs), axis=1)
+    best = relay.argmax(_count_votes(ctx, decisions, pairs), axis=1)
     if len(labels) == 2 and not prob_a and min(coefficients) >= 0 and ctx.wants(0):
         # ONNX's reference gives every sample the second one, ONNX Runtime does not.
         raise Unsupported(
@@ -101,7 +101,7 @@ def import_svm_classifier(
         slope, shift = (ctx.array(np.array(each, np.float32)) for each in (prob_a, prob_b))
         linear = relay.add(relay.multiply(decisions, slope), shift)
         chance = relay.clip(relay.sigmoid(relay.negative(linear)), 1e-7, 1 - 1e-7)
-        scores = coupled_probabilities(ctx, chance, len(labels))
+        scores = couple_probabilities(ctx, chance, len(labels))
         return [label, transform(ctx, scores, post_transform)]
     if len(labels) == 2:
         decisions = relay.concatenate([relay.negative(decisions), decisions], axis=1)
@@ -110,7 +110,7 @@ def import_svm_classifier(
     return [label, transform(ctx, decisions, post_transform)]
 
 
-def _linear_results(
+def _classify_linear(
     ctx: ImportContext, scores: Expr, labels: Sequence[int], offsets: int, post_transform: str
 ) -> list[Expr]:
     """Return label and scores of a machine without support vectors, one score a class."""
@@ -121,7 +121,7 @@ def _linear_results(
     return [pick_labels(ctx, best, labels), transform(ctx, scores, post_transform)]
 
 
-def _votes(ctx: ImportContext, decisions: Expr, pairs: _Pairs) -> Expr:
+def _count_votes(ctx: ImportContext, decisions: Expr, pairs: _Pairs) -> Expr:
     """Return how often each class wins: the first of a pair where the decision is positive."""
     positive = relay.greater(decisions, scalar_like(ctx, decisions, 0.0))
     won = relay.cast(positive, "float32")
@@ -148,7 +148,7 @@ class _Pairs:
 
         The file has, for each vector, one factor against each of the other classes.
         """
-        given = _matrix(coefficients, len(self._counts) - 1)
+        given = _to_matrix(coefficients, len(self._counts) - 1)
         if given.shape[1] != self._starts[-1]:
             raise Unsupported(f"{given.size} coefficients for {self._starts[-1]} support vectors")
         found = np.zeros((len(self.classes), given.shape[1]), np.float32)
@@ -196,13 +196,13 @@ class _Kernel:
         return relay.power(found, scalar_like(ctx, x, degree))
 
 
-def _matrix(values: Sequence[float], rows: int) -> Array:
+def _to_matrix(values: Sequence[float], rows: int) -> Array:
     if not values or rows < 1 or len(values) % rows:
         raise Unsupported(f"{len(values)} numbers do not make {rows} rows")
     return np.array(values, np.float32).reshape(rows, -1)
 
 
-def _only(values: Sequence[float]) -> float:
+def _require_single(values: Sequence[float]) -> float:
     if len(values) != 1:
         raise Unsupported(f"expected one offset, found {len(values)}")
     return values[0]

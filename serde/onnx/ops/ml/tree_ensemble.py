@@ -15,14 +15,14 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.ml.leaves import Leaves
 from serde.onnx.ops.ml.scores import (
-    as_float32,
-    feature_rows,
-    labels_of,
+    cast_to_float32,
     pick_labels,
+    read_labels,
     refuse_transform,
+    to_feature_rows,
     transform,
 )
-from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, node_places
+from serde.onnx.ops.ml.trees import MODES, UNORDERED, Forest, find_nodes
 from serde.onnx.ops.table import ML
 from serde.relay.ir.expr import Expr
 from serde.weights import Array
@@ -66,7 +66,7 @@ class _Nodes:
         children = np.tile(np.arange(count), (2, 1))
         for row, numbers in enumerate((self.first, self.second)):
             wanted = (trees[inner], np.array(numbers, np.int64)[inner])
-            children[row, inner] = node_places(self.trees, self.numbers, wanted)
+            children[row, inner] = find_nodes(self.trees, self.numbers, wanted)
         _, roots = np.unique(trees, return_index=True)
         return Forest.of(self.features, self.thresholds, outcomes, children, roots)
 
@@ -78,26 +78,26 @@ class _Nodes:
         if not len(trees) == len(numbers) == len(targets):
             raise Unsupported(f"{len(targets)} targets for {len(numbers)} leaves")
         wanted = (np.array(trees, np.int64), np.array(numbers, np.int64))
-        places = node_places(self.trees, self.numbers, wanted)
-        return Leaves(self.forest(), places, np.array(targets, np.int64), values, count)
+        indices = find_nodes(self.trees, self.numbers, wanted)
+        return Leaves(self.forest(), indices, np.array(targets, np.int64), values, count)
 
 
-def _numbers(given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
+def _read_numbers(given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
     """Return numbers that are floats, or doubles in a tensor."""
     return np.array(given, np.float32) if tensor is None else numpy_helper.to_array(tensor)
 
 
-def _features(ctx: ImportContext, x: Expr, thresholds: Array) -> Expr:
+def _to_rows(ctx: ImportContext, x: Expr, thresholds: Array) -> Expr:
     """Return the rows in the precision in which they are compared."""
     doubled = "float64" in (ctx.type(x).dtype, str(thresholds.dtype))
-    return feature_rows(ctx, x, "float64" if doubled else "float32")
+    return to_feature_rows(ctx, x, "float64" if doubled else "float32")
 
 
-def _based(ctx: ImportContext, scores: Expr, base: Array) -> Expr:
+def _add_base(ctx: ImportContext, scores: Expr, base: Array) -> Expr:
     """Return scores on top of base values, where there are such, in float32."""
     if base.size:
         scores = relay.add(scores, ctx.array(base.astype(ctx.type(scores).dtype)))
-    return as_float32(ctx, scores)
+    return cast_to_float32(ctx, scores)
 
 
 @ML.imports("TreeEnsembleRegressor", since=(1, 3, 5), ignored=_UNUSED)
@@ -133,17 +133,17 @@ def import_tree_ensemble_regressor(
         nodes_truenodeids,
         nodes_falsenodeids,
         nodes_missing_value_tracks_true,
-        _numbers(nodes_values, nodes_values_as_tensor),
+        _read_numbers(nodes_values, nodes_values_as_tensor),
     )
-    values = _numbers(target_weights, target_weights_as_tensor)
+    values = _read_numbers(target_weights, target_weights_as_tensor)
     leaves = nodes.leaves(target_treeids, target_nodeids, target_ids, values, n_targets)
-    base = _numbers(base_values, base_values_as_tensor)
+    base = _read_numbers(base_values, base_values_as_tensor)
     if base.size not in (0, n_targets):
         raise Unsupported(f"{base.size} base values for {n_targets} targets")
     if base.any() and not leaves.covered:
         raise Unsupported("a base value of a target without weights, read differently by runtimes")
-    scores = leaves.scores(ctx, _features(ctx, x, nodes.thresholds), aggregate_function)
-    scores = _based(ctx, scores, base)
+    scores = leaves.scores(ctx, _to_rows(ctx, x, nodes.thresholds), aggregate_function)
+    scores = _add_base(ctx, scores, base)
     if n_targets == 1:
         refuse_transform(post_transform, "a single target")
     return transform(ctx, scores, post_transform)
@@ -174,7 +174,7 @@ def import_tree_ensemble_classifier(
     nodes_values_as_tensor: onnx.TensorProto | None = None,
     post_transform: str = "NONE",
 ) -> list[Expr]:
-    labels = labels_of(ctx, classlabels_int64s, classlabels_strings)
+    labels = read_labels(ctx, classlabels_int64s, classlabels_strings)
     nodes = _Nodes(
         nodes_treeids,
         nodes_nodeids,
@@ -183,14 +183,16 @@ def import_tree_ensemble_classifier(
         nodes_truenodeids,
         nodes_falsenodeids,
         nodes_missing_value_tracks_true,
-        _numbers(nodes_values, nodes_values_as_tensor),
+        _read_numbers(nodes_values, nodes_values_as_tensor),
     )
-    values = _numbers(class_weights, class_weights_as_tensor)
-    base = _numbers(base_values, base_values_as_tensor)
-    rows = _features(ctx, x, nodes.thresholds)
+    values = _read_numbers(class_weights, class_weights_as_tensor)
+    base = _read_numbers(base_values, base_values_as_tensor)
+    rows = _to_rows(ctx, x, nodes.thresholds)
     if len(labels) == 2 and set(class_ids) == {0}:
         leaves = nodes.leaves(class_treeids, class_nodeids, class_ids, values, 1)
-        return _of_two(ctx, leaves.scores(ctx, rows, "SUM"), values, base, labels, post_transform)
+        return _classify_two(
+            ctx, leaves.scores(ctx, rows, "SUM"), values, base, labels, post_transform
+        )
     if len(labels) < 3 and ctx.wants(0):
         raise Unsupported(f"the label of {len(labels)} classes, read differently by runtimes")
     if base.size not in (0, len(labels)) or (base.size and len(labels) < 3):
@@ -199,12 +201,12 @@ def import_tree_ensemble_classifier(
     if len(labels) < 3 and not leaves.covered:
         raise Unsupported("two classes of which one has no weights")
     scores = leaves.scores(ctx, rows, "SUM")
-    scores = _based(ctx, scores, base)
+    scores = _add_base(ctx, scores, base)
     label = pick_labels(ctx, relay.argmax(scores, axis=1), labels)
     return [label, transform(ctx, scores, post_transform)]
 
 
-def _of_two(
+def _classify_two(
     ctx: ImportContext,
     score: Expr,
     values: Array,
@@ -218,7 +220,7 @@ def _of_two(
     """
     if base.size > 1:
         raise Unsupported(f"{base.size} base values for one score")
-    score = _based(ctx, score, base)
+    score = _add_base(ctx, score, base)
     likely = bool((values >= 0).all())
     bound = scalar_like(ctx, score, 0.5 if likely else 0.0)
     second = relay.squeeze(relay.greater(score, bound), axis=[1])

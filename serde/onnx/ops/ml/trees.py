@@ -21,12 +21,12 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.weights import Array, numpy_dtype
 
-__all__ = ["MODES", "Forest", "leaf_places", "node_places"]
-
 LESS, EQUAL, GREATER, UNORDERED = range(4)
+
 
 MOST_UNROLLED = 32
 """Depth up to which every step has nodes of its own; deeper trees are walked by a loop."""
+
 
 MODES = {
     "BRANCH_LEQ": (LESS, EQUAL),
@@ -82,7 +82,7 @@ class Forest:
             raise Unsupported("the ensemble has no nodes")
         if not count == len(thresholds) == len(outcomes) == children.shape[1]:
             raise Unsupported(f"{count} features for {len(thresholds)} thresholds")
-        trees, depth = _walked(children.tolist(), roots.tolist())
+        trees, depth = _walk_trees(children.tolist(), roots.tolist())
         inner = children[0] != np.arange(count)
         compared = np.where(inner, np.array(features, np.int64), 0)
         if compared.min() < 0:
@@ -96,7 +96,7 @@ class Forest:
         return own & (self.trees >= 0)
 
 
-def _walked(children: Sequence[Sequence[int]], roots: Sequence[int]) -> tuple[Array, int]:
+def _walk_trees(children: Sequence[Sequence[int]], roots: Sequence[int]) -> tuple[Array, int]:
     """Return the tree of each node, -1 where it is in none, and the depth of the deepest."""
     count = len(children[0])
     trees = [-1] * count
@@ -119,7 +119,7 @@ def _walked(children: Sequence[Sequence[int]], roots: Sequence[int]) -> tuple[Ar
     return np.array(trees, np.int64), max(height[root] for root in roots)
 
 
-def node_places(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array, Array]) -> Array:
+def find_nodes(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array, Array]) -> Array:
     """Return the places of nodes that are named by tree and number.
 
     Args:
@@ -130,7 +130,7 @@ def node_places(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array,
     Raises:
         Unsupported: A node is there twice, or one that is sought is not there.
     """
-    known = {pair: place for place, pair in enumerate(zip(trees, nodes, strict=True))}
+    known = {pair: position for position, pair in enumerate(zip(trees, nodes, strict=True))}
     if len(known) < len(trees):
         raise Unsupported("a node is given twice")
     pairs = list(zip(*(each.tolist() for each in wanted), strict=True))
@@ -140,7 +140,7 @@ def node_places(trees: Sequence[int], nodes: Sequence[int], wanted: tuple[Array,
     return np.array([known[pair] for pair in pairs], np.int64)
 
 
-def leaf_places(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
+def find_leaves(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
     """Return the leaf that each sample reaches in each tree, as places in the table.
 
     Args:
@@ -157,26 +157,26 @@ def leaf_places(ctx: ImportContext, x: Expr, forest: Forest) -> Expr:
     table = _Table(ctx, forest, numpy_dtype(ctx.type(x).dtype))
     roots = relay.const(forest.roots[None].astype(np.int32))
     values = relay.take(x, relay.Constant(forest.features[forest.roots]), axis=1, mode="fast")
-    places = table.follow(values, roots)
+    indices = table.follow(values, roots)
     if forest.depth <= MOST_UNROLLED:
         for _ in range(forest.depth - 1):
-            places = table.step(x, places)
-        return places
-    return _looped(ctx, x, places, table, forest.depth - 1)
+            indices = table.step(x, indices)
+        return indices
+    return _loop_steps(ctx, x, indices, table, forest.depth - 1)
 
 
-def _looped(ctx: ImportContext, x: Expr, places: Expr, table: _Table, count: int) -> Expr:
+def _loop_steps(ctx: ImportContext, x: Expr, indices: Expr, table: _Table, count: int) -> Expr:
     """Return the places after `count` further steps, as a loop."""
     columns = list(table.columns)
     given = [x, *(table.column(name) for name in columns)]
     number = Var("step", TensorType((), "int64"))
-    at, rows = Var("places", ctx.type(places)), Var("features", ctx.type(x))
+    at, rows = Var("places", ctx.type(indices)), Var("features", ctx.type(x))
     inner = [Var(name, ctx.type(column)) for name, column in zip(columns, given[1:], strict=True)]
     within = table.over(dict(zip(columns, inner, strict=True)))
     body = Tuple([relay.const(True, "bool"), within.step(rows, at)])
     function = Function([number, at, rows, *inner], body)
     limit = relay.Constant(np.array(count, np.int64))
-    return TupleGetItem(call("serde.loop", limit, None, (places,), tuple(given), body=function), 0)
+    return TupleGetItem(call("serde.loop", limit, None, (indices,), tuple(given), body=function), 0)
 
 
 class _Table:
@@ -213,29 +213,29 @@ class _Table:
         """Return a column."""
         return self._expressions[name]
 
-    def of(self, name: str, places: Expr) -> Expr:
+    def of(self, name: str, indices: Expr) -> Expr:
         """Return a column at each place."""
-        return relay.take(self._expressions[name], places, axis=0, mode="fast")
+        return relay.take(self._expressions[name], indices, axis=0, mode="fast")
 
-    def step(self, x: Expr, places: Expr) -> Expr:
+    def step(self, x: Expr, indices: Expr) -> Expr:
         """Return the child that follows at each place."""
-        values = relay.gather(x, 1, self.of("features", places))
-        return self.follow(values, places)
+        values = relay.gather(x, 1, self.of("features", indices))
+        return self.follow(values, indices)
 
-    def follow(self, values: Expr, places: Expr) -> Expr:
+    def follow(self, values: Expr, indices: Expr) -> Expr:
         """Return the child that follows, for the values of the features at places."""
-        goes = self._compared(values, self.of("thresholds", places), places)
-        return relay.where(goes, self.of("first", places), self.of("second", places))
+        goes = self._compared(values, self.of("thresholds", indices), indices)
+        return relay.where(goes, self.of("first", indices), self.of("second", indices))
 
-    def _compared(self, values: Expr, threshold: Expr, places: Expr) -> Expr:
+    def _compared(self, values: Expr, threshold: Expr, indices: Expr) -> Expr:
         """Return whether the first child follows."""
         if self._outcomes is not None:
-            return _uniform(values, threshold, self._outcomes)
+            return _compare_uniform(values, threshold, self._outcomes)
         found = relay.less(values, values)
         for name in self.columns:
             if name.startswith("outcome"):
                 holds = _HOLDS[int(name.removeprefix("outcome"))](values, threshold)
-                found = relay.logical_or(found, relay.logical_and(holds, self.of(name, places)))
+                found = relay.logical_or(found, relay.logical_and(holds, self.of(name, indices)))
         return found
 
 
@@ -247,6 +247,7 @@ _HOLDS = (
 )
 """For LESS, EQUAL, GREATER and UNORDERED, whether a value and a threshold compare so."""
 
+
 _COMPARISONS = {
     (LESS, EQUAL): relay.less_equal,
     (LESS,): relay.less,
@@ -257,7 +258,7 @@ _COMPARISONS = {
 }
 
 
-def _uniform(values: Expr, threshold: Expr, outcomes: Array) -> Expr:
+def _compare_uniform(values: Expr, threshold: Expr, outcomes: Array) -> Expr:
     """Return the comparison that all nodes make."""
     wanted = tuple(int(each) for each in np.flatnonzero(outcomes))
     if wanted in _COMPARISONS:

@@ -12,16 +12,17 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.conv.windows import SPATIAL, fixed
-from serde.onnx.ops.elementwise import cast, comparable, working
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import arranged, unsqueeze
+from serde.onnx.ops.conv.windows import SPATIAL, require_fixed
+from serde.onnx.ops.elementwise.convert import cast, comparison_dtype, compute_dtype
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import is_float
 
 
-def _adaptive(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
+def _make_adaptive_exporter(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value]:
     def export_adaptive_pool(
         ctx: ExportContext, x: Value, *, output_size: tuple[int, ...], layout: str, out_layout: str
     ) -> Value:
@@ -31,21 +32,21 @@ def _adaptive(ndim: int, kind: Literal["Max", "Average"]) -> Callable[..., Value
         lengths = [ctx.type(x).shape[layout.index(letter)] for letter in SPATIAL[ndim]]
         result = ctx.result_type().shape
         wanted = [result[(out_layout or layout).index(letter)] for letter in SPATIAL[ndim]]
-        moved = arranged(ctx, x, layout, wanted_layout)
+        moved = to_layout(ctx, x, layout, wanted_layout)
         if lengths != wanted:
-            pooled = _pooled(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
-            moved = pooled or _by_parts(ctx, moved, kind, dtype, lengths, wanted)
-        return arranged(ctx, moved, wanted_layout, out_layout or layout)
+            pooled = _emit_pool(ctx, moved, kind, lengths, wanted) if is_float(dtype) else None
+            moved = pooled or _reduce_parts(ctx, moved, kind, dtype, lengths, wanted)
+        return to_layout(ctx, moved, wanted_layout, out_layout or layout)
 
     return export_adaptive_pool
 
 
 for _ndim in SPATIAL:
-    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_adaptive(_ndim, "Max"))
-    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_adaptive(_ndim, "Average"))
+    OPS.exports(f"nn.adaptive_max_pool{_ndim}d")(_make_adaptive_exporter(_ndim, "Max"))
+    OPS.exports(f"nn.adaptive_avg_pool{_ndim}d")(_make_adaptive_exporter(_ndim, "Average"))
 
 
-def _pooled(
+def _emit_pool(
     ctx: ExportContext, x: Value, kind: str, lengths: Sequence[Dim], wanted: Sequence[Dim]
 ) -> Value | None:
     """Return one pooling, where all parts of an axis have one size."""
@@ -61,7 +62,7 @@ def _pooled(
     return ctx.emit(f"{kind}Pool", x, kernel_shape=window, strides=window)
 
 
-def _by_parts(
+def _reduce_parts(
     ctx: ExportContext,
     x: Value,
     kind: str,
@@ -70,22 +71,22 @@ def _by_parts(
     wanted: Sequence[Dim],
 ) -> Value:
     """Return a reduction of each part of each axis, in a dtype in which it is exact."""
-    sums = working(dtype) if is_float(dtype) else "int64"
-    work = comparable(dtype) if kind == "Max" else sums
+    sums = compute_dtype(dtype) if is_float(dtype) else "int64"
+    work = comparison_dtype(dtype) if kind == "Max" else sums
     result = x if work == dtype else cast(ctx, x, work)
     sizes: list[Value] = []
     for index, (length, out) in enumerate(zip(lengths, wanted, strict=True)):
         if length == out:
             continue
-        places, inside, count = _parts(ctx, length, fixed([out], "output_size")[0])
-        result = ctx.emit("Gather", result, places, axis=2 + index)
+        indices, inside, count = _find_parts(ctx, length, require_fixed([out], "output_size")[0])
+        result = ctx.emit("Gather", result, indices, axis=2 + index)
         behind = len(lengths) - 1 - index
         if kind == "Max":
-            result = reduce(ctx, "ReduceMax", result, [3 + index], False)
+            result = emit_reduce(ctx, "ReduceMax", result, [3 + index], False)
             continue
         mask = unsqueeze(ctx, inside, range(2, 2 + behind)) if behind else inside
         result = ctx.emit("Where", mask, result, ctx.const(0, work))
-        result = reduce(ctx, "ReduceSum", result, [3 + index], False)
+        result = emit_reduce(ctx, "ReduceSum", result, [3 + index], False)
         size = cast(ctx, count, work)
         size = unsqueeze(ctx, size, range(1, 1 + behind)) if behind else size
         if work == "int64":
@@ -97,7 +98,7 @@ def _by_parts(
     return result if work == dtype else cast(ctx, result, dtype)
 
 
-def _parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value, Value]:
+def _find_parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value, Value]:
     """Return the places of each part, repeated up to one number, which are its own, and how many.
 
     They are ``(out, most)``, ``(out, most)`` and ``(out,)``.
@@ -109,16 +110,16 @@ def _parts(ctx: ExportContext, length: Dim, out: int) -> tuple[Value, Value, Val
         number = np.arange(out)
         starts = number * length // out
         stops = -(-(number + 1) * length // out)
-        places = starts[:, None] + np.arange((stops - starts).max())
-        inside = places < stops[:, None]
-        own = np.minimum(places, stops[:, None] - 1)
+        indices = starts[:, None] + np.arange((stops - starts).max())
+        inside = indices < stops[:, None]
+        own = np.minimum(indices, stops[:, None] - 1)
         return ctx.const(own, np.int64), ctx.const(inside), ctx.const(stops - starts, np.int64)
     total, parts = ctx.shape([length]), ctx.ints([out])
     first = ctx.emit("Div", ctx.emit("Mul", ctx.ints(range(out)), total), parts)
     reach = ctx.emit("Mul", ctx.ints(range(1, out + 1)), total)
     stop = ctx.emit("Div", ctx.emit("Add", reach, ctx.ints([out - 1])), parts)
     count = ctx.emit("Sub", stop, first)
-    most = reduce(ctx, "ReduceMax", count, [0], False)
+    most = emit_reduce(ctx, "ReduceMax", count, [0], False)
     steps = ctx.emit("Range", ctx.const(0, np.int64), most, ctx.const(1, np.int64))
     reads = ctx.emit("Add", unsqueeze(ctx, first, [1]), steps)
     end = unsqueeze(ctx, stop, [1])

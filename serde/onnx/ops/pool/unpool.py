@@ -7,8 +7,7 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.elementwise.convert import scalar_like
+from serde.onnx.ops.elementwise.convert import cast, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -16,12 +15,12 @@ from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import split_padding
 
 
-def _has_least_shape(node: Call) -> bool:
+def _has_inferred_shape(node: Call) -> bool:
     """Given another shape, ONNX numbers elements as in the least one, ONNX Runtime as in that."""
     return node.attrs["output_shape"] is None
 
 
-@OPS.exports("serde.max_unpool", when=_has_least_shape)
+@OPS.exports("serde.max_unpool", when=_has_inferred_shape)
 def export_max_unpool(
     ctx: ExportContext,
     data: Value,
@@ -49,7 +48,7 @@ def export_max_unpool(
 def import_max_unpool(
     ctx: ImportContext,
     x: Expr,
-    places: Expr,
+    indices: Expr,
     output_shape: Expr | None = None,
     *,
     kernel_shape: tuple[int, ...],
@@ -60,7 +59,7 @@ def import_max_unpool(
     result = call(
         "serde.max_unpool",
         x,
-        places,
+        indices,
         pool_size=kernel_shape,
         strides=strides,
         padding=pads or (0,),

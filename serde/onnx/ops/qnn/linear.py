@@ -22,7 +22,7 @@ from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
 
-def _takes(op: str, version: int) -> Callable[[Call], bool]:
+def _make_check(op: str, version: int) -> Callable[[Call], bool]:
     """Return whether an operator, as it stands at a version, is what a call says.
 
     So it is, too, where that version lacks a type altogether: what the call decomposes into
@@ -81,7 +81,7 @@ def export_quantize_linear(
         x,
         scale,
         zero_point,
-        axis=_place(ctx, scale, axis),
+        axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
         output_dtype=kind if told else None,
         saturate=None if saturate else 0,
@@ -89,7 +89,40 @@ def export_quantize_linear(
     )
 
 
-def _place(ctx: ExportContext, scale: Value, axis: int) -> int | None:
+@OPS.imports("QuantizeLinear", since=(10, 13))
+def import_quantize_linear_v10(
+    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+) -> Expr:
+    return quantize(ctx, x, scale, zero_point, axis=axis)
+
+
+@OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
+def import_quantize_linear(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    saturate: bool = True,
+    precision: int = 0,
+) -> Expr:
+    return quantize(
+        ctx,
+        x,
+        scale,
+        zero_point,
+        axis=axis,
+        block_size=block_size,
+        output_dtype=output_dtype,
+        saturate=saturate,
+        precision=precision,
+    )
+
+
+def _axis_or_none(ctx: ExportContext, scale: Value, axis: int) -> int | None:
     return None if ctx.type(scale).rank == 0 else axis
 
 
@@ -110,9 +143,31 @@ def export_dequantize_linear(
         x,
         scale,
         zero_point,
-        axis=_place(ctx, scale, axis),
+        axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
         output_dtype=helper.np_dtype_to_tensor_dtype(out_dtype) if told and out_dtype else None,
+    )
+
+
+@OPS.imports("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
+def import_dequantize_linear(
+    ctx: ImportContext,
+    x: Expr,
+    scale: Expr,
+    zero_point: Expr | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Expr:
+    return call(
+        "serde.dequantize_linear",
+        x,
+        scale,
+        _match_rank(ctx, scale, zero_point),
+        axis=_normalize_axis(ctx, scale, axis),
+        block_size=block_size,
+        out_dtype=ctx.dtype(output_dtype) if output_dtype else None,
     )
 
 
@@ -122,7 +177,7 @@ for _op, _name, _export in (
 ):
     for _version in CHANGES[_op]:
         if _version <= onnx.defs.onnx_opset_version():
-            OPS.exports(_name, since=_version, when=_takes(_op, _version))(_export)
+            OPS.exports(_name, since=_version, when=_make_check(_op, _version))(_export)
 
 
 @OPS.exports("serde.dynamic_quantize_linear")
@@ -130,7 +185,13 @@ def export_dynamic_quantize_linear(ctx: ExportContext, x: Value) -> tuple[Value,
     return ctx.emit_tuple("DynamicQuantizeLinear", x, outputs=3)
 
 
-def quantized(
+@OPS.imports("DynamicQuantizeLinear", since=11)
+def import_dynamic_quantize_linear(ctx: ImportContext, x: Expr) -> list[Expr]:
+    found = call("serde.dynamic_quantize_linear", x)
+    return [TupleGetItem(found, index) for index in range(3)]
+
+
+def quantize(
     ctx: ImportContext,
     x: Expr,
     scale: Expr,
@@ -157,8 +218,8 @@ def quantized(
         "serde.quantize_linear",
         x,
         scale,
-        _matching(ctx, scale, zero_point),
-        axis=_axis_of(ctx, scale, axis),
+        _match_rank(ctx, scale, zero_point),
+        axis=_normalize_axis(ctx, scale, axis),
         block_size=block_size,
         out_dtype=dtype,
         saturate=saturate,
@@ -166,7 +227,7 @@ def quantized(
     )
 
 
-def _matching(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr | None:
+def _match_rank(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr | None:
     """Return a zero point in the rank of its scale; a vector of one element is a scalar, too."""
     if zero_point is None or ctx.type(zero_point).rank == ctx.type(scale).rank:
         return zero_point
@@ -177,68 +238,7 @@ def _matching(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr 
     return relay.expand_dims(zero_point, axis=0)
 
 
-def _axis_of(ctx: ImportContext, scale: Expr, axis: int) -> int:
+def _normalize_axis(ctx: ImportContext, scale: Expr, axis: int) -> int:
     """Return the axis, which has no meaning for one scale."""
     shape = ctx.type(scale).shape
     return axis if shape and shape != (1,) else 1
-
-
-@OPS.imports("QuantizeLinear", since=(10, 13))
-def import_quantize_linear_v10(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
-) -> Expr:
-    return quantized(ctx, x, scale, zero_point, axis=axis)
-
-
-@OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
-def import_quantize_linear(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    saturate: bool = True,
-    precision: int = 0,
-) -> Expr:
-    return quantized(
-        ctx,
-        x,
-        scale,
-        zero_point,
-        axis=axis,
-        block_size=block_size,
-        output_dtype=output_dtype,
-        saturate=saturate,
-        precision=precision,
-    )
-
-
-@OPS.imports("DequantizeLinear", since=(10, 13, 19, 21, 23, 24, 25, 28))
-def import_dequantize_linear(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-) -> Expr:
-    return call(
-        "serde.dequantize_linear",
-        x,
-        scale,
-        _matching(ctx, scale, zero_point),
-        axis=_axis_of(ctx, scale, axis),
-        block_size=block_size,
-        out_dtype=ctx.dtype(output_dtype) if output_dtype else None,
-    )
-
-
-@OPS.imports("DynamicQuantizeLinear", since=11)
-def import_dynamic_quantize_linear(ctx: ImportContext, x: Expr) -> list[Expr]:
-    found = call("serde.dynamic_quantize_linear", x)
-    return [TupleGetItem(found, index) for index in range(3)]

@@ -9,20 +9,16 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import (
-    cast,
-    export_clip,
-    export_round,
-    fixed_ratio,
-    scaled,
-    typed,
-)
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, retype
+from serde.onnx.ops.elementwise.fixed_point import scale_fixed_point, to_ratio
+from serde.onnx.ops.elementwise.unary import export_clip, export_round
+from serde.onnx.ops.qnn.zero_point import is_scalar_within
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.op.qnn.parameters import along_axis, fixed_point
 
 
-def aligned(ctx: ExportContext, values: Value, like: Value, axis: int) -> Value:
+def align(ctx: ExportContext, values: Value, like: Value, axis: int) -> Value:
     """Return a scale or zero point in a shape that broadcasts with `like`."""
     rank = ctx.type(like).rank
     if ctx.type(values).rank == 0:
@@ -33,13 +29,13 @@ def aligned(ctx: ExportContext, values: Value, like: Value, axis: int) -> Value:
     return unsqueeze(ctx, values, range(1, 1 + following)) if following else values
 
 
-def _saturated(ctx: ExportContext, x: Value, like: Value, source: str, dtype: str) -> Value:
+def _saturate(ctx: ExportContext, x: Value, like: Value, source: str, dtype: str) -> Value:
     """Return numbers of the dtype `source` in an integer dtype, cut to its range."""
     if dtype == source:
         return x
     info = np.iinfo(dtype)
     limits = {"a_min": float(info.min), "a_max": float(info.max)}
-    return cast(ctx, export_clip(ctx, typed(ctx, x, like, source), **limits), dtype)
+    return cast(ctx, export_clip(ctx, retype(ctx, x, like, source), **limits), dtype)
 
 
 @OPS.exports("qnn.quantize")
@@ -57,22 +53,14 @@ def export_quantize(
     QuantizeLinear then adds the zero point and saturates, where ONNX has the dtype; its scale
     is one.
     """
-    quotient = ctx.emit("Div", x, aligned(ctx, scale, x, axis))
-    whole = export_round(ctx, typed(ctx, quotient, x, "float32"))
+    quotient = ctx.emit("Div", x, align(ctx, scale, x, axis))
+    whole = export_round(ctx, retype(ctx, quotient, x, "float32"))
     dtype = ctx.result_type().dtype
     if dtype in ("int8", "uint8") and is_scalar_within(zero_point, dtype):
         zero = ctx.const(ctx.constant(zero_point).reshape(()), dtype)
         return ctx.emit("QuantizeLinear", whole, ctx.const(1, np.float32), zero)
-    shifted = ctx.emit("Add", whole, cast(ctx, aligned(ctx, zero_point, x, axis), np.float32))
-    return _saturated(ctx, shifted, x, "float32", dtype)
-
-
-def is_scalar_within(zero_point: Value, dtype: str) -> bool:
-    """Whether a zero point is one constant number of `dtype`."""
-    data = zero_point.data
-    if data is None or data.size != 1:
-        return False
-    return bool(np.iinfo(dtype).min <= data.item() <= np.iinfo(dtype).max)
+    shifted = ctx.emit("Add", whole, cast(ctx, align(ctx, zero_point, x, axis), np.float32))
+    return _saturate(ctx, shifted, x, "float32", dtype)
 
 
 @OPS.exports("qnn.dequantize")
@@ -88,16 +76,16 @@ def export_dequantize(
     """DequantizeLinear knows axes from 13 on, 16 bits from 21 on, and int32 without zero point."""
     dtype = ctx.type(x).dtype
     if _has_linear_form(ctx, dtype, scale, zero_point):
-        real = _linear(ctx, x, scale, zero_point, axis)
+        real = _emit_dequantize_linear(ctx, x, scale, zero_point, axis)
     else:
         wide = cast(ctx, x, np.int32) if dtype != "int32" else x
-        shifted = ctx.emit("Sub", wide, aligned(ctx, zero_point, x, axis))
-        real = ctx.emit("Mul", cast(ctx, shifted, np.float32), aligned(ctx, scale, x, axis))
+        shifted = ctx.emit("Sub", wide, align(ctx, zero_point, x, axis))
+        real = ctx.emit("Mul", cast(ctx, shifted, np.float32), align(ctx, scale, x, axis))
     if out_dtype == np.float32:
         return real
     limit = float(np.finfo(out_dtype).max)
     return cast(
-        ctx, export_clip(ctx, typed(ctx, real, x, "float32"), a_min=-limit, a_max=limit), out_dtype
+        ctx, export_clip(ctx, retype(ctx, real, x, "float32"), a_min=-limit, a_max=limit), out_dtype
     )
 
 
@@ -112,7 +100,9 @@ def _has_linear_form(ctx: ExportContext, dtype: str, scale: Value, zero_point: V
     return bool((data >= np.iinfo(dtype).min).all() and (data <= np.iinfo(dtype).max).all())
 
 
-def _linear(ctx: ExportContext, x: Value, scale: Value, zero_point: Value, axis: int) -> Value:
+def _emit_dequantize_linear(
+    ctx: ExportContext, x: Value, scale: Value, zero_point: Value, axis: int
+) -> Value:
     """Emit DequantizeLinear, both parameters in the shape of the longer one."""
     lengths = [each.shape[0] for each in map(ctx.type, (scale, zero_point)) if each.rank]
     length = next((each for each in lengths if each != 1), None)
@@ -129,8 +119,8 @@ def _linear(ctx: ExportContext, x: Value, scale: Value, zero_point: Value, axis:
         elif ctx.type(scale).size != length:
             scale = ctx.emit("Expand", scale, ctx.ints([length]))
     point = None if ctx.type(x).dtype == "int32" else ctx.const(zero)
-    place = None if length is None else axis % ctx.type(x).rank
-    return ctx.emit("DequantizeLinear", x, scale, point, axis=place)
+    position = None if length is None else axis % ctx.type(x).rank
+    return ctx.emit("DequantizeLinear", x, scale, point, axis=position)
 
 
 @OPS.exports("qnn.requantize")
@@ -154,23 +144,23 @@ def export_requantize(
     )
     away = rounding == "TONEAREST"
     dtype = ctx.result_type().dtype
-    zero = aligned(ctx, input_zero_point, x, axis)
+    zero = align(ctx, input_zero_point, x, axis)
     narrow = x if ctx.type(x).dtype == "int32" else cast(ctx, x, np.int32)
     if compute_dtype in ("float32", "float64"):
         wide = np.dtype(compute_dtype)
         shifted = ctx.emit("Sub", cast(ctx, narrow, wide), cast(ctx, zero, wide))
         product = ctx.emit("Mul", shifted, ctx.const(ratio, wide))
         real = ctx.emit("Add", product, cast(ctx, output_zero_point, wide))
-        result = cast(ctx, _rounded(ctx, typed(ctx, real, x, wide.name), away), np.int32)
+        result = cast(ctx, _round(ctx, retype(ctx, real, x, wide.name), away), np.int32)
     else:
         shifted = cast(ctx, ctx.emit("Sub", narrow, zero), np.int64)
-        numbers = fixed_ratio(ctx, *fixed_point(ratio))
-        level = cast(ctx, scaled(ctx, shifted, *numbers, away), np.int32)
+        numbers = to_ratio(ctx, *fixed_point(ratio))
+        level = cast(ctx, scale_fixed_point(ctx, shifted, *numbers, away), np.int32)
         result = ctx.emit("Add", level, output_zero_point)
-    return _saturated(ctx, result, x, "int32", dtype)
+    return _saturate(ctx, result, x, "int32", dtype)
 
 
-def _rounded(ctx: ExportContext, x: Value, away: bool) -> Value:
+def _round(ctx: ExportContext, x: Value, away: bool) -> Value:
     if away:
         return export_round(ctx, x)
     return ctx.emit("Floor", ctx.emit("Add", x, ctx.scalar_like(x, 0.5)))

@@ -10,8 +10,8 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, widened, working
-from serde.onnx.ops.shape.reshape import integers, lengths
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, to_int64
+from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
@@ -41,13 +41,13 @@ def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
             return relay.broadcast_to(x, wanted)
     (count,) = ctx.static_shape(shape)
     have = relay.shape_of(x, dtype=ctx.type(shape).dtype)
-    have, asked = _padded(ctx, have, len(own), count), _padded(ctx, shape, count, len(own))
+    have, asked = _pad_shape(ctx, have, len(own), count), _pad_shape(ctx, shape, count, len(own))
     one = relay.Constant(np.ones((), ctx.type(shape).dtype))
     found = call("dyn.broadcast_to", x, relay.where(relay.equal(asked, one), have, asked))
-    return _with_known(found, own, ctx.partial_dims(shape))
+    return _reshape_to_known(found, own, ctx.partial_dims(shape))
 
 
-def _with_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:
+def _reshape_to_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:
     """Return what was broadcast with the lengths that are known, where all but one are.
 
     Beside a length of 0 the elements do not tell the one.
@@ -61,7 +61,7 @@ def _with_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Exp
     return relay.reshape(x, [-1 if isinstance(dim, Any) else dim for dim in lengths])
 
 
-def _padded(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
+def _pad_shape(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
     """Return a shape with leading ones up to the greater of two ranks."""
     if count >= other:
         return shape
@@ -72,23 +72,23 @@ def _padded(ctx: ImportContext, shape: Expr, count: int, other: int) -> Expr:
 @OPS.exports("collapse_sum_like")
 def export_collapse_sum_like(ctx: ExportContext, x: Value, like: Value) -> Value:
     wanted = ctx.type(like).shape
-    return _collapsed(ctx, x, wanted, lengths(ctx, like, range(len(wanted))))
+    return _collapse(ctx, x, wanted, emit_lengths(ctx, like, range(len(wanted))))
 
 
 @OPS.exports("collapse_sum_to")
 def export_collapse_sum_to(
     ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
 ) -> Value:
-    return _collapsed(ctx, x, ctx.result_type().shape, integers(ctx, shape))
+    return _collapse(ctx, x, ctx.result_type().shape, to_int64(ctx, shape))
 
 
-def _collapsed(ctx: ExportContext, x: Value, wanted: Sequence[Dim], shape: Value) -> Value:
+def _collapse(ctx: ExportContext, x: Value, wanted: Sequence[Dim], shape: Value) -> Value:
     """Sum over the axes in front of `wanted` and those of length 1 there."""
     given, dtype = ctx.type(x).shape, ctx.type(x).dtype
     offset = len(given) - len(wanted)
     pairs = list(zip(given[offset:], wanted, strict=True))
-    work = working(dtype)
-    numbers = widened(ctx, x, work)
+    work = compute_dtype(dtype)
+    numbers = as_dtype(ctx, x, work)
     if all(isinstance(want, int) or (have == want and have != Any()) for have, want in pairs):
         short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
         total = _sum_over(ctx, numbers, [*range(offset), *short])
@@ -125,3 +125,10 @@ def _sum_at_run_time(ctx: ExportContext, x: Value, shape: Value, rank: int, offs
         x = ctx.emit("Where", short, _sum_over(ctx, x, [axis]), x)
         x = ctx.emit("Slice", x, ctx.ints([0]), length, ctx.ints([axis]))
     return x
+
+
+@OPS.exports("dyn.broadcast_to")
+def export_dyn_broadcast_to(
+    ctx: ExportContext, x: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    return ctx.emit("Expand", x, to_int64(ctx, shape))

@@ -63,12 +63,12 @@ def import_col2im(
         )
     (rank,) = ctx.static_shape(image_shape)
     ones = (1,) * rank
-    return _added(
+    return _add_columns(
         ctx, x, image_shape, block_shape, strides or ones, dilations or ones, pads or (0, 0) * rank
     )
 
 
-def _added(
+def _add_columns(
     ctx: ImportContext,
     x: Expr,
     image_shape: Expr,
@@ -83,35 +83,36 @@ def _added(
     """
     rank = len(strides)
     image, block = (relay.cast(each, "int64") for each in (image_shape, block_shape))
-    lengths, sizes = ([_entry(each, axis) for axis in range(rank)] for each in (image, block))
+    lengths, sizes = ([_take_entry(each, axis) for axis in range(rank)] for each in (image, block))
     counts = []
     for axis in range(rank):
-        span = relay.multiply(relay.subtract(sizes[axis], _int(1)), _int(dilations[axis]))
-        whole = relay.add(lengths[axis], _int(pads[axis] + pads[axis + rank] - 1))
+        span = relay.multiply(relay.subtract(sizes[axis], _int64(1)), _int64(dilations[axis]))
+        whole = relay.add(lengths[axis], _int64(pads[axis] + pads[axis + rank] - 1))
         room = relay.subtract(whole, span)
-        counts.append(relay.add(relay.divide(room, _int(strides[axis])), _int(1)))
+        counts.append(relay.add(relay.divide(room, _int64(strides[axis])), _int64(1)))
     shape = relay.shape_of(x, "int64")
-    row, column = (_counting(_entry(shape, axis)) for axis in (1, 2))
-    elements, pixels = _product(sizes), _product(lengths)
+    row, column = (_arange(_take_entry(shape, axis)) for axis in (1, 2))
+    elements, pixels = _multiply_all(sizes), _multiply_all(lengths)
     channel, element = relay.divide(row, elements), relay.floor_mod(row, elements)
-    places = zip(_unraveled(element, sizes), _unraveled(column, counts), lengths, strict=True)
-    flat, inside = relay.expand_dims(channel, axis=1), relay.const(True)
-    for axis, (within, number, length) in enumerate(places):
-        start = relay.expand_dims(relay.multiply(number, _int(strides[axis])), axis=0)
-        step = relay.expand_dims(relay.multiply(within, _int(dilations[axis])), axis=1)
-        place = relay.subtract(relay.add(start, step), _int(pads[axis]))
-        inside = relay.logical_and(inside, relay.greater_equal(place, _int(0)))
-        inside = relay.logical_and(inside, relay.less(place, length))
-        flat = relay.add(relay.multiply(flat, length), place)
-    channels = relay.divide(_entry(shape, 1), elements)
+    positions = zip(_unravel(element, sizes), _unravel(column, counts), lengths, strict=True)
+    flat = relay.expand_dims(channel, axis=1)
+    inside: Expr = relay.const(True)
+    for axis, (within, number, length) in enumerate(positions):
+        start = relay.expand_dims(relay.multiply(number, _int64(strides[axis])), axis=0)
+        step = relay.expand_dims(relay.multiply(within, _int64(dilations[axis])), axis=1)
+        position = relay.subtract(relay.add(start, step), _int64(pads[axis]))
+        inside = relay.logical_and(inside, relay.greater_equal(position, _int64(0)))
+        inside = relay.logical_and(inside, relay.less(position, length))
+        flat = relay.add(relay.multiply(flat, length), position)
+    channels = relay.divide(_take_entry(shape, 1), elements)
     total = relay.multiply(channels, pixels)
     flat = relay.where(inside, flat, total)
     dtype = ctx.type(x).dtype
     work = "float32" if dtype in ("float16", "bfloat16") else dtype
     values = relay.reshape(relay.cast(x, work), newshape=(0, -1))
     indices = relay.broadcast_to_like(relay.reshape(flat, newshape=(1, -1)), values)
-    batch = _entry(shape, 0)
-    room = relay.stack([batch, relay.add(total, _int(1))], axis=0)
+    batch = _take_entry(shape, 0)
+    room = relay.stack([batch, relay.add(total, _int64(1))], axis=0)
     blank = call("dyn.zeros", room, dtype=work)
     found = relay.scatter_elements(blank, indices, values, 1, "add")
     found = relay.strided_slice(found, begin=[0], end=[-1], axes=[1])
@@ -119,29 +120,29 @@ def _added(
     return relay.cast(call("dyn.reshape", found, wanted, allowzero=True), dtype)
 
 
-def _int(value: int) -> Expr:
+def _int64(value: int) -> Expr:
     return relay.Constant(np.array(value, np.int64))
 
 
-def _entry(vector: Expr, place: int) -> Expr:
-    return relay.take(vector, _int(place), axis=0, mode="fast")
+def _take_entry(vector: Expr, position: int) -> Expr:
+    return relay.take(vector, _int64(position), axis=0, mode="fast")
 
 
-def _counting(count: Expr) -> Expr:
-    return call("arange", _int(0), count, _int(1), dtype="int64")
+def _arange(count: Expr) -> Expr:
+    return call("arange", _int64(0), count, _int64(1), dtype="int64")
 
 
-def _product(factors: Sequence[Expr]) -> Expr:
+def _multiply_all(factors: Sequence[Expr]) -> Expr:
     found = factors[0]
     for each in factors[1:]:
         found = relay.multiply(found, each)
     return found
 
 
-def _unraveled(place: Expr, lengths: Sequence[Expr]) -> list[Expr]:
+def _unravel(position: Expr, lengths: Sequence[Expr]) -> list[Expr]:
     """Return the place on each axis of a place in row-major order."""
     found = []
     for length in reversed(lengths):
-        found.append(relay.floor_mod(place, length))
-        place = relay.divide(place, length)
+        found.append(relay.floor_mod(position, length))
+        position = relay.divide(position, length)
     return found[::-1]

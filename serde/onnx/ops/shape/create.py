@@ -11,7 +11,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, filled, widened, working
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, fill, to_int64
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -20,15 +20,15 @@ from serde.relay.ir.registry import call
 
 @OPS.exports("shape_of")
 def export_shape_of(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
-    return _as_result(ctx, ctx.emit("Shape", x))
+    return _cast_to_result(ctx, ctx.emit("Shape", x))
 
 
 @OPS.exports("ndarray_size")
 def export_ndarray_size(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
-    return _as_result(ctx, ctx.emit("Size", x))
+    return _cast_to_result(ctx, ctx.emit("Size", x))
 
 
-def _as_result(ctx: ExportContext, x: Value) -> Value:
+def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
     """Return int64 in the dtype that Relay says."""
     dtype = ctx.result_type().dtype
     return x if dtype == "int64" else cast(ctx, x, dtype)
@@ -39,7 +39,7 @@ def export_zeros(
     ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     result = ctx.result_type()
-    return filled(ctx, ctx.shape(result.shape), 0, result.dtype)
+    return fill(ctx, ctx.shape(result.shape), 0, result.dtype)
 
 
 @OPS.exports("ones")
@@ -47,7 +47,7 @@ def export_ones(
     ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     result = ctx.result_type()
-    return filled(ctx, ctx.shape(result.shape), 1, result.dtype)
+    return fill(ctx, ctx.shape(result.shape), 1, result.dtype)
 
 
 @OPS.exports("full")
@@ -60,7 +60,7 @@ def export_full(
 ) -> Value:
     result = ctx.result_type()
     if value.data is not None:
-        return filled(ctx, ctx.shape(result.shape), value.data.item(), result.dtype)
+        return fill(ctx, ctx.shape(result.shape), value.data.item(), result.dtype)
     return ctx.emit("Expand", cast(ctx, value, result.dtype), ctx.shape(result.shape))
 
 
@@ -103,13 +103,13 @@ def import_constant(
 def import_constant_of_shape(
     ctx: ImportContext, shape: Expr, *, value: onnx.TensorProto | None = None
 ) -> Expr:
-    filler = relay.const(np.zeros((), np.float32))
+    filler: Expr = relay.const(np.zeros((), np.float32))
     if value is not None:
         filler = relay.reshape(ctx.tensor(value), newshape=())
-    return filled_with(ctx, ctx.fold(filler), shape)
+    return _build_full(ctx, ctx.fold(filler), shape)
 
 
-def filled_with(ctx: ImportContext, value: Expr, shape: Expr) -> Expr:
+def _build_full(ctx: ImportContext, value: Expr, shape: Expr) -> Expr:
     """Return a tensor whose shape a tensor holds and whose elements are a scalar."""
     dims = ctx.dims(shape)
     if dims is not None:
@@ -150,8 +150,8 @@ def export_arange(
         steps = ctx.emit("Range", zero, cast(ctx, ratio, np.int64), one)
         size = ctx.emit("Mul", cast(ctx, steps, np.float64), by)
         return cast(ctx, ctx.emit("Add", first, size), dtype)
-    work = working(dtype.name)
-    bounds = [widened(ctx, each, work) for each in (start, end, step)]
+    work = compute_dtype(dtype.name)
+    bounds = [as_dtype(ctx, each, work) for each in (start, end, step)]
     found = ctx.emit("Range", *bounds)
     return found if work == dtype.name else cast(ctx, found, dtype)
 
@@ -164,3 +164,45 @@ def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> E
         for each in (start, limit, delta)
     ]
     return call("arange", *bounds, dtype=ctx.type(start).dtype)
+
+
+@OPS.exports("full_like")
+def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
+    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), _emit_shape(ctx, x))
+
+
+def _emit_shape(ctx: ExportContext, x: Value) -> Value:
+    """Return the shape of `x`, a constant where it is known."""
+    known = ctx.type(x).concrete_shape
+    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
+    return fill(ctx, _emit_shape(ctx, x), 0, ctx.type(x).dtype)
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: ExportContext, x: Value) -> Value:
+    return fill(ctx, _emit_shape(ctx, x), 1, ctx.type(x).dtype)
+
+
+@OPS.exports("dyn.zeros")
+def export_dyn_zeros(
+    ctx: ExportContext, shape: Value, *, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    return fill(ctx, to_int64(ctx, shape), 0, ctx.result_type().dtype)
+
+
+@OPS.exports("dyn.ones")
+def export_dyn_ones(ctx: ExportContext, shape: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
+    return fill(ctx, to_int64(ctx, shape), 1, ctx.result_type().dtype)
+
+
+@OPS.exports("dyn.full")
+def export_dyn_full(
+    ctx: ExportContext, value: Value, shape: Value, *, dtype: np.dtype[AnyValue] | None
+) -> Value:
+    wanted = ctx.result_type().dtype
+    whole = value if ctx.type(value).dtype == wanted else cast(ctx, value, wanted)
+    return ctx.emit("Expand", whole, to_int64(ctx, shape))

@@ -12,7 +12,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.shape.reshape import along, lengths, unsqueeze
+from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.types import TupleType
@@ -25,16 +25,18 @@ def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int
 
 @OPS.exports("nn.fifo_buffer")
 def export_fifo_buffer(ctx: ExportContext, x: Value, buffer: Value, *, axis: int) -> Value:
-    place = axis % ctx.type(x).rank
-    joined = ctx.emit("Concat", buffer, x, axis=place)
-    start = ctx.shape([ctx.type(x).shape[place]])
-    return ctx.emit("Slice", joined, start, ctx.ints([np.iinfo(np.int64).max]), ctx.ints([place]))
+    position = axis % ctx.type(x).rank
+    joined = ctx.emit("Concat", buffer, x, axis=position)
+    start = ctx.shape([ctx.type(x).shape[position]])
+    return ctx.emit(
+        "Slice", joined, start, ctx.ints([np.iinfo(np.int64).max]), ctx.ints([position])
+    )
 
 
 @OPS.exports("stack")
 def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
-    place = axis % ctx.result_type().rank
-    return ctx.emit("Concat", *[unsqueeze(ctx, each, [place]) for each in data], axis=place)
+    position = axis % ctx.result_type().rank
+    return ctx.emit("Concat", *[unsqueeze(ctx, each, [position]) for each in data], axis=position)
 
 
 @OPS.exports("split")
@@ -44,30 +46,20 @@ def export_split(
     """The lengths are an attribute before 13."""
     if not isinstance(ctx.result, TupleType):
         raise Unsupported("the number of parts is not known")
-    place = axis % ctx.type(x).rank
+    position = axis % ctx.type(x).rank
     parts = len(ctx.result.fields)
-    lengths = [part.shape[place] for part in ctx.result.fields]  # type: ignore[union-attr]
+    lengths = [part.shape[position] for part in ctx.result.fields]  # type: ignore[union-attr]
     fixed = [length for length in lengths if isinstance(length, int)]
     if len(fixed) == parts:
         if ctx.version >= 13:
-            return ctx.emit_tuple("Split", x, ctx.ints(fixed), outputs=parts, axis=place)
-        return ctx.emit_tuple("Split", x, outputs=parts, axis=place, split=fixed)
+            return ctx.emit_tuple("Split", x, ctx.ints(fixed), outputs=parts, axis=position)
+        return ctx.emit_tuple("Split", x, outputs=parts, axis=position, split=fixed)
     if isinstance(indices_or_sections, int):
         count = parts if ctx.version >= 18 else None
-        return ctx.emit_tuple("Split", x, outputs=parts, axis=place, num_outputs=count)
+        return ctx.emit_tuple("Split", x, outputs=parts, axis=position, num_outputs=count)
     if ctx.version >= 13:
-        return ctx.emit_tuple("Split", x, ctx.shape(lengths), outputs=parts, axis=place)
+        return ctx.emit_tuple("Split", x, ctx.shape(lengths), outputs=parts, axis=position)
     raise Unsupported("a split of a dynamic axis at given places needs version 13")
-
-
-@OPS.imports("Concat", since=1)
-def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
-    return import_concat(ctx, first, *others, axis=axis)
-
-
-@OPS.imports("Concat", since=(4, 11, 13))
-def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
-    return relay.concatenate((first, *others), axis) if others else first
 
 
 @OPS.imports("Split", since=1)
@@ -79,14 +71,14 @@ def import_split_v1(
     axis: int = 0,
     split: tuple[int, ...] = (),
 ) -> list[Expr]:
-    return parts(ctx, x, axis, ctx.ints(lengths) if lengths is not None else split)
+    return _split_parts(ctx, x, axis, ctx.ints(lengths) if lengths is not None else split)
 
 
 @OPS.imports("Split", since=(2, 11))
 def import_split_v2(
     ctx: ImportContext, x: Expr, *, axis: int = 0, split: tuple[int, ...] = ()
 ) -> list[Expr]:
-    return parts(ctx, x, axis, split)
+    return _split_parts(ctx, x, axis, split)
 
 
 @OPS.imports("Split", since=13)
@@ -108,16 +100,26 @@ def import_split(
     """Of a length that has no equal parts, the last is the shorter one."""
     if split is not None:
         if not ctx.is_constant(split):
-            return _dynamic_parts(ctx, x, axis, split)
-        return parts(ctx, x, axis, ctx.ints(split))
+            return _split_computed_lengths(ctx, x, axis, split)
+        return _split_parts(ctx, x, axis, ctx.ints(split))
     length, count = ctx.type(x).shape[axis], num_outputs or ctx.declared
     if not isinstance(length, int) or length % count == 0:
-        return parts(ctx, x, axis, (), count)
+        return _split_parts(ctx, x, axis, (), count)
     each = -(-length // count)
-    return parts(ctx, x, axis, [each] * (count - 1) + [length - each * (count - 1)])
+    return _split_parts(ctx, x, axis, [each] * (count - 1) + [length - each * (count - 1)])
 
 
-def parts(
+@OPS.imports("Concat", since=1)
+def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
+    return import_concat(ctx, first, *others, axis=axis)
+
+
+@OPS.imports("Concat", since=(4, 11, 13))
+def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
+    return relay.concatenate((first, *others), axis) if others else first
+
+
+def _split_parts(
     ctx: ImportContext, x: Expr, axis: int, lengths: Sequence[int], count: int | None = None
 ) -> list[Expr]:
     """Return consecutive parts of `x`, of these lengths or all alike."""
@@ -128,31 +130,17 @@ def parts(
     return list(relay.split(x, list(accumulate(lengths))[:-1], axis))
 
 
-def _dynamic_parts(ctx: ImportContext, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
+def _split_computed_lengths(ctx: ImportContext, x: Expr, axis: int, lengths: Expr) -> list[Expr]:
     """Lengths that are computed cut one part after the other."""
     (count,) = ctx.static_shape(lengths)
-    place = axis % ctx.type(x).rank
-    start = relay.Constant(np.zeros(1, ctx.type(lengths).dtype))
+    position = axis % ctx.type(x).rank
+    start: Expr = relay.Constant(np.zeros(1, ctx.type(lengths).dtype))
     found = []
     for index in range(count):
         stop = relay.add(start, relay.strided_slice(lengths, [index], [index + 1]))
-        found.append(relay.strided_slice(x, start, stop, axes=[place]))
+        found.append(relay.strided_slice(x, start, stop, axes=[position]))
         start = stop
     return found
-
-
-@OPS.imports("Tile", since=(6, 13))
-def import_tile(ctx: ImportContext, x: Expr, repeats: Expr) -> Expr:
-    return relay.tile(x, ctx.ints(repeats) if ctx.is_constant(repeats) else repeats)
-
-
-@OPS.imports("Tile", since=1)
-def import_tile_v1(ctx: ImportContext, x: Expr, tiles: Expr, axis: Expr) -> Expr:
-    """The first version repeats one axis."""
-    place, count = (int(ctx.constant(each).item()) for each in (axis, tiles))
-    reps = [1] * ctx.type(x).rank
-    reps[place] = count
-    return relay.tile(x, reps)
 
 
 @OPS.exports("meshgrid")
@@ -160,12 +148,13 @@ def export_meshgrid(
     ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
 ) -> tuple[Value, ...]:
     """With "xy", the first two axes of the grid are exchanged."""
-    places = list(range(len(data)))
+    indices = list(range(len(data)))
     if indexing == "xy":
-        places[:2] = places[1::-1]
+        indices[:2] = indices[1::-1]
     sizes = [
-        lengths(ctx, data[i], [0]) if ctx.type(data[i]).rank else ctx.ints([1]) for i in places
+        emit_lengths(ctx, data[i], [0]) if ctx.type(data[i]).rank else ctx.ints([1])
+        for i in indices
     ]
     shape = ctx.emit("Concat", *sizes, axis=0)
-    spread = [along(ctx, x, places.index(i), len(data)) for i, x in enumerate(data)]
+    spread = [reshape_along(ctx, x, indices.index(i), len(data)) for i, x in enumerate(data)]
     return tuple(ctx.emit("Expand", each, shape) for each in spread)

@@ -8,7 +8,7 @@ from serde.onnx.ops.table import OPS
 from serde.relay.op.shape.layout import LayoutPlan
 
 
-def arranged(ctx: ExportContext, x: Value, layout: str, wanted: str) -> Value:
+def to_layout(ctx: ExportContext, x: Value, layout: str, wanted: str) -> Value:
     """Return `x`, whose axes are `layout`, with its axes in the order `wanted`.
 
     Raises:
@@ -29,10 +29,10 @@ def export_layout_transform(
     plan = LayoutPlan(ctx.type(x).shape, src_layout, dst_layout)
     dims = [ctx.type(x).shape[axis] for axis in plan.gather]
     if list(dims) == list(plan.parts):
-        return _turned(ctx, x, [plan.gather[axis] for axis in plan.spread])
-    pieces = ctx.emit("Reshape", _turned(ctx, x, plan.gather), ctx.shape(plan.parts))
-    return _turned(ctx, pieces, plan.spread)
+        return _transpose(ctx, x, [plan.gather[axis] for axis in plan.spread])
+    pieces = ctx.emit("Reshape", _transpose(ctx, x, plan.gather), ctx.shape(plan.parts))
+    return _transpose(ctx, pieces, plan.spread)
 
 
-def _turned(ctx: ExportContext, x: Value, order: list[int]) -> Value:
+def _transpose(ctx: ExportContext, x: Value, order: list[int]) -> Value:
     return x if order == sorted(order) else ctx.emit("Transpose", x, perm=order)

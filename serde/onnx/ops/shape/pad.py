@@ -12,20 +12,19 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.shape.reshape import counting, lengths, unsqueeze
+from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
+from serde.onnx.ops.shape.reshape import emit_lengths, emit_range, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import normalize_axes
 from serde.weights import numpy_dtype
 
-PADDED = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
+PAD_DTYPES = {"bool": "uint8", "int16": "int32", "uint16": "int32"}
 """Dtypes of which not every version of Pad is in ONNX Runtime, and one that holds each."""
 
 
-def padded(
+def emit_pad(
     ctx: ExportContext,
     x: Value,
     dtype: str,
@@ -34,7 +33,7 @@ def padded(
     mode: str = "constant",
 ) -> Value:
     """Return `x`, of `dtype`, padded; `widths` has all before the axes first."""
-    work = PADDED.get(dtype)
+    work = PAD_DTYPES.get(dtype)
     if work is None:
         return ctx.emit("Pad", x, widths, value, mode=mode)
     filler = None if value is None else cast(ctx, value, work)
@@ -45,14 +44,14 @@ FAR = 2**31 - 1
 """An end behind every axis."""
 
 
-def _wrapped(ctx: ImportContext, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
+def _wrap(ctx: ImportContext, x: Expr, pairs: Sequence[tuple[int, int]]) -> Expr:
     """Return `x` continued by itself, axis by axis."""
     for axis, (before, after) in enumerate(pairs):
         if not before and not after:
             continue
         (length,) = ctx.static_lengths(x, [axis])
-        places = np.arange(-before, length + after) % length
-        x = relay.take(x, relay.Constant(places), axis=axis, mode="fast")
+        indices = np.arange(-before, length + after) % length
+        x = relay.take(x, relay.Constant(indices), axis=axis, mode="fast")
     return x
 
 
@@ -69,10 +68,10 @@ def export_pad(
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
     dtype = ctx.type(x).dtype
     if pad_mode != "constant":
-        return padded(ctx, x, dtype, widths, None, pad_mode)
+        return emit_pad(ctx, x, dtype, widths, None, pad_mode)
     if ctx.type(value).dtype != dtype:
         value = ctx.scalar_like(x, ctx.constant(value).item())
-    return padded(ctx, x, dtype, widths, value)
+    return emit_pad(ctx, x, dtype, widths, value)
 
 
 @OPS.exports("nn.mirror_pad")
@@ -80,12 +79,126 @@ def export_mirror_pad(
     ctx: ExportContext, x: Value, *, mode: str, pad_width: tuple[tuple[int, int], ...]
 ) -> Value:
     if mode != "REFLECT":
-        return _symmetric(ctx, x, pad_width)
+        return _pad_symmetric(ctx, x, pad_width)
     widths = ctx.ints([w[0] for w in pad_width] + [w[1] for w in pad_width])
-    return padded(ctx, x, ctx.type(x).dtype, widths, None, "reflect")
+    return emit_pad(ctx, x, ctx.type(x).dtype, widths, None, "reflect")
 
 
 Mode = Literal["constant", "reflect", "edge", "wrap"]
+
+
+def _spread_pads(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -> Expr:
+    """Return the widths before and behind every axis, int64: ``(2, rank)``."""
+    count = rank if axes is None else ctx.static_shape(axes)[0]
+    given = relay.reshape(relay.cast(pads, "int64"), [2, count])
+    if axes is None:
+        return given
+    length = relay.Constant(np.array(rank, np.int64))
+    indices = relay.floor_mod(relay.cast(axes, "int64"), length)
+    rows = relay.equal(relay.expand_dims(indices, axis=1), relay.Constant(np.arange(rank)))
+    return relay.nn.matmul(given, relay.cast(rows, "int64"))
+
+
+def _pad_symmetric(ctx: ExportContext, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
+    """Look each place up: one before the edge counts from it, one behind the last from there."""
+    zero = ctx.const(0, np.int64)
+    for axis, (before, after) in enumerate(pad_width):
+        if not before and not after:
+            continue
+        length = emit_lengths(ctx, x, [axis])
+        total = ctx.emit("Add", length, ctx.const(before + after, np.int64))
+        indices = ctx.emit("Sub", emit_range(ctx, total), ctx.const(before, np.int64))
+        mirrored = ctx.emit("Sub", ctx.const(-1, np.int64), indices)
+        indices = ctx.emit("Where", ctx.emit("Less", indices, zero), mirrored, indices)
+        last = ctx.emit("Sub", ctx.emit("Add", length, length), ctx.const(1, np.int64))
+        inside = ctx.emit("Less", indices, length)
+        indices = ctx.emit("Where", inside, indices, ctx.emit("Sub", last, indices))
+        x = replace(ctx.emit("Gather", x, indices, axis=axis), type=ctx.type(x))
+    return x
+
+
+@OPS.exports("nn.dilate")
+def export_dilate(
+    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
+) -> Value:
+    """Each element gets an axis of its own to be padded on; what follows the last is cut off."""
+    type_ = ctx.type(x)
+    wide = [axis for axis, stride in enumerate(strides) if stride != 1]
+    if not wide:
+        return x
+    value = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
+    single = unsqueeze(ctx, x, [axis + 1 + number for number, axis in enumerate(wide)])
+    behind = []
+    for stride in strides:
+        behind += [0] if stride == 1 else [0, stride - 1]
+    widths = ctx.ints([*[0] * len(behind), *behind])
+    apart = emit_pad(ctx, single, type_.dtype, widths, ctx.const(value, type_.dtype))
+    shape = ctx.emit("Mul", emit_lengths(ctx, x, range(type_.rank)), ctx.ints(strides))
+    joined = ctx.emit("Reshape", apart, shape)
+    starts, ends = ctx.ints([0] * len(wide)), ctx.ints(1 - strides[axis] for axis in wide)
+    return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
+
+
+def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
+    """Return `x` with its sides padded, or cut where a width is negative.
+
+    Args:
+        ctx: The node.
+        x: The tensor.
+        pads: All widths before the axes, then those behind them.
+        mode: What is put there.
+        value: A scalar.
+    """
+    rank = ctx.type(x).rank
+    pairs = list(zip(pads[:rank], pads[rank:], strict=True))
+    if any(width < 0 for pair in pairs for width in pair):
+        cut = [axis for axis, pair in enumerate(pairs) if min(pair) < 0]
+        begin = [max(0, -pairs[axis][0]) for axis in cut]
+        end = [min(0, pairs[axis][1]) or FAR for axis in cut]
+        x = relay.strided_slice(x, begin, end, axes=cut)
+        pairs = [(max(0, low), max(0, high)) for low, high in pairs]
+    if not any(width for pair in pairs for width in pair):
+        return x
+    if mode == "wrap":
+        return _wrap(ctx, x, pairs)
+    return relay.nn.pad(x, pairs, value, pad_mode=mode)
+
+
+@OPS.imports("CenterCropPad", since=18)
+def import_center_crop_pad(
+    ctx: ImportContext, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
+) -> Expr:
+    """Of an odd number of entries to cut or to add, the greater half is behind."""
+    rank = ctx.type(x).rank
+    named = normalize_axes(axes, rank) if axes else tuple(range(rank))
+    lengths = relay.shape_of(x, dtype="int64")
+    given = relay.cast(shape, "int64")
+    order = [named.index(each) if each in named else len(named) + each for each in range(rank)]
+    both = relay.concatenate([given, lengths], axis=0)
+    wanted = relay.take(both, relay.Constant(np.array(order, np.int64)), axis=0, mode="fast")
+    zero, two = relay.Constant(np.int64(0)), relay.Constant(np.int64(2))
+    gone = relay.maximum(relay.subtract(lengths, wanted), zero)
+    begin = relay.floor_divide(gone, two)
+    end = relay.add(begin, relay.minimum(lengths, wanted))
+    missing = relay.maximum(relay.subtract(wanted, lengths), zero)
+    before = relay.floor_divide(missing, two)
+    cut = relay.strided_slice(x, ctx.fold(begin), ctx.fold(end), axes=tuple(range(rank)))
+    widths = relay.stack([before, relay.subtract(missing, before)], axis=1)
+    filler = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
+    return relay.nn.pad(cut, ctx.fold(widths), filler)
+
+
+@OPS.exports("dyn.nn.pad")
+def export_dyn_pad(
+    ctx: ExportContext, x: Value, widths: Value, value: Value, *, pad_mode: str
+) -> Value:
+    transposed = ctx.emit("Transpose", to_int64(ctx, widths), perm=[1, 0])
+    sides = ctx.emit("Reshape", transposed, ctx.ints([-1]))
+    dtype = ctx.type(x).dtype
+    if pad_mode != "constant":
+        return emit_pad(ctx, x, dtype, sides, None, pad_mode)
+    filler = value if ctx.type(value).dtype == dtype else cast(ctx, value, dtype)
+    return emit_pad(ctx, x, dtype, sides, filler)
 
 
 @OPS.imports("Pad", since=1)
@@ -129,121 +242,21 @@ def import_pad(
     if ctx.is_constant(pads) and (axes is None or ctx.is_constant(axes)):
         along = range(rank) if axes is None else [axis % rank for axis in ctx.ints(axes)]
         widths = [0] * (2 * rank)
-        for place, (side, axis) in enumerate(product((0, 1), along)):
-            widths[axis + side * rank] = ctx.ints(pads)[place]
+        for position, (side, axis) in enumerate(product((0, 1), along)):
+            widths[axis + side * rank] = ctx.ints(pads)[position]
         return pad_or_cut(ctx, x, widths, mode, value)
-    sides = _sides(ctx, pads, axes, rank)
+    sides = _spread_pads(ctx, pads, axes, rank)
     if mode != "wrap":
         return call("dyn.nn.pad", x, relay.transpose(sides, axes=[1, 0]), value, pad_mode=mode)
     lengths = relay.shape_of(x, dtype="int64")
     for axis in range(rank):
         low, high, length = (
-            relay.reshape(relay.take(each, relay.const(place, "int32"), mode="fast"), newshape=())
-            for each, place in ((sides, axis), (sides, rank + axis), (lengths, axis))
+            relay.reshape(
+                relay.take(each, relay.const(position, "int32"), mode="fast"), newshape=()
+            )
+            for each, position in ((sides, axis), (sides, rank + axis), (lengths, axis))
         )
         one = relay.Constant(np.int64(1))
-        places = relay.arange(relay.negative(low), relay.add(length, high), one, "int64")
-        x = relay.take(x, places, axis=axis, mode="wrap")
+        indices = relay.arange(relay.negative(low), relay.add(length, high), one, "int64")
+        x = relay.take(x, indices, axis=axis, mode="wrap")
     return x
-
-
-def _sides(ctx: ImportContext, pads: Expr, axes: Expr | None, rank: int) -> Expr:
-    """Return the widths before and behind every axis, int64: ``(2, rank)``."""
-    count = rank if axes is None else ctx.static_shape(axes)[0]
-    given = relay.reshape(relay.cast(pads, "int64"), [2, count])
-    if axes is None:
-        return given
-    length = relay.Constant(np.array(rank, np.int64))
-    places = relay.floor_mod(relay.cast(axes, "int64"), length)
-    rows = relay.equal(relay.expand_dims(places, axis=1), relay.Constant(np.arange(rank)))
-    return relay.nn.matmul(given, relay.cast(rows, "int64"))
-
-
-def _symmetric(ctx: ExportContext, x: Value, pad_width: tuple[tuple[int, int], ...]) -> Value:
-    """Look each place up: one before the edge counts from it, one behind the last from there."""
-    zero = ctx.const(0, np.int64)
-    for axis, (before, after) in enumerate(pad_width):
-        if not before and not after:
-            continue
-        length = lengths(ctx, x, [axis])
-        total = ctx.emit("Add", length, ctx.const(before + after, np.int64))
-        places = ctx.emit("Sub", counting(ctx, total), ctx.const(before, np.int64))
-        mirrored = ctx.emit("Sub", ctx.const(-1, np.int64), places)
-        places = ctx.emit("Where", ctx.emit("Less", places, zero), mirrored, places)
-        last = ctx.emit("Sub", ctx.emit("Add", length, length), ctx.const(1, np.int64))
-        inside = ctx.emit("Less", places, length)
-        places = ctx.emit("Where", inside, places, ctx.emit("Sub", last, places))
-        x = replace(ctx.emit("Gather", x, places, axis=axis), type=ctx.type(x))
-    return x
-
-
-@OPS.exports("nn.dilate")
-def export_dilate(
-    ctx: ExportContext, x: Value, *, strides: tuple[int, ...], dilation_value: float
-) -> Value:
-    """Each element gets an axis of its own to be padded on; what follows the last is cut off."""
-    type_ = ctx.type(x)
-    wide = [axis for axis, stride in enumerate(strides) if stride != 1]
-    if not wide:
-        return x
-    value = np.asarray(dilation_value).astype(numpy_dtype(type_.dtype))
-    single = unsqueeze(ctx, x, [axis + 1 + number for number, axis in enumerate(wide)])
-    behind = []
-    for stride in strides:
-        behind += [0] if stride == 1 else [0, stride - 1]
-    widths = ctx.ints([*[0] * len(behind), *behind])
-    apart = padded(ctx, single, type_.dtype, widths, ctx.const(value, type_.dtype))
-    shape = ctx.emit("Mul", lengths(ctx, x, range(type_.rank)), ctx.ints(strides))
-    joined = ctx.emit("Reshape", apart, shape)
-    starts, ends = ctx.ints([0] * len(wide)), ctx.ints(1 - strides[axis] for axis in wide)
-    return ctx.emit("Slice", joined, starts, ends, ctx.ints(wide))
-
-
-def pad_or_cut(ctx: ImportContext, x: Expr, pads: Sequence[int], mode: Mode, value: Expr) -> Expr:
-    """Return `x` with its sides padded, or cut where a width is negative.
-
-    Args:
-        ctx: The node.
-        x: The tensor.
-        pads: All widths before the axes, then those behind them.
-        mode: What is put there.
-        value: A scalar.
-    """
-    rank = ctx.type(x).rank
-    pairs = list(zip(pads[:rank], pads[rank:], strict=True))
-    if any(width < 0 for pair in pairs for width in pair):
-        cut = [axis for axis, pair in enumerate(pairs) if min(pair) < 0]
-        begin = [max(0, -pairs[axis][0]) for axis in cut]
-        end = [min(0, pairs[axis][1]) or FAR for axis in cut]
-        x = relay.strided_slice(x, begin, end, axes=cut)
-        pairs = [(max(0, low), max(0, high)) for low, high in pairs]
-    if not any(width for pair in pairs for width in pair):
-        return x
-    if mode == "wrap":
-        return _wrapped(ctx, x, pairs)
-    return relay.nn.pad(x, pairs, value, pad_mode=mode)
-
-
-@OPS.imports("CenterCropPad", since=18)
-def import_center_crop_pad(
-    ctx: ImportContext, x: Expr, shape: Expr, *, axes: tuple[int, ...] = ()
-) -> Expr:
-    """Of an odd number of entries to cut or to add, the greater half is behind."""
-    rank = ctx.type(x).rank
-    named = normalize_axes(axes, rank) if axes else tuple(range(rank))
-    lengths = relay.shape_of(x, dtype="int64")
-    given = relay.cast(shape, "int64")
-    order = [named.index(each) if each in named else len(named) + each for each in range(rank)]
-    both = relay.concatenate([given, lengths], axis=0)
-    wanted = relay.take(both, relay.Constant(np.array(order, np.int64)), axis=0, mode="fast")
-    zero, two = relay.Constant(np.int64(0)), relay.Constant(np.int64(2))
-    gone = relay.maximum(relay.subtract(lengths, wanted), zero)
-    begin = relay.floor_divide(gone, two)
-    end = relay.add(begin, relay.minimum(lengths, wanted))
-    missing = relay.maximum(relay.subtract(wanted, lengths), zero)
-    before = relay.floor_divide(missing, two)
-    bounds = [ctx.fold(each) for each in (begin, end)]
-    cut = relay.strided_slice(x, *bounds, axes=tuple(range(rank)))
-    widths = relay.stack([before, relay.subtract(missing, before)], axis=1)
-    filler = relay.Constant(np.zeros((), numpy_dtype(ctx.type(x).dtype)))
-    return relay.nn.pad(cut, ctx.fold(widths), filler)

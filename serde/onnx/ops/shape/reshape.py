@@ -11,7 +11,7 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, filled
+from serde.onnx.ops.elementwise.convert import cast, fill, to_int64
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
 from serde.relay.ir.dims import Any, Dim, product
@@ -37,23 +37,23 @@ def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     return ctx.emit("Squeeze", x, axes=list(axes))
 
 
-def lengths(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
+def emit_lengths(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
     """Return the lengths of some axes of a value as a vector of int64, at run time if need be."""
     fixed = [ctx.type(x).shape[axis] for axis in axes]
     if all(isinstance(each, int) for each in fixed):
         return ctx.ints(each for each in fixed if isinstance(each, int))
     rank = ctx.type(x).rank
-    places = ctx.ints(axis % rank for axis in axes)
-    return ctx.emit("Gather", ctx.emit("Shape", x), places, axis=0)
+    indices = ctx.ints(axis % rank for axis in axes)
+    return ctx.emit("Gather", ctx.emit("Shape", x), indices, axis=0)
 
 
-def counting(ctx: ExportContext, count: Value) -> Value:
+def emit_range(ctx: ExportContext, count: Value) -> Value:
     """Return the numbers from 0 to before `count`, a vector of one int64."""
     end = ctx.emit("Reshape", count, ctx.ints([]))
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
 
-def along(ctx: ExportContext, x: Value, axis: int, rank: int) -> Value:
+def reshape_along(ctx: ExportContext, x: Value, axis: int, rank: int) -> Value:
     """Return a vector as a tensor of `rank` whose only long axis is `axis`."""
     return ctx.emit("Reshape", x, ctx.ints([-1 if each == axis else 1 for each in range(rank)]))
 
@@ -68,30 +68,30 @@ def require_short(count: int, what: str) -> None:
         raise Unsupported(f"{what}, whose table of {count} places is too large to write")
 
 
-def reshaped(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
+def emit_reshape(ctx: ExportContext, x: Value, dims: Sequence[Dim]) -> Value:
     """Return `x` with the shape `dims`, spelled with as little shape arithmetic as possible.
 
     Before 14 a Reshape has no way to say a length of 0; the result has no elements then.
     """
     if any(type(dim) is int and dim == 0 for dim in dims):
         if ctx.version < 14:
-            return filled(ctx, ctx.shape(dims), 0, ctx.type(x).dtype)
+            return fill(ctx, ctx.shape(dims), 0, ctx.type(x).dtype)
         return ctx.emit("Reshape", x, ctx.shape(dims), allowzero=1)
     codes = _codes(ctx.type(x).shape, dims)
     if codes is not None:
         return ctx.emit("Reshape", x, ctx.ints(codes))
-    return ctx.emit("Reshape", x, ctx.shape(_inferred(ctx.type(x).shape, dims)))
+    return ctx.emit("Reshape", x, ctx.shape(_infer_one(ctx.type(x).shape, dims)))
 
 
-def _inferred(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
+def _infer_one(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
     """Return `dims` with -1 for one that would have to be computed, where ONNX can infer it."""
     found = list(dims)
     whole = product(source)
-    for place, dim in enumerate(dims):
+    for position, dim in enumerate(dims):
         computed = not isinstance(dim, (int, Any)) and dim.name is None
-        others = [each for other, each in enumerate(dims) if other != place]
+        others = [each for other, each in enumerate(dims) if other != position]
         if computed and not isinstance(whole, Any) and product(others) * dim == whole:
-            found[place] = -1
+            found[position] = -1
             break
     return found
 
@@ -99,10 +99,10 @@ def _inferred(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
 @OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
 def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
     shape = ctx.type(x).shape
-    place = axis + len(shape) if axis < 0 else axis
-    if place == 1 and len(shape) > 1:
+    position = axis + len(shape) if axis < 0 else axis
+    if position == 1 and len(shape) > 1:
         return relay.nn.batch_flatten(x)
-    parts = [product(shape[:place]), product(shape[place:])]
+    parts = [product(shape[:position]), product(shape[position:])]
     if all(isinstance(part, Any) for part in parts):
         raise Unsupported(f"both parts of {shape} are without a length or a name")
     return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
@@ -110,25 +110,25 @@ def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
 
 @OPS.imports("Unsqueeze", since=(1, 11))
 def import_unsqueeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...]) -> Expr:
-    return unsqueezed(ctx, x, axes)
+    return _build_unsqueeze(ctx, x, axes)
 
 
 @OPS.imports("Unsqueeze", since=(13, 21, 23, 24, 25))
 def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     if ctx.is_constant(axes):
-        return unsqueezed(ctx, x, ctx.ints(axes))
+        return _build_unsqueeze(ctx, x, ctx.ints(axes))
     if ctx.type(axes).size == 1:
         return call("dyn.expand_dims", x, axes)
-    return _unsqueezed_at(ctx, x, axes)
+    return _unsqueeze_computed_axes(ctx, x, axes)
 
 
-def _unsqueezed_at(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
+def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     """Return `x` with axes of 1 at places that are computed: they become its new shape."""
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank + count
     length = relay.Constant(np.array(rank, np.int64))
-    places = relay.floor_mod(relay.cast(axes, "int64"), length)
-    rows = relay.equal(relay.expand_dims(places, axis=1), relay.Constant(np.arange(rank)))
+    indices = relay.floor_mod(relay.cast(axes, "int64"), length)
+    rows = relay.equal(relay.expand_dims(indices, axis=1), relay.Constant(np.arange(rank)))
     is_new = relay.any(rows, axis=(0,))
     old = relay.cast(relay.logical_not(is_new), "int64")
     before = relay.subtract(relay.cumsum(old, axis=0), relay.Constant(np.int64(1)))
@@ -137,28 +137,23 @@ def _unsqueezed_at(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
     return call("dyn.reshape", x, shape, allowzero=True)
 
 
-def unsqueezed(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
+def _build_unsqueeze(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
     """Return `x` with axes of 1 at these places of the result."""
     rank = ctx.type(x).rank + len(axes)
-    places = sorted(axis % rank for axis in axes)
-    if len(set(places)) < len(places):
+    indices = sorted(axis % rank for axis in axes)
+    if len(set(indices)) < len(indices):
         raise Unsupported(f"axes {list(axes)} name a place twice")
     start = 0
-    while start < len(places):
+    while start < len(indices):
         stop = start + 1
-        while stop < len(places) and places[stop] == places[stop - 1] + 1:
+        while stop < len(indices) and indices[stop] == indices[stop - 1] + 1:
             stop += 1
-        x = relay.expand_dims(x, axis=places[start], num_newaxis=stop - start)
+        x = relay.expand_dims(x, axis=indices[start], num_newaxis=stop - start)
         start = stop
     return x
 
 
-@OPS.imports("Squeeze", since=(1, 11))
-def import_squeeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
-    return _squeezed_wherever(ctx, x) if axes is None else relay.squeeze(x, axis=axes)
-
-
-def _squeezed_wherever(ctx: ImportContext, x: Expr) -> Expr:
+def _squeeze_ones(ctx: ImportContext, x: Expr) -> Expr:
     """Return `x` without its axes of length 1; an open length may be one, or not."""
     shape = ctx.type(x).shape
     open_ = [axis for axis, dim in enumerate(shape) if not isinstance(dim, int)]
@@ -170,17 +165,19 @@ def _squeezed_wherever(ctx: ImportContext, x: Expr) -> Expr:
         )
     lengths = relay.shape_of(x, "int64")
     conditions = {
-        axis: ctx.fold(relay.equal(_entry(lengths, axis), relay.Constant(np.array(1, np.int64))))
+        axis: ctx.fold(
+            relay.equal(_take_entry(lengths, axis), relay.Constant(np.array(1, np.int64)))
+        )
         for axis in open_
     }
-    return _squeezed_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
+    return _squeeze_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
 
 
-def _entry(vector: Expr, place: int) -> Expr:
-    return relay.take(vector, relay.Constant(np.array(place, np.int64)), axis=0, mode="fast")
+def _take_entry(vector: Expr, position: int) -> Expr:
+    return relay.take(vector, relay.Constant(np.array(position, np.int64)), axis=0, mode="fast")
 
 
-def _squeezed_where(
+def _squeeze_where(
     ctx: ImportContext, x: Expr, axes: Sequence[int], conditions: Mapping[int, Expr]
 ) -> Expr:
     """Return `x` without `axes` and without those whose condition holds."""
@@ -190,18 +187,9 @@ def _squeezed_where(
     rest = dict(others)
     known = ctx.known(condition)
     if known is not None:
-        return _squeezed_where(ctx, x, [*axes, axis] if known.item() else axes, rest)
-    yes = _squeezed_where(ctx, x, [*axes, axis], rest)
-    return ctx.undecided(condition, yes, _squeezed_where(ctx, x, axes, rest))
-
-
-@OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
-def import_squeeze(ctx: ImportContext, x: Expr, axes: Expr | None = None) -> Expr:
-    if axes is None:
-        return _squeezed_wherever(ctx, x)
-    if ctx.is_constant(axes):
-        return relay.squeeze(x, axis=ctx.ints(axes))
-    return call("dyn.squeeze", x, axes)
+        return _squeeze_where(ctx, x, [*axes, axis] if known.item() else axes, rest)
+    yes = _squeeze_where(ctx, x, [*axes, axis], rest)
+    return ctx.undecided(condition, yes, _squeeze_where(ctx, x, axes, rest))
 
 
 def _codes(source: Sequence[Dim], dims: Sequence[Dim]) -> list[int] | None:
@@ -240,7 +228,7 @@ def export_reshape(
 ) -> Value:
     if _needs_codes(ctx, x, newshape, allowzero):
         return ctx.emit("Reshape", x, ctx.ints(newshape))
-    return reshaped(ctx, x, ctx.result_type().shape)
+    return emit_reshape(ctx, x, ctx.result_type().shape)
 
 
 @OPS.exports("contrib_reverse_reshape")
@@ -249,12 +237,14 @@ def export_reverse_reshape(
 ) -> Value:
     """A 0 stands for the length as far from the end, which ONNX has no code for."""
     if not _needs_codes(ctx, x, newshape, allowzero):
-        return reshaped(ctx, x, ctx.result_type().shape)
+        return emit_reshape(ctx, x, ctx.result_type().shape)
     lengths = ctx.emit("Shape", x)
     shift = ctx.type(x).rank - len(newshape)
     parts = [
-        ctx.ints([code]) if code else ctx.emit("Gather", lengths, ctx.ints([place + shift]), axis=0)
-        for place, code in enumerate(newshape)
+        ctx.ints([code])
+        if code
+        else ctx.emit("Gather", lengths, ctx.ints([position + shift]), axis=0)
+        for position, code in enumerate(newshape)
     ]
     return ctx.emit("Reshape", x, ctx.emit("Concat", *parts, axis=0))
 
@@ -273,7 +263,7 @@ def export_reshape_like(
     whole = (lhs_begin, lhs_end, rhs_begin, rhs_end) == (0, None, 0, None)
     if whole and any(isinstance(dim, Any) for dim in ctx.result_type().shape):
         return ctx.emit("Reshape", x, ctx.emit("Shape", like))
-    return reshaped(ctx, x, ctx.result_type().shape)
+    return emit_reshape(ctx, x, ctx.result_type().shape)
 
 
 @OPS.exports("nn.batch_flatten")
@@ -286,6 +276,11 @@ def export_transpose(ctx: ExportContext, x: Value, *, axes: tuple[int, ...] | No
     rank = ctx.type(x).rank
     order = range(rank - 1, -1, -1) if axes is None else (axis % rank for axis in axes)
     return ctx.emit("Transpose", x, perm=list(order))
+
+
+@OPS.imports("Transpose", since=(1, 13, 21, 23, 24, 25))
+def import_transpose(ctx: ImportContext, x: Expr, *, perm: tuple[int, ...] | None = None) -> Expr:
+    return relay.transpose(x, axes=perm)
 
 
 @OPS.exports("expand_dims")
@@ -304,22 +299,7 @@ def export_squeeze(ctx: ExportContext, x: Value, *, axis: tuple[int, ...] | None
     return squeeze(ctx, x, axes) if axes else x
 
 
-def integers(ctx: ExportContext, x: Value) -> Value:
-    """Return a tensor of integers as int64, which ONNX takes for shapes."""
-    return x if ctx.type(x).dtype == "int64" else cast(ctx, x, np.int64)
-
-
-@OPS.imports("Reshape", since=1, ignored=("consumed_inputs",))
-def import_reshape_v1(ctx: ImportContext, x: Expr, *, shape: tuple[int, ...]) -> Expr:
-    return relay.reshape(x, shape)
-
-
-@OPS.imports("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
-def import_reshape(ctx: ImportContext, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
-    return in_shape(ctx, x, shape, allowzero)
-
-
-def in_shape(ctx: ImportContext, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
+def _build_reshape(ctx: ImportContext, x: Expr, shape: Expr, allowzero: bool = False) -> Expr:
     """Return `x` in the shape that a tensor holds in ONNX's codes.
 
     One length that is not known is what remains.
@@ -332,3 +312,94 @@ def in_shape(ctx: ImportContext, x: Expr, shape: Expr, allowzero: bool = False) 
         if sum(type(code) is int and code == -1 for code in codes) <= 1:
             return relay.reshape(x, codes, allowzero=allowzero)
     return call("dyn.reshape", x, shape, allowzero=allowzero)
+
+
+def to_attribute(dims: Sequence[Dim]) -> list[Dim]:
+    """Return dimensions as an attribute.
+
+    Raises:
+        Unsupported: More than one is without a length or a name.
+    """
+    if sum(isinstance(dim, Any) for dim in dims) > 1:
+        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
+    return [-1 if isinstance(dim, Any) else dim for dim in dims]
+
+
+@OPS.exports("dyn.reshape")
+def export_dyn_reshape(ctx: ExportContext, x: Value, newshape: Value, *, allowzero: bool) -> Value:
+    """Of Relay's codes, ONNX has 0 and -1."""
+    if newshape.data is not None:
+        return emit_reshape(ctx, x, ctx.result_type().shape)
+    if allowzero and ctx.version < 14:
+        raise Unsupported("a shape with a length of 0 needs version 14")
+    return ctx.emit("Reshape", x, to_int64(ctx, newshape), allowzero=int(allowzero) or None)
+
+
+@OPS.imports("Reshape", since=1, ignored=("consumed_inputs",))
+def import_reshape_v1(ctx: ImportContext, x: Expr, *, shape: tuple[int, ...]) -> Expr:
+    return relay.reshape(x, shape)
+
+
+@OPS.imports("Reshape", since=(5, 13, 14, 19, 21, 23, 24, 25))
+def import_reshape(ctx: ImportContext, x: Expr, shape: Expr, *, allowzero: bool = False) -> Expr:
+    return _build_reshape(ctx, x, shape, allowzero)
+
+
+@OPS.exports("dyn.expand_dims", since=13)
+def export_dyn_expand_dims(ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int) -> Value:
+    """New axes are counted from the front of the result, or all from its end."""
+    if not num_newaxis:
+        return x
+    position = ctx.emit("Reshape", to_int64(ctx, axis), ctx.ints([1]))
+    rank = ctx.ints([ctx.type(x).rank + 1])
+    front = ctx.emit("Mod", ctx.emit("Add", position, rank), rank)
+    return ctx.emit("Unsqueeze", x, ctx.emit("Add", front, ctx.ints(range(num_newaxis))))
+
+
+@OPS.exports("dyn.expand_dims")
+def export_dyn_expand_dims_v1(
+    ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int
+) -> Value:
+    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    if axis.data is not None or not num_newaxis:
+        known = 0 if axis.data is None else int(axis.data.item())
+        return export_expand_dims(ctx, x, axis=known, num_newaxis=num_newaxis)
+    position = ctx.emit("Reshape", to_int64(ctx, axis), ctx.ints([1]))
+    rank = ctx.ints([ctx.type(x).rank + 1])
+    front = ctx.emit("Mod", ctx.emit("Add", position, rank), rank)
+    shape, first = ctx.emit("Shape", x), ctx.ints([0])
+    before = ctx.emit("Slice", shape, first, front, first)
+    after = ctx.emit("Slice", shape, front, rank, first)
+    whole = ctx.emit("Concat", before, ctx.ints([1] * num_newaxis), after, axis=0)
+    return ctx.emit("Reshape", x, whole)
+
+
+@OPS.exports("dyn.squeeze")
+def export_dyn_squeeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
+    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    if not ctx.static_shape(axes)[0]:
+        return x
+    if ctx.version >= 13:
+        return ctx.emit("Squeeze", x, to_int64(ctx, axes))
+    if axes.data is not None:
+        return squeeze(ctx, x, [int(axis) for axis in axes.data])
+    rank = ctx.type(x).rank
+    indices = ctx.emit("Mod", to_int64(ctx, axes), ctx.const(rank, np.int64))
+    dropped = ctx.emit("Equal", unsqueeze(ctx, indices, [1]), ctx.ints(range(rank)))
+    marks = ctx.emit("ReduceMax", cast(ctx, dropped, np.int32), axes=[0], keepdims=0)
+    kept = ctx.emit("Compress", ctx.emit("Shape", x), ctx.emit("Not", cast(ctx, marks, np.bool_)))
+    return ctx.emit("Reshape", x, kept)
+
+
+@OPS.imports("Squeeze", since=(1, 11))
+def import_squeeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] | None = None) -> Expr:
+    return _squeeze_ones(ctx, x) if axes is None else relay.squeeze(x, axis=axes)
+
+
+@OPS.imports("Squeeze", since=(13, 21, 23, 24, 25))
+def import_squeeze(ctx: ImportContext, x: Expr, axes: Expr | None = None) -> Expr:
+    if axes is None:
+        return _squeeze_ones(ctx, x)
+    if ctx.is_constant(axes):
+        return relay.squeeze(x, axis=ctx.ints(axes))
+    return call("dyn.squeeze", x, axes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.shape.reshape import along, counting, require_short
+from serde.onnx.ops.shape.reshape import emit_range, require_short, reshape_along
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.shapes import pool_dim
@@ -50,7 +50,7 @@ class Windows:
 
         `pads` has all before the axes first, then those behind them.
         """
-        counts, sides, places = [], [], []
+        counts, sides, indices = [], [], []
         for i, (axis, size, stride, gap) in enumerate(
             zip(axes, sizes, strides, dilations, strict=True)
         ):
@@ -59,8 +59,8 @@ class Windows:
             count = pool_dim(shape[axis], size, stride, before + after, gap, ceil_mode=ceil_mode)
             counts.append(count)
             sides.append((before, after + (stride - 1 if ceil_mode else 0)))
-            places.append(_places(ctx, count, stride, np.arange(size) * gap))
-        return cls(axes, counts, sides, places, sizes)
+            indices.append(_window_indices(ctx, count, stride, np.arange(size) * gap))
+        return cls(axes, counts, sides, indices, sizes)
 
     def padded(self, ctx: ExportContext, x: Value, rank: int, fill: Value) -> Value:
         """Return `x`, of `rank` axes, with `fill` around it."""
@@ -73,8 +73,8 @@ class Windows:
 
     def taken(self, ctx: ExportContext, x: Value) -> Value:
         """Return padded `x` with two axes for each: the windows, and the places within one."""
-        for axis, places in sorted(zip(self.axes, self.places, strict=True), key=_axis)[::-1]:
-            x = ctx.emit("Gather", x, places, axis=axis)
+        for axis, indices in sorted(zip(self.axes, self.places, strict=True), key=_axis)[::-1]:
+            x = ctx.emit("Gather", x, indices, axis=axis)
         return x
 
 
@@ -82,10 +82,10 @@ def _axis(pair: tuple[int, Value]) -> int:
     return pair[0]
 
 
-def _places(ctx: ExportContext, count: Dim, stride: int, offsets: Array) -> Value:
+def _window_indices(ctx: ExportContext, count: Dim, stride: int, offsets: Array) -> Value:
     """Return the places of `count` windows, one a row."""
-    starts = ctx.emit("Mul", counting(ctx, ctx.shape([count])), ctx.ints([stride]))
-    return ctx.emit("Add", along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))
+    starts = ctx.emit("Mul", emit_range(ctx, ctx.shape([count])), ctx.ints([stride]))
+    return ctx.emit("Add", reshape_along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))
 
 
 @OPS.exports("sliding_window")

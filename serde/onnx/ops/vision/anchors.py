@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.onnx.ops.vision.suppression import compacted, moved_rows
+from serde.onnx.ops.vision.suppression import compact, move_rows
 from serde.relay.op.vision.anchors import prior_boxes
 from serde.weights import numpy_dtype
 
@@ -47,24 +47,24 @@ def export_multibox_transform_loc(
     dtype = type_.dtype
     end = ctx.ints([np.iinfo(np.int64).max])
     objects = ctx.emit("Slice", scores, ctx.ints([1]), end, ctx.ints([1]))
-    best = reduce(ctx, "ReduceMax", objects, [1], False)
+    best = emit_reduce(ctx, "ReduceMax", objects, [1], False)
     class_ = cast(ctx, ctx.emit("ArgMax", objects, axis=1, keepdims=0), dtype)
     low = ctx.emit("Less", best, ctx.scalar_like(scores, threshold))
     some = ctx.emit("Greater", best, ctx.scalar_like(scores, -1))
     found = ctx.emit("And", some, ctx.emit("Not", low))
     class_ = ctx.emit("Where", found, class_, ctx.scalar_like(scores, -1))
-    boxes = _decoded(ctx, offsets, anchor, variances, dtype)
+    boxes = _decode(ctx, offsets, anchor, variances, dtype)
     if clip:
         boxes = ctx.emit("Clip", boxes, ctx.scalar_like(scores, 0), ctx.scalar_like(scores, 1))
     parts = [unsqueeze(ctx, class_, [2]), unsqueeze(ctx, best, [2]), boxes]
     rows = ctx.emit("Concat", *parts, axis=2)
     if keep_background:
         found = ctx.emit("Or", found, ctx.emit("Not", found))
-    order, first, total = compacted(ctx, found, ctx.shape([type_.shape[2]]))
-    return moved_rows(ctx, rows, order, first, ctx.ints([6]), dtype), cast(ctx, total, np.int32)
+    order, first, total = compact(ctx, found, ctx.shape([type_.shape[2]]))
+    return move_rows(ctx, rows, order, first, ctx.ints([6]), dtype), cast(ctx, total, np.int32)
 
 
-def _decoded(
+def _decode(
     ctx: ExportContext, offsets: Value, anchor: Value, variances: tuple[float, ...], dtype: str
 ) -> Value:
     def halves(x: Value) -> tuple[Value, ...]:
@@ -76,9 +76,9 @@ def _decoded(
     two = ctx.const(2, numpy_dtype(dtype))
     size = ctx.emit("Sub", high, low)
     centre = ctx.emit("Div", ctx.emit("Add", low, high), two)
-    places, sizes = halves(ctx.emit("Reshape", offsets, ctx.ints([0, -1, 4])))
+    indices, sizes = halves(ctx.emit("Reshape", offsets, ctx.ints([0, -1, 4])))
     near, wide = (ctx.const(v, numpy_dtype(dtype)) for v in (variances[:2], variances[2:]))
-    moved = ctx.emit("Mul", ctx.emit("Mul", places, near), size)
+    moved = ctx.emit("Mul", ctx.emit("Mul", indices, near), size)
     middle = ctx.emit("Add", moved, centre)
     grown = ctx.emit("Mul", ctx.emit("Exp", ctx.emit("Mul", sizes, wide)), size)
     half = ctx.emit("Div", grown, two)

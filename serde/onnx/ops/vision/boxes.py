@@ -6,12 +6,10 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import filled
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import fill
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
-
-__all__ = ["gathered"]
 
 
 @OPS.exports("serde.box_nms")
@@ -36,65 +34,67 @@ def export_box_nms(
         raise Unsupported(f"boxes of {ctx.type(data).dtype}; ONNX suppresses those of float32")
     if iou_threshold < 0:
         raise Unsupported(f"iou_threshold {iou_threshold}; ONNX has those from 0 to 1")
-    score = _column(ctx, data, score_index)
+    score = _take_column(ctx, data, score_index)
     if id_index >= 0:
-        named = ctx.emit("Equal", _column(ctx, data, id_index), ctx.const(background_id, "float32"))
+        named = ctx.emit(
+            "Equal", _take_column(ctx, data, id_index), ctx.const(background_id, "float32")
+        )
         score = ctx.emit("Where", named, ctx.const(-np.inf, np.float32), score)
     rows, most = data, ctx.shape([number])
     if top_k > 0 and not (isinstance(number, int) and number <= top_k):
-        rows, score, most = _best(ctx, data, score, number, top_k)
+        rows, score, most = _select_best(ctx, data, score, number, top_k)
     one_class = id_index < 0 or force_suppress
     found = ctx.emit(
         "NonMaxSuppression",
-        _corners(ctx, _columns(ctx, rows, coord_start, coord_start + 4), in_format),
+        _to_corners(ctx, _slice_columns(ctx, rows, coord_start, coord_start + 4), in_format),
         unsqueeze(ctx, score, [1]) if one_class
-        else _by_class(ctx, score, _column(ctx, rows, id_index)),
+        else _spread_by_class(ctx, score, _take_column(ctx, rows, id_index)),
         most,
         ctx.const([min(iou_threshold, 1.0)], np.float32),
         ctx.const([score_threshold], np.float32),
     )  # fmt: skip
-    place = ctx.emit("Gather", found, ctx.ints([0, 2]), axis=1)
+    position = ctx.emit("Gather", found, ctx.ints([0, 2]), axis=1)
     if isinstance(batch, int) and isinstance(most.data, np.ndarray):
         shape = ctx.ints([batch, most.data.item()])
     else:
         shape = ctx.emit("Shape", score)
-    nothing = filled(ctx, shape, -np.inf, "float32")
-    marks = ctx.emit("ScatterND", nothing, place, ctx.emit("GatherND", score, place))
+    nothing = fill(ctx, shape, -np.inf, "float32")
+    marks = ctx.emit("ScatterND", nothing, position, ctx.emit("GatherND", score, position))
     marks, order = ctx.emit_tuple("TopK", marks, most, outputs=2, axis=1)
     stays = unsqueeze(ctx, ctx.emit("Greater", marks, ctx.const(score_threshold, "float32")), [2])
     minus = ctx.const(-1, np.float32)
-    result = ctx.emit("Where", stays, gathered(ctx, rows, order, width), minus)
+    result = ctx.emit("Where", stays, _gather_rows(ctx, rows, order, width), minus)
     if rows is not data:
-        result = _padded(ctx, result, ctx.emit("Sub", ctx.shape([number]), most), minus)
+        result = _pad_rows(ctx, result, ctx.emit("Sub", ctx.shape([number]), most), minus)
     if in_format != out_format:
-        result = _reformed(ctx, result, coord_start, out_format)
+        result = _convert_format(ctx, result, coord_start, out_format)
     return result
 
 
-def gathered(ctx: ExportContext, rows: Value, order: Value, width: Dim) -> Value:
+def _gather_rows(ctx: ExportContext, rows: Value, order: Value, width: Dim) -> Value:
     """Return rows ``(n, boxes, width)`` of each image at places ``(n, k)``."""
-    places = unsqueeze(ctx, order, [2])
+    indices = unsqueeze(ctx, order, [2])
     if ctx.version >= 12:
-        return ctx.emit("GatherND", rows, places, batch_dims=1)
-    spread = ctx.emit("Expand", places, ctx.shape([1, 1, width]))
+        return ctx.emit("GatherND", rows, indices, batch_dims=1)
+    spread = ctx.emit("Expand", indices, ctx.shape([1, 1, width]))
     return ctx.emit("GatherElements", rows, spread, axis=1)
 
 
-def _padded(ctx: ExportContext, rows: Value, count: Value, value: Value) -> Value:
+def _pad_rows(ctx: ExportContext, rows: Value, count: Value, value: Value) -> Value:
     """Return rows with some more behind them, all of one value."""
     sides = ctx.emit("Concat", ctx.ints([0] * 4), count, ctx.ints([0]), axis=0)
     return ctx.emit("Pad", rows, sides, value)
 
 
-def _column(ctx: ExportContext, rows: Value, index: int) -> Value:
+def _take_column(ctx: ExportContext, rows: Value, index: int) -> Value:
     return ctx.emit("Gather", rows, ctx.const(index, np.int64), axis=2)
 
 
-def _columns(ctx: ExportContext, rows: Value, begin: int, end: int) -> Value:
+def _slice_columns(ctx: ExportContext, rows: Value, begin: int, end: int) -> Value:
     return ctx.emit("Slice", rows, ctx.ints([begin]), ctx.ints([end]), ctx.ints([2]))
 
 
-def _best(
+def _select_best(
     ctx: ExportContext, data: Value, score: Value, number: Dim, top_k: int
 ) -> tuple[Value, Value, Value]:
     """Return the rows with the best scores, these scores, and how many they are."""
@@ -104,23 +104,23 @@ def _best(
         bounds = (ctx.ints([0]), ctx.ints([top_k]), ctx.ints([1]))
         score, order = ctx.emit("Slice", score, *bounds), ctx.emit("Slice", order, *bounds)
         most = ctx.emit("Gather", ctx.emit("Shape", score), ctx.ints([1]), axis=0)
-    return gathered(ctx, data, order, ctx.type(data).shape[2]), score, most
+    return _gather_rows(ctx, data, order, ctx.type(data).shape[2]), score, most
 
 
-def _halves(ctx: ExportContext, boxes: Value) -> tuple[Value, Value]:
-    return _columns(ctx, boxes, 0, 2), _columns(ctx, boxes, 2, 4)
+def _split_corners(ctx: ExportContext, boxes: Value) -> tuple[Value, Value]:
+    return _slice_columns(ctx, boxes, 0, 2), _slice_columns(ctx, boxes, 2, 4)
 
 
-def _corners(ctx: ExportContext, boxes: Value, form: str) -> Value:
+def _to_corners(ctx: ExportContext, boxes: Value, form: str) -> Value:
     """Return two corners each; ONNX puts ends that are swapped in order, here they are empty."""
-    low, high = _halves(ctx, boxes)
+    low, high = _split_corners(ctx, boxes)
     if form == "center":
         reach = ctx.emit("Mul", high, ctx.const(0.5, np.float32))
         low, high = ctx.emit("Sub", low, reach), ctx.emit("Add", low, reach)
     return ctx.emit("Concat", low, ctx.emit("Max", low, high), axis=2)
 
 
-def _by_class(ctx: ExportContext, score: Value, class_: Value) -> Value:
+def _spread_by_class(ctx: ExportContext, score: Value, class_: Value) -> Value:
     """Return scores of each class that occurs, none for boxes of others."""
     names = ctx.emit("Unique", class_)
     same = ctx.emit("Equal", unsqueeze(ctx, class_, [1]), unsqueeze(ctx, names, [1]))
@@ -128,9 +128,9 @@ def _by_class(ctx: ExportContext, score: Value, class_: Value) -> Value:
     return ctx.emit("Where", same, unsqueeze(ctx, score, [1]), nothing)
 
 
-def _reformed(ctx: ExportContext, rows: Value, start: int, form: str) -> Value:
+def _convert_format(ctx: ExportContext, rows: Value, start: int, form: str) -> Value:
     """Return rows whose boxes are in another form, those with a negative first number as is."""
-    low, high = _halves(ctx, _columns(ctx, rows, start, start + 4))
+    low, high = _split_corners(ctx, _slice_columns(ctx, rows, start, start + 4))
     half = ctx.const(0.5, np.float32)
     if form == "center":
         middle = ctx.emit("Mul", ctx.emit("Add", low, high), half)
@@ -138,9 +138,9 @@ def _reformed(ctx: ExportContext, rows: Value, start: int, form: str) -> Value:
     else:
         reach = ctx.emit("Mul", high, half)
         parts = [ctx.emit("Sub", low, reach), ctx.emit("Add", low, reach)]
-    before = [_columns(ctx, rows, 0, start)] if start else []
-    after = _columns(ctx, rows, start + 4, np.iinfo(np.int64).max)
+    before = [_slice_columns(ctx, rows, 0, start)] if start else []
+    after = _slice_columns(ctx, rows, start + 4, np.iinfo(np.int64).max)
     made = ctx.emit("Concat", *before, *parts, after, axis=2)
-    first = _columns(ctx, rows, start, start + 1)
+    first = _slice_columns(ctx, rows, start, start + 1)
     negative = ctx.emit("Less", first, ctx.const(0, np.float32))
     return ctx.emit("Where", negative, rows, made)

@@ -6,15 +6,12 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise import cast, filled, widened
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.onnx.ops.vision.suppression import kept_boxes, steps, strictly, within
+from serde.onnx.ops.vision.suppression import clamp_overlap, just_below, range_to, select_boxes
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import call
 
 
 @OPS.exports("vision.all_class_non_max_suppression")
@@ -34,29 +31,29 @@ def export_all_class_non_max_suppression(
     """
     batch, number = ctx.type(scores).shape[0], ctx.type(scores).shape[2]
     rows = ctx.type(scores).shape[1] * number
-    bound = widened(ctx, iou, "float32")
-    count = ctx.emit("Reshape", widened(ctx, limit, "int64"), ctx.ints([1]))
+    bound = as_dtype(ctx, iou, "float32")
+    count = ctx.emit("Reshape", as_dtype(ctx, limit, "int64"), ctx.ints([1]))
     unlimited = ctx.emit("Less", count, ctx.ints([1]))
     count = ctx.emit("Where", unlimited, ctx.shape([number]), count)
     some = ctx.emit("Greater", bound, ctx.const(0, np.float32))
-    corners, marks = widened(ctx, boxes, "float32"), widened(ctx, scores, "float32")
+    corners, marks = as_dtype(ctx, boxes, "float32"), as_dtype(ctx, scores, "float32")
     given = (
         corners,
         marks,
         ctx.emit("Where", some, count, ctx.ints([1])),
-        within(ctx, strictly(ctx, bound)),
-        unsqueeze(ctx, widened(ctx, threshold, "float32"), [0]),
+        clamp_overlap(ctx, just_below(ctx, bound)),
+        unsqueeze(ctx, as_dtype(ctx, threshold, "float32"), [0]),
     )
     selected = ctx.emit("NonMaxSuppression", *given)
     found = ctx.emit("Gather", ctx.emit("Shape", selected), ctx.ints([0]), axis=0)
     if output_format == "tensorflow":
-        return _by_image(ctx, selected, found, marks, batch, rows)
+        return _group_by_image(ctx, selected, found, marks, batch, rows)
     missing = ctx.emit("Sub", ctx.shape([batch * rows]), found)
     widths = ctx.emit("Concat", ctx.ints([0, 0]), missing, ctx.ints([0]), axis=0)
     return ctx.emit("Pad", selected, widths, ctx.const(0, np.int64)), found
 
 
-def _by_image(
+def _group_by_image(
     ctx: ExportContext, selected: Value, found: Value, marks: Value, batch: Dim, rows: Dim
 ) -> tuple[Value, Value, Value]:
     """Return (class, box) of what stays of each image, the scores, and how many.
@@ -64,24 +61,22 @@ def _by_image(
     Rows stay as they are selected: class by class, the best of each first.
     """
     image = ctx.emit("Gather", selected, ctx.ints([0]), axis=1)
-    each = steps(ctx, squeeze(ctx, ctx.shape([batch]), [0]))
+    each = range_to(ctx, squeeze(ctx, ctx.shape([batch]), [0]))
     same = cast(ctx, ctx.emit("Equal", image, each), np.int64)
-    counts = reduce(ctx, "ReduceSum", same, [0], False)
+    counts = emit_reduce(ctx, "ReduceSum", same, [0], False)
     first = ctx.emit("CumSum", counts, ctx.const(0, np.int64), exclusive=1)
-    row = unsqueeze(ctx, steps(ctx, squeeze(ctx, found, [0])), [1])
+    row = unsqueeze(ctx, range_to(ctx, squeeze(ctx, found, [0])), [1])
     row = ctx.emit("Sub", row, ctx.emit("Gather", first, image, axis=0))
-    place = ctx.emit("Concat", image, row, axis=1)
+    position = ctx.emit("Concat", image, row, axis=1)
     pairs = ctx.emit("Gather", selected, ctx.ints([1, 2]), axis=1)
-    zeros = filled(ctx, ctx.shape([batch, rows, 2]), 0, "int64")
-    places = ctx.emit("ScatterND", zeros, place, pairs)
-    zeros = filled(ctx, ctx.shape([batch, rows]), 0, "float32")
-    scores = ctx.emit("ScatterND", zeros, place, ctx.emit("GatherND", marks, selected))
-    return places, scores, counts
+    zeros = fill(ctx, ctx.shape([batch, rows, 2]), 0, "int64")
+    indices = ctx.emit("ScatterND", zeros, position, pairs)
+    zeros = fill(ctx, ctx.shape([batch, rows]), 0, "float32")
+    scores = ctx.emit("ScatterND", zeros, position, ctx.emit("GatherND", marks, selected))
+    return indices, scores, counts
 
 
-def _ranked(
-    ctx: ExportContext, kept: Value, marks: Value, most: Value
-) -> tuple[Value, Value, Value]:
+def _rank(ctx: ExportContext, kept: Value, marks: Value, most: Value) -> tuple[Value, Value, Value]:
     """Return the best scores of what stays, their places class by class, and how many stay.
 
     Of equal scores the first is the better one. Behind the last there is one of no meaning.
@@ -95,14 +90,14 @@ def _ranked(
     return (
         best,
         order,
-        reduce(ctx, "ReduceSum", reduce(ctx, "ReduceSum", kept, [2], False), [1], True),
+        emit_reduce(ctx, "ReduceSum", emit_reduce(ctx, "ReduceSum", kept, [2], False), [1], True),
     )
 
 
-def _apart(ctx: ExportContext, place: Value, number: Dim) -> tuple[Value, Value]:
+def _split_class_and_box(ctx: ExportContext, position: Value, number: Dim) -> tuple[Value, Value]:
     """Return the class and the box of places counted class by class."""
     count = ctx.shape([number])
-    return ctx.emit("Div", place, count), ctx.emit("Mod", place, count, fmod=0)
+    return ctx.emit("Div", position, count), ctx.emit("Mod", position, count, fmod=0)
 
 
 @OPS.exports("vision.regular_non_max_suppression")
@@ -123,7 +118,7 @@ def export_regular_non_max_suppression(
         raise Unsupported(f"boxes of {sorted(dtypes)}; ONNX suppresses those of float32")
     least = np.nextafter(np.float32(score_threshold), np.float32(-np.inf))
     marks = ctx.emit("Transpose", scores, perm=[0, 2, 1])
-    kept = kept_boxes(
+    kept = select_boxes(
         ctx,
         boxes,
         marks,
@@ -132,9 +127,9 @@ def export_regular_non_max_suppression(
         ctx.const([least]),
     )
     most = ctx.ints([max_detections])
-    best, order, total = _ranked(ctx, kept, marks, most)
+    best, order, total = _rank(ctx, kept, marks, most)
     valid = ctx.emit("Less", ctx.ints(range(max_detections)), total)
-    class_, box = _apart(ctx, order, ctx.type(scores).shape[1])
+    class_, box = _split_class_and_box(ctx, order, ctx.type(scores).shape[1])
     index = ctx.emit("Expand", unsqueeze(ctx, box, [2]), ctx.ints([1, 1, 4]))
     corners = ctx.emit("GatherElements", boxes, index, axis=1)
     zero = ctx.const(0, np.float32)
@@ -145,52 +140,3 @@ def export_regular_non_max_suppression(
     ]
     count = ctx.emit("Where", ctx.emit("Less", total, most), total, most)
     return found[0], found[1], found[2], cast(ctx, squeeze(ctx, count, [1]), np.float32)
-
-
-@OPS.exports("serde.non_max_suppression")
-def export_selected(
-    ctx: ExportContext,
-    boxes: Value,
-    scores: Value,
-    limit: Value | None,
-    overlap: Value | None,
-    least: Value | None,
-    *,
-    center_point_box: bool,
-) -> Value:
-    """All but the number of boxes are float32."""
-    given = [
-        None if limit is None else widened(ctx, limit, "int64"),
-        *(None if each is None else widened(ctx, each, "float32") for each in (overlap, least)),
-    ]
-    while given and given[-1] is None:
-        given.pop()
-    return ctx.emit(
-        "NonMaxSuppression",
-        widened(ctx, boxes, "float32"),
-        widened(ctx, scores, "float32"),
-        *given,
-        center_point_box=int(center_point_box) or None,
-    )
-
-
-@OPS.imports("NonMaxSuppression", since=(10, 11))
-def import_non_max_suppression(
-    ctx: ImportContext,
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: Expr | None = None,
-    iou_threshold: Expr | None = None,
-    score_threshold: Expr | None = None,
-    *,
-    center_point_box: bool = False,
-) -> Expr:
-    return call(
-        "serde.non_max_suppression",
-        boxes,
-        scores,
-        max_output_boxes_per_class,
-        iou_threshold,
-        score_threshold,
-        center_point_box=center_point_box,
-    )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.image.sampling import numbers
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import unsqueeze
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.image.sampling import emit_arange
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.onnx.ops.vision.suppression import compacted, kept_boxes, steps
+from serde.onnx.ops.vision.suppression import compact, range_to, select_boxes
 from serde.relay.ir.dims import Dim
 from serde.relay.op.vision.proposal import base_anchors
 from serde.weights import Array
@@ -35,58 +35,62 @@ def export_proposal(
     """Edges belong to a box, so that ONNX gets boxes longer by one."""
     batch, _, height, width = ctx.type(cls_prob).shape
     base = base_anchors(ratios, scales, feature_stride)
-    info = widened(ctx, im_info, "float64")
-    anchors = _anchors(ctx, base, height, width, feature_stride)
+    info = as_dtype(ctx, im_info, "float64")
+    anchors = _shift_anchors(ctx, base, height, width, feature_stride)
     offsets = ctx.emit(
         "Reshape",
-        widened(ctx, bbox_pred, "float64"),
+        as_dtype(ctx, bbox_pred, "float64"),
         ctx.shape([batch, len(base), 4, height, width]),
     )
-    boxes = _predicted(ctx, anchors, ctx.emit("Transpose", offsets, perm=[0, 3, 4, 1, 2]), iou_loss)
-    boxes = _clipped(ctx, boxes, info)
+    boxes = _predict(ctx, anchors, ctx.emit("Transpose", offsets, perm=[0, 3, 4, 1, 2]), iou_loss)
+    boxes = _clip(ctx, boxes, info)
     end = ctx.ints([np.iinfo(np.int64).max])
     objects = ctx.emit("Slice", cls_prob, ctx.ints([len(base)]), end, ctx.ints([1]))
     marks = cast(ctx, ctx.emit("Transpose", objects, perm=[0, 2, 3, 1]), np.float64)
-    least = ctx.emit("Mul", _column(ctx, info, 2, 5), ctx.const(rpn_min_size, np.float64))
-    small = _small(ctx, boxes, least)
+    least = ctx.emit("Mul", _take_per_image(ctx, info, 2, 5), ctx.const(rpn_min_size, np.float64))
+    small = _is_small(ctx, boxes, least)
     half = ctx.emit("Div", least, ctx.const(2, np.float64))
     grown = ctx.emit("Mul", ctx.const([-1, -1, 1, 1], np.float64), half)
     wider = ctx.emit("Add", boxes, grown)
     boxes = ctx.emit("Where", unsqueeze(ctx, small, [4]), wider, boxes)
     for axis, length in enumerate((height, width)):
-        small = ctx.emit("Or", small, _outside(ctx, info, axis, length, feature_stride))
+        small = ctx.emit("Or", small, _is_outside(ctx, info, axis, length, feature_stride))
     marks = ctx.emit("Where", small, ctx.const(-1, np.float64), marks)
-    best = _best(ctx, boxes, marks, rpn_pre_nms_top_n, batch)
-    chosen = _chosen(ctx, best, threshold, rpn_post_nms_top_n, batch)
-    place = ctx.emit("Expand", numbers(ctx, batch, 3), ctx.ints([1, rpn_post_nms_top_n, 1]))
-    rows = ctx.emit("Concat", place, chosen, axis=2)
+    best = _select_best(ctx, boxes, marks, rpn_pre_nms_top_n, batch)
+    chosen = _suppress(ctx, best, threshold, rpn_post_nms_top_n, batch)
+    position = ctx.emit("Expand", emit_arange(ctx, batch, 3), ctx.ints([1, rpn_post_nms_top_n, 1]))
+    rows = ctx.emit("Concat", position, chosen, axis=2)
     return cast(ctx, ctx.emit("Reshape", rows, ctx.ints([-1, 5])), ctx.result_type().dtype)
 
 
-def _column(ctx: ExportContext, info: Value, place: int, rank: int) -> Value:
+def _take_per_image(ctx: ExportContext, info: Value, position: int, rank: int) -> Value:
     """Return one number of each image, on the first of `rank` axes."""
-    found = ctx.emit("Gather", info, ctx.const(place, np.int64), axis=1)
+    found = ctx.emit("Gather", info, ctx.const(position, np.int64), axis=1)
     return ctx.emit("Reshape", found, ctx.ints([-1] + [1] * (rank - 1)))
 
 
-def _anchors(ctx: ExportContext, base: Array, height: Dim, width: Dim, stride: int) -> Value:
+def _shift_anchors(ctx: ExportContext, base: Array, height: Dim, width: Dim, stride: int) -> Value:
     """Return ``(height, width, anchors, 4)``: the anchors at each place."""
-    down = ctx.emit("Mul", numbers(ctx, height, 4), ctx.const([0, stride, 0, stride], np.float64))
-    right = ctx.emit("Mul", numbers(ctx, width, 3), ctx.const([stride, 0, stride, 0], np.float64))
+    down = ctx.emit(
+        "Mul", emit_arange(ctx, height, 4), ctx.const([0, stride, 0, stride], np.float64)
+    )
+    right = ctx.emit(
+        "Mul", emit_arange(ctx, width, 3), ctx.const([stride, 0, stride, 0], np.float64)
+    )
     return ctx.emit("Add", ctx.emit("Add", down, right), ctx.const(base, np.float64))
 
 
-def _halves(ctx: ExportContext, x: Value) -> tuple[Value, Value]:
-    low, high = (ctx.emit("Gather", x, ctx.ints(places), axis=-1) for places in ((0, 1), (2, 3)))
+def _split_corners(ctx: ExportContext, x: Value) -> tuple[Value, Value]:
+    low, high = (ctx.emit("Gather", x, ctx.ints(indices), axis=-1) for indices in ((0, 1), (2, 3)))
     return low, high
 
 
-def _predicted(ctx: ExportContext, anchors: Value, offsets: Value, iou_loss: bool) -> Value:
+def _predict(ctx: ExportContext, anchors: Value, offsets: Value, iou_loss: bool) -> Value:
     if iou_loss:
         return ctx.emit("Add", anchors, offsets)
     one, two = (ctx.const(value, np.float64) for value in (1, 2))
-    low, high = _halves(ctx, anchors)
-    near, far = _halves(ctx, offsets)
+    low, high = _split_corners(ctx, anchors)
+    near, far = _split_corners(ctx, offsets)
     size = ctx.emit("Add", ctx.emit("Sub", high, low), one)
     reach = ctx.emit("Div", ctx.emit("Sub", size, one), two)
     centre = ctx.emit("Add", ctx.emit("Add", low, reach), ctx.emit("Mul", near, size))
@@ -96,7 +100,7 @@ def _predicted(ctx: ExportContext, anchors: Value, offsets: Value, iou_loss: boo
     return ctx.emit("Concat", *edges, axis=-1)
 
 
-def _clipped(ctx: ExportContext, boxes: Value, info: Value) -> Value:
+def _clip(ctx: ExportContext, boxes: Value, info: Value) -> Value:
     """Return boxes within the images, whose heights come before their widths."""
     ends = ctx.emit("Gather", info, ctx.ints([1, 0, 1, 0]), axis=1)
     last = ctx.emit("Sub", ends, ctx.const(1, np.float64))
@@ -104,51 +108,53 @@ def _clipped(ctx: ExportContext, boxes: Value, info: Value) -> Value:
     return ctx.emit("Max", ctx.emit("Min", boxes, most), ctx.const(0, np.float64))
 
 
-def _small(ctx: ExportContext, boxes: Value, least: Value) -> Value:
+def _is_small(ctx: ExportContext, boxes: Value, least: Value) -> Value:
     """Return whether one length of a box is less than it must be."""
-    low, high = _halves(ctx, boxes)
+    low, high = _split_corners(ctx, boxes)
     size = ctx.emit("Add", ctx.emit("Sub", high, low), ctx.const(1, np.float64))
     short = ctx.emit("Less", size, least)
     sides = [ctx.emit("Gather", short, ctx.const(side, np.int64), axis=4) for side in (0, 1)]
     return ctx.emit("Or", *sides)
 
 
-def _outside(ctx: ExportContext, info: Value, axis: int, length: Dim, stride: int) -> Value:
+def _is_outside(ctx: ExportContext, info: Value, axis: int, length: Dim, stride: int) -> Value:
     """Return whether places of a map are behind the image, down for axis 0, else to the right."""
-    size = ctx.emit("Div", _column(ctx, info, axis, 4), ctx.const(stride, np.float64))
-    inside = ctx.emit("Less", numbers(ctx, length, 3 - axis), ctx.emit("Floor", size))
+    size = ctx.emit("Div", _take_per_image(ctx, info, axis, 4), ctx.const(stride, np.float64))
+    inside = ctx.emit("Less", emit_arange(ctx, length, 3 - axis), ctx.emit("Floor", size))
     return ctx.emit("Not", inside)
 
 
-def _best(ctx: ExportContext, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:
+def _select_best(ctx: ExportContext, boxes: Value, marks: Value, most: int, batch: Dim) -> Value:
     """Return ``(n, boxes, 4)`` of the boxes with the best marks, in their order."""
     flat = ctx.emit("Reshape", marks, ctx.shape([batch, -1]))
     count = ctx.emit("Gather", ctx.emit("Shape", flat), ctx.ints([1]), axis=0)
     _, order = ctx.emit_tuple("TopK", flat, count, outputs=2, axis=1)
     if most > 0:
         order = ctx.emit("Slice", order, ctx.ints([0]), ctx.ints([most]), ctx.ints([1]))
-    return _taken(ctx, ctx.emit("Reshape", boxes, ctx.shape([batch, -1, 4])), order)
+    return _take_boxes(ctx, ctx.emit("Reshape", boxes, ctx.shape([batch, -1, 4])), order)
 
 
-def _taken(ctx: ExportContext, boxes: Value, order: Value) -> Value:
+def _take_boxes(ctx: ExportContext, boxes: Value, order: Value) -> Value:
     index = ctx.emit("Expand", unsqueeze(ctx, order, [2]), ctx.ints([1, 1, 4]))
     return ctx.emit("GatherElements", boxes, index, axis=1)
 
 
-def _chosen(ctx: ExportContext, boxes: Value, threshold: float, most: int, batch: Dim) -> Value:
+def _suppress(ctx: ExportContext, boxes: Value, threshold: float, most: int, batch: Dim) -> Value:
     """Return the first boxes of those that stay, repeated in turn where there are too few."""
-    low, high = _halves(ctx, boxes)
+    low, high = _split_corners(ctx, boxes)
     least, greatest = ctx.emit("Min", low, high), ctx.emit("Max", low, high)
     beyond = ctx.emit("Add", greatest, ctx.const(1, np.float64))
     corners = cast(ctx, ctx.emit("Concat", least, beyond, axis=2), np.float32)
     count = ctx.emit("Gather", ctx.emit("Shape", boxes), ctx.ints([1]), axis=0)
-    places = steps(ctx, ctx.emit("Reshape", count, ctx.ints([])))
-    rank = cast(ctx, ctx.emit("Sub", count, places), np.float32)
+    indices = range_to(ctx, ctx.emit("Reshape", count, ctx.ints([])))
+    rank = cast(ctx, ctx.emit("Sub", count, indices), np.float32)
     marks = ctx.emit("Expand", rank, ctx.shape([batch, 1, 1]))
     limit = count if threshold >= 0 else ctx.ints([1])
     bound = ctx.const([min(max(threshold, 0), 1)], np.float32)
-    kept = reduce(ctx, "ReduceMax", kept_boxes(ctx, corners, marks, limit, bound), [1], False)
+    kept = emit_reduce(
+        ctx, "ReduceMax", select_boxes(ctx, corners, marks, limit, bound), [1], False
+    )
     stays = ctx.emit("Greater", kept, ctx.const(0, np.int64))
-    order, _, total = compacted(ctx, stays, count)
+    order, _, total = compact(ctx, stays, count)
     turn = ctx.emit("Mod", ctx.ints(range(most)), unsqueeze(ctx, total, [1]), fmod=0)
-    return _taken(ctx, boxes, ctx.emit("GatherElements", order, turn, axis=1))
+    return _take_boxes(ctx, boxes, ctx.emit("GatherElements", order, turn, axis=1))

@@ -10,11 +10,12 @@ import numpy as np
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.conv.windows import fixed
-from serde.onnx.ops.elementwise import cast, widened
-from serde.onnx.ops.image.sampling import LINEAR, length_of, limited, pixels, sampled
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import along, arranged, counting, require_short, unsqueeze
+from serde.onnx.ops.conv.windows import require_fixed
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.image.sampling import LINEAR, clamp, flatten_pixels, length_as_float64, sample
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.layout import to_layout
+from serde.onnx.ops.shape.reshape import emit_range, require_short, reshape_along, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
@@ -39,13 +40,13 @@ def export_roi_align(
     Its greatest is that of weighted neighbours, not of samples, which are then spelled out.
     """
     if mode != "avg":
-        return _greatest(ctx, x, rois, pooled_size, spatial_scale, sample_ratio, layout)
-    height, width = fixed(pooled_size, "pooled_size")
+        return _max_of_samples(ctx, x, rois, pooled_size, spatial_scale, sample_ratio, layout)
+    height, width = require_fixed(pooled_size, "pooled_size")
     image = ctx.emit("Gather", rois, ctx.const(0, np.int64), axis=1)
     corners = ctx.emit("Slice", rois, ctx.ints([1]), ctx.ints([5]), ctx.ints([1]))
     found = ctx.emit(
         "RoiAlign",
-        arranged(ctx, x, layout, "NCHW"),
+        to_layout(ctx, x, layout, "NCHW"),
         corners,
         cast(ctx, image, np.int64),
         coordinate_transformation_mode="output_half_pixel" if ctx.version >= 16 else None,
@@ -55,7 +56,7 @@ def export_roi_align(
         sampling_ratio=max(sample_ratio, 0),
         spatial_scale=spatial_scale,
     )
-    return arranged(ctx, found, "NCHW", layout)
+    return to_layout(ctx, found, "NCHW", layout)
 
 
 @dataclass(frozen=True)
@@ -95,22 +96,22 @@ class _Samples:
             count = ctx.emit("Ceil", ctx.emit("Div", span, number))
             every = ctx.emit("Concat", ctx.emit("Reshape", count, ctx.ints([-1])),
                              ctx.const([1], dtype), axis=0)  # fmt: skip
-            most = cast(ctx, reduce(ctx, "ReduceMax", every, [0], True), np.int64)
+            most = cast(ctx, emit_reduce(ctx, "ReduceMax", every, [0], True), np.int64)
         size = ctx.emit("Div", span, number)
-        steps = along(ctx, cast(ctx, counting(ctx, most), dtype), axis + 1, 5)
+        steps = reshape_along(ctx, cast(ctx, emit_range(ctx, most), dtype), axis + 1, 5)
         within = ctx.emit("Mul", ctx.emit("Add", steps, half), size)
         within = ctx.emit("Div", within, count)
-        parts = along(ctx, ctx.const(np.arange(bins), dtype), axis, 5)
+        parts = reshape_along(ctx, ctx.const(np.arange(bins), dtype), axis, 5)
         at = ctx.emit("Add", ctx.emit("Add", start, ctx.emit("Mul", parts, size)), within)
-        place = cast(ctx, at, np.float64)
-        whole = length_of(ctx, length)
-        far = ctx.emit("Less", place, ctx.const([-1], np.float64))
-        near = ctx.emit("Not", ctx.emit("Or", far, ctx.emit("Less", whole, place)))
+        position = cast(ctx, at, np.float64)
+        whole = length_as_float64(ctx, length)
+        far = ctx.emit("Less", position, ctx.const([-1], np.float64))
+        near = ctx.emit("Not", ctx.emit("Or", far, ctx.emit("Less", whole, position)))
         last = ctx.emit("Sub", whole, ctx.const([1], np.float64))
-        return cls(limited(ctx, place, last), near, ctx.emit("Less", steps, count))
+        return cls(clamp(ctx, position, last), near, ctx.emit("Less", steps, count))
 
 
-def _greatest(
+def _max_of_samples(
     ctx: ExportContext,
     x: Value,
     rois: Value,
@@ -121,12 +122,13 @@ def _greatest(
 ) -> Value:
     """Return the greatest of the samples in each bin."""
     type_ = ctx.type(x)
-    rows, columns = fixed(pooled_size, "pooled_size")
+    rows, columns = require_fixed(pooled_size, "pooled_size")
     shape = [type_.shape[layout.index(letter)] for letter in "NCHW"]
     work = "float64" if type_.dtype == "float64" else "float32"
-    wide = widened(ctx, rois, work)
+    wide = as_dtype(ctx, rois, work)
     parts = [
-        along(ctx, ctx.emit("Gather", wide, ctx.const(i, np.int64), axis=1), 0, 5) for i in range(5)
+        reshape_along(ctx, ctx.emit("Gather", wide, ctx.const(i, np.int64), axis=1), 0, 5)
+        for i in range(5)
     ]
     scaled = [ctx.emit("Mul", each, ctx.const(scale, work)) for each in parts[1:]]
     left, top, right, bottom = (
@@ -135,14 +137,14 @@ def _greatest(
     )
     down = _Samples.of(ctx, (top, bottom), rows, ratio, shape[2], 1)
     across = _Samples.of(ctx, (left, right), columns, ratio, shape[3], 3)
-    image = arranged(ctx, widened(ctx, x, work), layout, "NCHW")
-    found = sampled(
+    image = to_layout(ctx, as_dtype(ctx, x, work), layout, "NCHW")
+    found = sample(
         ctx,
-        pixels(ctx, image, shape),
+        flatten_pixels(ctx, image, shape),
         cast(ctx, parts[0], np.float64),
         [down.place, across.place],
         5,
-        [length_of(ctx, length) for length in shape[2:]],
+        [length_as_float64(ctx, length) for length in shape[2:]],
         LINEAR,
         work,
     )
@@ -150,7 +152,7 @@ def _greatest(
     real = unsqueeze(ctx, ctx.emit("And", down.real, across.real), [5])
     found = ctx.emit("Where", near, found, ctx.const(0, work))
     found = ctx.emit("Where", real, found, ctx.const(-np.inf, work))
-    most = arranged(ctx, reduce(ctx, "ReduceMax", found, [2, 4], False), "NHWC", layout)
+    most = to_layout(ctx, emit_reduce(ctx, "ReduceMax", found, [2, 4], False), "NHWC", layout)
     return most if work == type_.dtype else cast(ctx, most, type_.dtype)
 
 
@@ -166,12 +168,12 @@ def export_roi_pool(
 ) -> Value:
     found = ctx.emit(
         "MaxRoiPool",
-        arranged(ctx, x, layout, "NCHW"),
+        to_layout(ctx, x, layout, "NCHW"),
         rois,
-        pooled_shape=fixed(pooled_size, "pooled_size"),
+        pooled_shape=require_fixed(pooled_size, "pooled_size"),
         spatial_scale=spatial_scale,
     )
-    return arranged(ctx, found, "NCHW", layout)
+    return to_layout(ctx, found, "NCHW", layout)
 
 
 @OPS.exports("vision.yolo_reorg")
@@ -195,7 +197,7 @@ def import_max_roi_pool(
     return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
-def _is_whole(node: Call) -> bool:
+def _is_first_form(node: Call) -> bool:
     """Before 16, the first centre is at zero."""
     return not node.attrs["half_pixel"]
 
@@ -217,7 +219,7 @@ def export_roi_align_whole(
         "RoiAlign",
         x,
         rois,
-        widened(ctx, images, "int64"),
+        as_dtype(ctx, images, "int64"),
         coordinate_transformation_mode=centres if ctx.version >= 16 else None,
         mode=mode,
         output_height=pooled_size[0],
@@ -225,12 +227,6 @@ def export_roi_align_whole(
         sampling_ratio=max(sample_ratio, 0),
         spatial_scale=spatial_scale,
     )
-
-
-OPS.exports("serde.roi_align", since=16)(export_roi_align_whole)
-
-
-OPS.exports("serde.roi_align", when=_is_whole)(export_roi_align_whole)
 
 
 @OPS.imports("RoiAlign", since=(16, 22))
@@ -285,3 +281,9 @@ def import_roi_align_v10(
         sampling_ratio=sampling_ratio,
         spatial_scale=spatial_scale,
     )
+
+
+OPS.exports("serde.roi_align", since=16)(export_roi_align_whole)
+
+
+OPS.exports("serde.roi_align", when=_is_first_form)(export_roi_align_whole)

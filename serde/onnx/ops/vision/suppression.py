@@ -6,16 +6,17 @@ import numpy as np
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
-from serde.onnx.ops.elementwise import cast, filled, widened
-from serde.onnx.ops.reduce import reduce
-from serde.onnx.ops.shape import squeeze, unsqueeze
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.registry import call
 from serde.weights import numpy_dtype
 
-__all__ = ["compacted", "kept_boxes", "moved_rows", "steps", "strictly", "within"]
 
-
-def compacted(ctx: ExportContext, valid: Value, count: Value) -> tuple[Value, Value, Value]:
+def compact(ctx: ExportContext, valid: Value, count: Value) -> tuple[Value, Value, Value]:
     """Return the order that puts what is valid first, where that ends, and how much it is.
 
     Args:
@@ -25,17 +26,17 @@ def compacted(ctx: ExportContext, valid: Value, count: Value) -> tuple[Value, Va
     """
     gone = cast(ctx, ctx.emit("Not", valid), np.int64)
     end = squeeze(ctx, count, [0])
-    places = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    keys = ctx.emit("Add", ctx.emit("Mul", gone, count), places)
+    indices = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
+    keys = ctx.emit("Add", ctx.emit("Mul", gone, count), indices)
     _, order = ctx.emit_tuple("TopK", keys, count, outputs=2, axis=1, largest=0)
     if ctx.version >= 13:
         total = ctx.emit("ReduceSum", cast(ctx, valid, np.int64), ctx.ints([1]), keepdims=1)
     else:
         total = ctx.emit("ReduceSum", cast(ctx, valid, np.int64), axes=[1], keepdims=1)
-    return order, ctx.emit("Less", places, total), squeeze(ctx, total, [1])
+    return order, ctx.emit("Less", indices, total), squeeze(ctx, total, [1])
 
 
-def moved_rows(
+def move_rows(
     ctx: ExportContext, rows: Value, order: Value, first: Value, width: Value, dtype: str
 ) -> Value:
     """Return rows in another order, -1 behind the first ones.
@@ -54,18 +55,18 @@ def export_get_valid_counts(
 ) -> tuple[Value, Value, Value]:
     type_ = ctx.type(x)
     score = ctx.emit("Gather", x, ctx.const(score_index, np.int64), axis=2)
-    valid = ctx.emit("Greater", score, widened(ctx, threshold, type_.dtype))
+    valid = ctx.emit("Greater", score, as_dtype(ctx, threshold, type_.dtype))
     if id_index >= 0:
         class_ = ctx.emit("Gather", x, ctx.const(id_index, np.int64), axis=2)
         negative = ctx.emit("Less", class_, ctx.scalar_like(x, 0))
         valid = ctx.emit("And", valid, ctx.emit("Not", negative))
-    order, first, total = compacted(ctx, valid, ctx.shape([type_.shape[1]]))
-    rows = moved_rows(ctx, x, order, first, ctx.shape([type_.shape[2]]), type_.dtype)
-    places = ctx.emit("Where", first, order, ctx.const(-1, np.int64))
-    return cast(ctx, total, np.int32), rows, cast(ctx, places, np.int32)
+    order, first, total = compact(ctx, valid, ctx.shape([type_.shape[1]]))
+    rows = move_rows(ctx, x, order, first, ctx.shape([type_.shape[2]]), type_.dtype)
+    indices = ctx.emit("Where", first, order, ctx.const(-1, np.int64))
+    return cast(ctx, total, np.int32), rows, cast(ctx, indices, np.int32)
 
 
-def strictly(ctx: ExportContext, threshold: Value) -> Value:
+def just_below(ctx: ExportContext, threshold: Value) -> Value:
     """Return the float32 just below a positive one, above which just what is at least that lies.
 
     The product with the number just below 1 is rounded to it.
@@ -73,13 +74,13 @@ def strictly(ctx: ExportContext, threshold: Value) -> Value:
     return ctx.emit("Mul", threshold, ctx.const(np.nextafter(np.float32(1), np.float32(0))))
 
 
-def within(ctx: ExportContext, overlap: Value) -> Value:
+def clamp_overlap(ctx: ExportContext, overlap: Value) -> Value:
     """Return a threshold of overlap as ONNX takes it: a vector, from 0 to 1."""
     bound = ctx.emit("Max", overlap, ctx.const(0, np.float32))
     return ctx.emit("Reshape", ctx.emit("Min", bound, ctx.const(1, np.float32)), ctx.ints([1]))
 
 
-def kept_boxes(
+def select_boxes(
     ctx: ExportContext,
     corners: Value,
     marks: Value,
@@ -100,8 +101,8 @@ def kept_boxes(
     least = ctx.const([0], np.float32) if least is None else least
     found = ctx.emit("NonMaxSuppression", corners, marks, most, overlap, least)
     count = ctx.emit("Gather", ctx.emit("Shape", found), ctx.ints([0]), axis=0)
-    zeros = filled(ctx, ctx.emit("Shape", marks), 0, "int64")
-    return ctx.emit("ScatterND", zeros, found, filled(ctx, count, 1, "int64"))
+    zeros = fill(ctx, ctx.emit("Shape", marks), 0, "int64")
+    return ctx.emit("ScatterND", zeros, found, fill(ctx, count, 1, "int64"))
 
 
 @OPS.exports("vision.non_max_suppression")
@@ -126,57 +127,79 @@ def export_non_max_suppression(
     if type_.dtype != "float32":
         raise Unsupported(f"boxes of {type_.dtype}; ONNX suppresses those of float32")
     number, width = (ctx.shape([dim]) for dim in type_.shape[1:])
-    places = steps(ctx, squeeze(ctx, number, [0]))
-    bound = widened(ctx, iou_threshold, "float32")
+    positions = range_to(ctx, squeeze(ctx, number, [0]))
+    bound = as_dtype(ctx, iou_threshold, "float32")
     active = ctx.emit("Greater", bound, ctx.const(0, np.float32))
-    count = unsqueeze(ctx, widened(ctx, valid_count, "int64"), [1])
-    order, taken = _best(ctx, data, score_index, places, count, number, active, top_k)
-    rows = moved_rows(ctx, data, order, taken, width, type_.dtype)
-    found = ctx.emit("GatherElements", widened(ctx, indices, "int32"), order, axis=1)
+    count = unsqueeze(ctx, as_dtype(ctx, valid_count, "int64"), [1])
+    order, taken = _select_best(ctx, data, score_index, positions, count, number, active, top_k)
+    rows = move_rows(ctx, data, order, taken, width, type_.dtype)
+    found = ctx.emit("GatherElements", as_dtype(ctx, indices, "int32"), order, axis=1)
     found = ctx.emit("Where", taken, found, ctx.const(-1, np.int32))
     score = ctx.emit("Gather", rows, ctx.const(score_index, np.int64), axis=2)
     takes_part = ctx.emit("And", taken, ctx.emit("Greater", score, ctx.const(0, np.float32)))
-    rank = cast(ctx, ctx.emit("Sub", number, places), np.float32)
+    rank = cast(ctx, ctx.emit("Sub", number, positions), np.float32)
     marks = unsqueeze(ctx, ctx.emit("Where", takes_part, rank, ctx.const(-1, np.float32)), [1])
     if id_index >= 0 and not force_suppress:
-        marks = _by_class(
+        marks = _spread_by_class(
             ctx, marks, ctx.emit("Gather", rows, ctx.const(id_index, np.int64), axis=2)
         )
     ends = (ctx.ints([coord_start]), ctx.ints([coord_start + 4]), ctx.ints([2]))
     corners = ctx.emit("Slice", rows, *ends)
-    kept = kept_boxes(ctx, corners, marks, number, within(ctx, strictly(ctx, bound)))
-    kept = reduce(ctx, "ReduceMax", kept, [1], False)
-    gone = _gone(ctx, kept, takes_part, widened(ctx, max_output_size, "int64"))
+    kept = select_boxes(ctx, corners, marks, number, clamp_overlap(ctx, just_below(ctx, bound)))
+    kept = emit_reduce(ctx, "ReduceMax", kept, [1], False)
+    gone = _is_suppressed(ctx, kept, takes_part, as_dtype(ctx, max_output_size, "int64"))
     gone = ctx.emit("And", gone, active)
     rows = ctx.emit("Where", unsqueeze(ctx, gone, [2]), ctx.const(-1, np.float32), rows)
     if not return_indices:
-        return _in_front(ctx, rows, number, width) if invalid_to_bottom else rows
+        return _move_to_front(ctx, rows, number, width) if invalid_to_bottom else rows
     found = ctx.emit("Where", gone, ctx.const(-1, np.int32), found)
     stays = ctx.emit("Not", ctx.emit("Less", found, ctx.const(0, np.int32)))
-    order, first, total = compacted(ctx, stays, number)
+    order, first, total = compact(ctx, stays, number)
     found = ctx.emit("GatherElements", found, order, axis=1)
     found = ctx.emit("Where", first, found, ctx.const(-1, np.int32))
     return found, unsqueeze(ctx, cast(ctx, total, np.int32), [1])
 
 
-def _in_front(ctx: ExportContext, rows: Value, number: Value, width: Value) -> Value:
+@OPS.imports("NonMaxSuppression", since=(10, 11))
+def import_non_max_suppression(
+    ctx: ImportContext,
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr | None = None,
+    iou_threshold: Expr | None = None,
+    score_threshold: Expr | None = None,
+    *,
+    center_point_box: bool = False,
+) -> Expr:
+    return call(
+        "serde.non_max_suppression",
+        boxes,
+        scores,
+        max_output_boxes_per_class,
+        iou_threshold,
+        score_threshold,
+        center_point_box=center_point_box,
+    )
+
+
+def _move_to_front(ctx: ExportContext, rows: Value, number: Value, width: Value) -> Value:
     """Return the rows whose first number is not negative in front of the others."""
     head = ctx.emit("Gather", rows, ctx.const(0, np.int64), axis=2)
     stays = ctx.emit("Not", ctx.emit("Less", head, ctx.const(0, np.float32)))
-    order, first, _ = compacted(ctx, stays, number)
-    return moved_rows(ctx, rows, order, first, width, "float32")
+    order, first, _ = compact(ctx, stays, number)
+    return move_rows(ctx, rows, order, first, width, "float32")
 
 
-def steps(ctx: ExportContext, end: Value) -> Value:
+def range_to(ctx: ExportContext, end: Value) -> Value:
     """Return 0, 1, ... below `end`, a number of int64."""
     return ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
 
 
-def _best(
+def _select_best(
     ctx: ExportContext,
     data: Value,
     score_index: int,
-    places: Value,
+    indices: Value,
     count: Value,
     number: Value,
     active: Value,
@@ -186,19 +209,19 @@ def _best(
 
     Where nothing is suppressed, the rows keep their order and all of them are taken.
     """
-    valid = ctx.emit("Less", places, count)
+    valid = ctx.emit("Less", indices, count)
     score = ctx.emit("Gather", data, ctx.const(score_index, np.int64), axis=2)
     keys = ctx.emit("Where", valid, score, ctx.const(-np.inf, np.float32))
     _, order = ctx.emit_tuple("TopK", keys, number, outputs=2, axis=1)
-    order = ctx.emit("Where", active, order, places)
+    order = ctx.emit("Where", active, order, indices)
     if top_k <= 0:
         return order, valid
-    best = ctx.emit("Less", places, ctx.ints([top_k]))
+    best = ctx.emit("Less", indices, ctx.ints([top_k]))
     kept = ctx.emit("Or", best, ctx.emit("Not", active))
     return order, ctx.emit("And", valid, kept)
 
 
-def _by_class(ctx: ExportContext, marks: Value, classes: Value) -> Value:
+def _spread_by_class(ctx: ExportContext, marks: Value, classes: Value) -> Value:
     """Return marks of each class that occurs, 0 for boxes of others."""
     flat = ctx.emit("Reshape", classes, ctx.ints([-1]))
     names = ctx.emit("Unique", flat)
@@ -206,7 +229,7 @@ def _by_class(ctx: ExportContext, marks: Value, classes: Value) -> Value:
     return ctx.emit("Where", same, marks, ctx.const(0, np.float32))
 
 
-def _gone(ctx: ExportContext, kept: Value, takes_part: Value, limit: Value) -> Value:
+def _is_suppressed(ctx: ExportContext, kept: Value, takes_part: Value, limit: Value) -> Value:
     """Return which rows go: those that overlap, and all behind the last that may stay."""
     negative = ctx.emit("Less", limit, ctx.const(0, np.int64))
     most = ctx.emit("Where", negative, ctx.const(np.iinfo(np.int64).max), limit)
@@ -214,3 +237,30 @@ def _gone(ctx: ExportContext, kept: Value, takes_part: Value, limit: Value) -> V
     late = ctx.emit("Not", ctx.emit("Less", until, most))
     suppressed = ctx.emit("And", takes_part, ctx.emit("Equal", kept, ctx.const(0, np.int64)))
     return ctx.emit("Or", suppressed, late)
+
+
+@OPS.exports("serde.non_max_suppression")
+def export_selected(
+    ctx: ExportContext,
+    boxes: Value,
+    scores: Value,
+    limit: Value | None,
+    overlap: Value | None,
+    least: Value | None,
+    *,
+    center_point_box: bool,
+) -> Value:
+    """All but the number of boxes are float32."""
+    given = [
+        None if limit is None else as_dtype(ctx, limit, "int64"),
+        *(None if each is None else as_dtype(ctx, each, "float32") for each in (overlap, least)),
+    ]
+    while given and given[-1] is None:
+        given.pop()
+    return ctx.emit(
+        "NonMaxSuppression",
+        as_dtype(ctx, boxes, "float32"),
+        as_dtype(ctx, scores, "float32"),
+        *given,
+        center_point_box=int(center_point_box) or None,
+    )

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.bodies import Apply, Blank, Kernel, instantiate
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Function, If, Let, Tuple, Var, const
@@ -21,6 +22,7 @@ from serde.relay.ir.registry import (
     tensor,
     wrap_tuple,
 )
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.relay.op.control import body as bodies
 from serde.relay.op.control import samples
@@ -140,6 +142,7 @@ def _length(dim: Dim, sources: Sequence[Expr]) -> Expr:
 
 @relay_op(
     "serde.loop",
+    traits=(InRange(ranges.within(0, ranges.COUNT)),),
     infer=_loop_type,
     decompose=_decompose_loop,
     by_value=("limit", "going"),

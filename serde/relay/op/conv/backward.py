@@ -11,6 +11,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at, join_dim, layout_axes, require_window, split_padding
+from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, padding_sides, per_axis
 from serde.relay.op.linalg import product_dtype, to_product_dtype
@@ -49,7 +50,7 @@ def _backward_weight_type(
 
 
 @relay_op(
-    "nn.conv2d_backward_weight",
+    "nn.conv2d_backward_weight", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_backward_weight_type,
     samples=[
         sample((2, 4, 5, 6), (2, 3, 7, 7), kernel_size=(3, 2), kernel_layout="NCHW",

@@ -20,6 +20,7 @@ from serde.relay.ir.shapes import (
     require_same_dtype,
     split_padding,
 )
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.direct import complete_conv, convolution_type
 from serde.relay.op.conv.windows import (
@@ -100,16 +101,31 @@ def _bilinear_at(image: Array, y: Array, x: Array) -> Array:
 
 @relay_op(
     "nn.deformable_conv2d",
+    traits=(Layout("data_layout", operands=2), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_deformable_type,
     complete=_complete_deformable,
     samples=[
         sample((1, 4, 6, 5), (1, 18, 4, 3), (2, 4, 3, 3)),
-        sample((2, 4, 6, 5), (2, 16, 3, 5), (6, 2, 2, 2), strides=(2, 1), dilation=(1, 2),
-               padding=(0, 1, 1, 1), groups=2, deformable_groups=2),
-        sample((1, 5, 5, 2), (1, 4, 4, 8), (2, 2, 2, 3), data_layout="NHWC",
-               kernel_layout="HWIO", out_layout="NCHW"),
+        sample(
+            (2, 4, 6, 5),
+            (2, 16, 3, 5),
+            (6, 2, 2, 2),
+            strides=(2, 1),
+            dilation=(1, 2),
+            padding=(0, 1, 1, 1),
+            groups=2,
+            deformable_groups=2,
+        ),
+        sample(
+            (1, 5, 5, 2),
+            (1, 4, 4, 8),
+            (2, 2, 2, 3),
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            out_layout="NCHW",
+        ),
     ],
-)  # fmt: skip
+)
 def deformable_conv2d(
     data: Array,
     offset: Array,
@@ -235,7 +251,7 @@ def _correlation_type(
 
 
 @relay_op(
-    "nn.correlation",
+    "nn.correlation", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_correlation_type,
     samples=[
         sample((1, 3, 7, 8), (1, 3, 7, 8), max_displacement=2, padding=(2, 2)),

@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, conv_dim, join_dim, layout_axes, require_window, split_padding
+from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
@@ -176,7 +177,7 @@ def _run(data: Array, weight: Array, rank: int, attrs: Mapping[str, AnyValue]) -
 
 
 @relay_op(
-    "nn.conv1d",
+    "nn.conv1d", traits=(Layout("data_layout"), Linear),
     infer=_relation(1),
     complete=_completion(1),
     samples=[
@@ -210,7 +211,7 @@ def conv1d(
 
 
 @relay_op(
-    "nn.conv2d",
+    "nn.conv2d", traits=(Layout("data_layout"), Linear),
     infer=_relation(2),
     complete=_completion(2),
     samples=[
@@ -252,7 +253,7 @@ def conv2d(
 
 
 @relay_op(
-    "nn.conv3d",
+    "nn.conv3d", traits=(Layout("data_layout"), Linear),
     infer=_relation(3),
     complete=_completion(3),
     samples=[

@@ -19,6 +19,7 @@ from serde.relay.ir.shapes import (
     split_padding,
     transposed_conv_dim,
 )
+from serde.relay.ir.traits import Layout, Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import (
     SPATIAL,
@@ -144,7 +145,7 @@ def _run(data: Array, weight: Array, rank: int, attrs: Mapping[str, AnyValue]) -
 
 
 @relay_op(
-    "nn.conv1d_transpose",
+    "nn.conv1d_transpose", traits=(Layout("data_layout"), Linear),
     infer=_relation(1),
     complete=_completion(1),
     samples=[
@@ -177,7 +178,7 @@ def conv1d_transpose(
 
 
 @relay_op(
-    "nn.conv2d_transpose",
+    "nn.conv2d_transpose", traits=(Layout("data_layout"), Linear),
     infer=_relation(2),
     complete=_completion(2),
     samples=[
@@ -214,7 +215,7 @@ def conv2d_transpose(
 
 
 @relay_op(
-    "nn.conv3d_transpose",
+    "nn.conv3d_transpose", traits=(Layout("data_layout"), Linear),
     infer=_relation(3),
     complete=_completion(3),
     samples=[

@@ -7,8 +7,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.ir import ranges
+from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, is_float, require_same_dtype
+from serde.relay.ir.traits import (
+    Arithmetic,
+    Commutative,
+    Discontinuous,
+    Elementwise,
+    InRange,
+    Truth,
+    UsuallyInRange,
+)
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -50,15 +60,16 @@ def _binary(
     *,
     infer: Relation,
     samples: Sequence[Sample],
+    traits: Traits = (),
 ) -> None:
-    """Declare `function` as the operator `name`; floating-point warnings are not its business."""
+    """Declare `function` as the elementwise operator `name`, which gives no warnings."""
 
     def kernel(lhs: Array, rhs: Array) -> Array:
         with np.errstate(all="ignore"):
             return np.asarray(function(lhs, rhs))
 
     kernel.__doc__ = doc
-    relay_op(name, infer=infer, samples=samples)(kernel)
+    relay_op(name, infer=infer, samples=samples, traits=(Elementwise, *traits))(kernel)
 
 
 def _truncated_quotient(lhs: Array, rhs: Array) -> Array:
@@ -120,46 +131,188 @@ _SHIFTS = [
     sample(tensor((4,), "uint8", low=0, high=255), tensor((), "uint8", low=0, high=5)),
 ]
 
-_binary("add", np.add, "Sum.", infer=_number, samples=_NUMBERS)
-_binary("subtract", np.subtract, "Difference.", infer=_number, samples=_NUMBERS)
-_binary("multiply", np.multiply, "Product.", infer=_number, samples=_NUMBERS)
-_binary("divide", _divide, "Quotient; of integers, rounded towards zero.", infer=_number,
-        samples=_QUOTIENTS)  # fmt: skip
-_binary("floor_divide", np.floor_divide, "Quotient rounded towards minus infinity.", infer=_number,
-        samples=_QUOTIENTS)  # fmt: skip
-_binary("trunc_divide", _truncated_quotient, "Quotient rounded towards zero.", infer=_number,
-        samples=_QUOTIENTS)  # fmt: skip
-_binary("mod", np.fmod, "Remainder with the sign of the dividend, as in C.", infer=_number,
-        samples=_QUOTIENTS)  # fmt: skip
-_binary("trunc_mod", np.fmod, "Remainder with the sign of the dividend, as in C.", infer=_number,
-        samples=_QUOTIENTS)  # fmt: skip
-_binary("floor_mod", np.mod, "Remainder with the sign of the divisor, as in Python.", infer=_number,
-        samples=_QUOTIENTS)  # fmt: skip
-_binary("power", _power, "`lhs` to the power `rhs`.", infer=_number, samples=_POWERS)
-_binary("maximum", np.maximum, "The greater of the two.", infer=_any, samples=_ORDERED)
-_binary("minimum", np.minimum, "The smaller of the two.", infer=_any, samples=_ORDERED)
+_STEPPED_QUOTIENT = (Discontinuous, Arithmetic(bounded=True), InRange(ranges.integer_divisor))
+_ORDER = (Truth, UsuallyInRange(ranges.compared_lengths))
+_EQUALITY = (Commutative, Truth, UsuallyInRange(ranges.compared_truths))
+_LOGIC = (Commutative, Truth, UsuallyInRange(ranges.truth_values))
 
-_binary("equal", np.equal, "Whether equal.", infer=_compare, samples=_ORDERED)
-_binary("not_equal", np.not_equal, "Whether different.", infer=_compare, samples=_ORDERED)
-_binary("less", np.less, "Whether smaller.", infer=_compare, samples=_ORDERED)
-_binary("less_equal", np.less_equal, "Whether smaller or equal.", infer=_compare, samples=_ORDERED)
-_binary("greater", np.greater, "Whether greater.", infer=_compare, samples=_ORDERED)
-_binary("greater_equal", np.greater_equal, "Whether greater or equal.", infer=_compare,
-        samples=_ORDERED)  # fmt: skip
+_binary("add", np.add, "Sum.", infer=_number, samples=_NUMBERS, traits=(Commutative, Arithmetic))
+_binary(
+    "subtract", np.subtract, "Difference.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,)
+)
+_binary(
+    "multiply",
+    np.multiply,
+    "Product.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Commutative, Arithmetic, UsuallyInRange(ranges.mask_factor)),
+)
+_binary(
+    "divide",
+    _divide,
+    "Quotient; of integers, rounded towards zero.",
+    infer=_number,
+    samples=_QUOTIENTS,
+    traits=(Arithmetic(bounded=True), InRange(ranges.integer_divisor)),
+)
+_binary(
+    "floor_divide",
+    np.floor_divide,
+    "Quotient rounded towards minus infinity.",
+    infer=_number,
+    samples=_QUOTIENTS,
+    traits=_STEPPED_QUOTIENT,
+)
+_binary(
+    "trunc_divide",
+    _truncated_quotient,
+    "Quotient rounded towards zero.",
+    infer=_number,
+    samples=_QUOTIENTS,
+    traits=_STEPPED_QUOTIENT,
+)
+_binary(
+    "mod",
+    np.fmod,
+    "Remainder with the sign of the dividend, as in C.",
+    infer=_number,
+    samples=_QUOTIENTS,
+    traits=_STEPPED_QUOTIENT,
+)
+_binary(
+    "trunc_mod",
+    np.fmod,
+    "Remainder with the sign of the dividend, as in C.",
+    infer=_number,
+    samples=_QUOTIENTS,
+    traits=_STEPPED_QUOTIENT,
+)
+_binary(
+    "floor_mod",
+    np.mod,
+    "Remainder with the sign of the divisor, as in Python.",
+    infer=_number,
+    samples=_QUOTIENTS,
+    traits=_STEPPED_QUOTIENT,
+)
+_binary(
+    "power",
+    _power,
+    "`lhs` to the power `rhs`.",
+    infer=_number,
+    samples=_POWERS,
+    traits=(Arithmetic, InRange(ranges.integer_powers)),
+)
+_binary(
+    "maximum",
+    np.maximum,
+    "The greater of the two.",
+    infer=_any,
+    samples=_ORDERED,
+    traits=(Commutative,),
+)
+_binary(
+    "minimum",
+    np.minimum,
+    "The smaller of the two.",
+    infer=_any,
+    samples=_ORDERED,
+    traits=(Commutative,),
+)
 
-_binary("logical_and", _logical(np.logical_and), "Whether both are true.", infer=_any,
-        samples=_TRUTHS)  # fmt: skip
-_binary("logical_or", _logical(np.logical_or), "Whether one is true, or both.", infer=_any,
-        samples=_TRUTHS)  # fmt: skip
-_binary("logical_xor", _logical(np.logical_xor), "Whether exactly one is true.", infer=_any,
-        samples=_TRUTHS)  # fmt: skip
-_binary("bitwise_and", np.bitwise_and, "Bits set in both.", infer=_bits, samples=_BITS)
-_binary("bitwise_or", np.bitwise_or, "Bits set in one, or in both.", infer=_bits, samples=_BITS)
-_binary("bitwise_xor", np.bitwise_xor, "Bits set in exactly one.", infer=_bits, samples=_BITS)
-_binary("left_shift", np.left_shift, "Bits moved up by `rhs` places.", infer=_shift,
-        samples=_SHIFTS)  # fmt: skip
-_binary("right_shift", np.right_shift, "Bits moved down by `rhs` places; the sign is kept.",
-        infer=_shift, samples=_SHIFTS)  # fmt: skip
+_binary("equal", np.equal, "Whether equal.", infer=_compare, samples=_ORDERED, traits=_EQUALITY)
+_binary(
+    "not_equal",
+    np.not_equal,
+    "Whether different.",
+    infer=_compare,
+    samples=_ORDERED,
+    traits=_EQUALITY,
+)
+_binary("less", np.less, "Whether smaller.", infer=_compare, samples=_ORDERED, traits=_ORDER)
+_binary(
+    "less_equal",
+    np.less_equal,
+    "Whether smaller or equal.",
+    infer=_compare,
+    samples=_ORDERED,
+    traits=_ORDER,
+)
+_binary("greater", np.greater, "Whether greater.", infer=_compare, samples=_ORDERED, traits=_ORDER)
+_binary(
+    "greater_equal",
+    np.greater_equal,
+    "Whether greater or equal.",
+    infer=_compare,
+    samples=_ORDERED,
+    traits=_ORDER,
+)
+
+_binary(
+    "logical_and",
+    _logical(np.logical_and),
+    "Whether both are true.",
+    infer=_any,
+    samples=_TRUTHS,
+    traits=_LOGIC,
+)
+_binary(
+    "logical_or",
+    _logical(np.logical_or),
+    "Whether one is true, or both.",
+    infer=_any,
+    samples=_TRUTHS,
+    traits=_LOGIC,
+)
+_binary(
+    "logical_xor",
+    _logical(np.logical_xor),
+    "Whether exactly one is true.",
+    infer=_any,
+    samples=_TRUTHS,
+    traits=_LOGIC,
+)
+_binary(
+    "bitwise_and",
+    np.bitwise_and,
+    "Bits set in both.",
+    infer=_bits,
+    samples=_BITS,
+    traits=(Commutative,),
+)
+_binary(
+    "bitwise_or",
+    np.bitwise_or,
+    "Bits set in one, or in both.",
+    infer=_bits,
+    samples=_BITS,
+    traits=(Commutative,),
+)
+_binary(
+    "bitwise_xor",
+    np.bitwise_xor,
+    "Bits set in exactly one.",
+    infer=_bits,
+    samples=_BITS,
+    traits=(Commutative,),
+)
+_binary(
+    "left_shift",
+    np.left_shift,
+    "Bits moved up by `rhs` places.",
+    infer=_shift,
+    samples=_SHIFTS,
+    traits=(Arithmetic, InRange(ranges.within(1, (0, 7)))),
+)
+_binary(
+    "right_shift",
+    np.right_shift,
+    "Bits moved down by `rhs` places; the sign is kept.",
+    infer=_shift,
+    samples=_SHIFTS,
+    traits=(Arithmetic(bounded=True), InRange(ranges.within(1, (0, 7)))),
+)
 
 
 def _where_type(condition: TensorType, x: TensorType, y: TensorType) -> TensorType:
@@ -169,6 +322,7 @@ def _where_type(condition: TensorType, x: TensorType, y: TensorType) -> TensorTy
 
 @relay_op(
     "where",
+    traits=(Elementwise, UsuallyInRange(ranges.condition)),
     infer=_where_type,
     samples=[
         sample(tensor((2, 1), "bool"), (2, 3), (3,)),

@@ -7,8 +7,19 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import itemsize
+from serde.relay.ir.traits import (
+    BitLevel,
+    Elementwise,
+    Fusion,
+    FusionPattern,
+    SameAxes,
+    TypeOnly,
+    UsuallyInRange,
+    Values,
+)
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -25,6 +36,7 @@ def _convert(data: Array, dtype: np.dtype[AnyValue]) -> Array:
 
 @relay_op(
     "cast",
+    traits=(Elementwise, Values(0), UsuallyInRange(ranges.cast_to_bool)),
     infer=_cast_type,
     samples=[
         sample((2, 3), dtype="int8"),
@@ -45,6 +57,7 @@ def _cast_like_type(data: TensorType, dtype_like: TensorType) -> TensorType:
 
 @relay_op(
     "cast_like",
+    traits=(Values(0), TypeOnly(1), SameAxes(), Fusion(FusionPattern.ELEMWISE)),
     infer=_cast_like_type,
     samples=[sample((2, 3), tensor((1,), "int64")), sample(tensor((4,), "int32"), ())],
 )
@@ -61,6 +74,7 @@ def _reinterpret_type(data: TensorType, *, dtype: np.dtype[AnyValue]) -> TensorT
 
 @relay_op(
     "reinterpret",
+    traits=(Elementwise, BitLevel),
     infer=_reinterpret_type,
     samples=[sample((2, 3), dtype="int32"), sample(tensor((), "int64"), dtype="float64")],
 )

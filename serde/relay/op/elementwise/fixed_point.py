@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at, join_dim, normalize_axes
+from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -37,6 +38,7 @@ def _fixed_point_type(data: TensorType, *, multiplier: int, shift: int) -> Tenso
 
 @relay_op(
     "fixed_point_multiply",
+    traits=(Elementwise,),
     infer=_fixed_point_type,
     samples=[
         sample(tensor((2, 3), "int32", **_WIDE), multiplier=2**30, shift=2),
@@ -72,6 +74,7 @@ def _per_axis_type(
 
 @relay_op(
     "fixed_point_multiply_per_axis",
+    traits=(Fusion(FusionPattern.BROADCAST),),
     infer=_per_axis_type,
     samples=[
         sample(

@@ -18,6 +18,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, Sample, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
+from serde.relay.ir.traits import Elementwise
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 
@@ -253,7 +254,9 @@ def _declare(
     samples: list[Sample],
 ) -> None:
     kernel.__doc__ = doc
-    relay_op(name, infer=_float, decompose=decompose, samples=samples)(kernel)
+    relay_op(name, infer=_float, decompose=decompose, samples=samples, traits=(Elementwise,))(
+        kernel
+    )
 
 
 _SMALL = np.array([1e-7, -3e-5, 0.0, -0.5, 4.0, 80.0])

@@ -8,8 +8,18 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
-from serde.relay.ir.registry import Array, Sample, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, require_float
+from serde.relay.ir.traits import (
+    Arithmetic,
+    Discontinuous,
+    Elementwise,
+    Moves,
+    Reshape,
+    Truth,
+    TypeOnly,
+    Values,
+)
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 
@@ -50,8 +60,9 @@ def _unary(
     *,
     infer: Relation = _float,
     samples: Sequence[Sample] = (),
+    traits: Traits = (),
 ) -> None:
-    """Declare `function` as the operator `name`; floating-point warnings are not its business."""
+    """Declare `function` as the elementwise operator `name`, which gives no warnings."""
 
     def kernel(data: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -59,7 +70,7 @@ def _unary(
 
     kernel.__doc__ = doc
     given = samples or [sample((2, 3)), sample(tensor((), "float64"))]
-    relay_op(name, infer=infer, samples=given)(kernel)
+    relay_op(name, infer=infer, samples=given, traits=(Elementwise, *traits))(kernel)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -103,8 +114,12 @@ _INTEGERS = [sample(tensor((2, 3), "int32")), sample(tensor((4,), "uint8", low=0
 _HALVES = np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0.49999997, 8388609.0], np.float32)
 
 _unary("acos", np.arccos, "Inverse cosine, in radians.", samples=_UNIT)
-_unary("acosh", np.arccosh, "Inverse hyperbolic cosine.",
-       samples=[sample(tensor((2, 3), low=1.1, high=4.0))])  # fmt: skip
+_unary(
+    "acosh",
+    np.arccosh,
+    "Inverse hyperbolic cosine.",
+    samples=[sample(tensor((2, 3), low=1.1, high=4.0))],
+)
 _unary("asin", np.arcsin, "Inverse sine, in radians.", samples=_UNIT)
 _unary("asinh", np.arcsinh, "Inverse hyperbolic sine.")
 _unary("atan", np.arctan, "Inverse tangent, in radians.")
@@ -120,40 +135,118 @@ _unary("log", np.log, "Natural logarithm.", samples=_POSITIVE)
 _unary("log10", np.log10, "Logarithm to base 10.", samples=_POSITIVE)
 _unary("log2", np.log2, "Logarithm to base 2.", samples=_POSITIVE)
 _unary("rsqrt", _rsqrt, "One over the square root.", samples=_POSITIVE)
-_unary("sigmoid", _sigmoid, "Logistic function.",
-       samples=[sample((2, 3)), sample(tensor((4,), low=-200, high=200))])  # fmt: skip
+_unary(
+    "sigmoid",
+    _sigmoid,
+    "Logistic function.",
+    samples=[sample((2, 3)), sample(tensor((4,), low=-200, high=200))],
+)
 _unary("sin", np.sin, "Sine of radians.")
 _unary("sinh", np.sinh, "Hyperbolic sine.")
 _unary("sqrt", np.sqrt, "Square root.", samples=_POSITIVE)
 _unary("tan", np.tan, "Tangent of radians.")
 _unary("tanh", np.tanh, "Hyperbolic tangent.")
 
-_unary("abs", np.abs, "Absolute value.", infer=_number, samples=_NUMBERS)
-_unary("negative", np.negative, "The number with its sign changed.", infer=_number,
-       samples=_NUMBERS)  # fmt: skip
-_unary("sign", np.sign, "-1, 0 or 1 as the number is below, at or above zero.", infer=_number,
-       samples=_NUMBERS)  # fmt: skip
-_unary("ceil", _whole(np.ceil), "Next integer towards plus infinity.", infer=_number,
-       samples=_NUMBERS)  # fmt: skip
-_unary("floor", _whole(np.floor), "Next integer towards minus infinity.", infer=_number,
-       samples=_NUMBERS)  # fmt: skip
-_unary("trunc", _whole(np.trunc), "Next integer towards zero.", infer=_number, samples=_NUMBERS)
-_unary("round", _whole(_round), "Nearest integer, halves away from zero.", infer=_number,
-       samples=[*_NUMBERS, sample(_HALVES)])  # fmt: skip
+_unary("abs", np.abs, "Absolute value.", infer=_number, samples=_NUMBERS, traits=(Arithmetic,))
+_unary(
+    "negative",
+    np.negative,
+    "The number with its sign changed.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Arithmetic,),
+)
+_unary(
+    "sign",
+    np.sign,
+    "-1, 0 or 1 as the number is below, at or above zero.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Discontinuous,),
+)
+_unary(
+    "ceil",
+    _whole(np.ceil),
+    "Next integer towards plus infinity.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Values(0), Discontinuous),
+)
+_unary(
+    "floor",
+    _whole(np.floor),
+    "Next integer towards minus infinity.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Values(0), Discontinuous),
+)
+_unary(
+    "trunc",
+    _whole(np.trunc),
+    "Next integer towards zero.",
+    infer=_number,
+    samples=_NUMBERS,
+    traits=(Values(0), Discontinuous),
+)
+_unary(
+    "round",
+    _whole(_round),
+    "Nearest integer, halves away from zero.",
+    infer=_number,
+    samples=[*_NUMBERS, sample(_HALVES)],
+    traits=(Values(0), Discontinuous),
+)
 
-_unary("isfinite", _isfinite, "Whether neither infinite nor NaN.", infer=_predicate,
-       samples=_CLASSES)  # fmt: skip
-_unary("isinf", np.isinf, "Whether plus or minus infinity.", infer=_predicate, samples=_CLASSES)
-_unary("isnan", np.isnan, "Whether NaN.", infer=_predicate, samples=_CLASSES)
+_unary(
+    "isfinite",
+    _isfinite,
+    "Whether neither infinite nor NaN.",
+    infer=_predicate,
+    samples=_CLASSES,
+    traits=(Truth,),
+)
+_unary(
+    "isinf",
+    np.isinf,
+    "Whether plus or minus infinity.",
+    infer=_predicate,
+    samples=_CLASSES,
+    traits=(Truth,),
+)
+_unary("isnan", np.isnan, "Whether NaN.", infer=_predicate, samples=_CLASSES, traits=(Truth,))
 
 _unary("bitwise_not", np.invert, "Every bit flipped.", infer=_integer, samples=_INTEGERS)
-_unary("logical_not", _not, "Whether zero or false, in the dtype of the operand.", infer=_same,
-       samples=[sample(tensor((2, 3), "bool")), sample(tensor((4,), "int32"))])  # fmt: skip
-_unary("copy", np.copy, "The same values.", infer=_same, samples=_NUMBERS)
-_unary("ones_like", np.ones_like, "Ones, of the shape and dtype of the operand.", infer=_same,
-       samples=_NUMBERS)  # fmt: skip
-_unary("zeros_like", np.zeros_like, "Zeros, of the shape and dtype of the operand.", infer=_same,
-       samples=_NUMBERS)  # fmt: skip
+_unary(
+    "logical_not",
+    _not,
+    "Whether zero or false, in the dtype of the operand.",
+    infer=_same,
+    samples=[sample(tensor((2, 3), "bool")), sample(tensor((4,), "int32"))],
+)
+_unary(
+    "copy",
+    np.copy,
+    "The same values.",
+    infer=_same,
+    samples=_NUMBERS,
+    traits=(Reshape, Moves(all=True)),
+)
+_unary(
+    "ones_like",
+    np.ones_like,
+    "Ones, of the shape and dtype of the operand.",
+    infer=_same,
+    samples=_NUMBERS,
+    traits=(TypeOnly(0),),
+)
+_unary(
+    "zeros_like",
+    np.zeros_like,
+    "Zeros, of the shape and dtype of the operand.",
+    infer=_same,
+    samples=_NUMBERS,
+    traits=(TypeOnly(0),),
+)
 
 
 def clip_limits(dtype: np.dtype[AnyValue], a_min: float, a_max: float) -> tuple[AnyValue, AnyValue]:
@@ -174,6 +267,7 @@ def _clip_type(data: TensorType, *, a_min: float, a_max: float) -> TensorType:
 
 @relay_op(
     "clip",
+    traits=(Elementwise,),
     infer=_clip_type,
     samples=[
         sample((2, 3), a_min=-1.0, a_max=0.5),

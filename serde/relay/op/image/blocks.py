@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -47,6 +48,7 @@ def _depth_to_space_type(
 
 @relay_op(
     "nn.depth_to_space",
+    traits=(Moves(all=True), Layout()),
     infer=_depth_to_space_type,
     samples=[
         sample((1, 8, 3, 4), block_size=2),
@@ -96,6 +98,7 @@ def _space_to_depth_type(
 
 @relay_op(
     "nn.space_to_depth",
+    traits=(Moves(all=True), Layout()),
     infer=_space_to_depth_type,
     samples=[
         sample((1, 2, 4, 6), block_size=2, mode=""),
@@ -153,6 +156,7 @@ def _space_to_batch_type(
 
 @relay_op(
     "nn.space_to_batch_nd",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_space_to_batch_type,
     samples=[
         sample((1, 4, 6, 1), block_shape=(2, 2), paddings=((0, 0), (2, 0))),
@@ -209,6 +213,7 @@ def _batch_to_space_type(
 
 @relay_op(
     "nn.batch_to_space_nd",
+    traits=(Moves(),),
     infer=_batch_to_space_type,
     samples=[
         sample((4, 2, 3, 1), block_shape=(2, 2), crops=((0, 0), (1, 0))),

@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, layout_axes
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
     Interpolation,
@@ -52,14 +54,31 @@ def _crop_type(
 
 @relay_op(
     "image.crop_and_resize",
+    traits=(
+        Layout(),
+        Fusion(FusionPattern.INJECTIVE),
+        Float32(),
+        InRange(ranges.along_operand(2, 0, 0)),
+    ),
     infer=_crop_type,
     samples=[
-        sample((2, 6, 7, 3), tensor((3, 4), low=-0.2, high=1.1), np.array([0, 1, 1], np.int32),
-               crop_size=(4, 5), layout="NHWC", extrapolation_value=0.5),
-        sample((2, 3, 6, 7), tensor((2, 4), low=0.0, high=1.0), np.array([1, 0], np.int32),
-               crop_size=(3, 1), method="nearest_neighbor"),
+        sample(
+            (2, 6, 7, 3),
+            tensor((3, 4), low=-0.2, high=1.1),
+            np.array([0, 1, 1], np.int32),
+            crop_size=(4, 5),
+            layout="NHWC",
+            extrapolation_value=0.5,
+        ),
+        sample(
+            (2, 3, 6, 7),
+            tensor((2, 4), low=0.0, high=1.0),
+            np.array([1, 0], np.int32),
+            crop_size=(3, 1),
+            method="nearest_neighbor",
+        ),
     ],
-)  # fmt: skip
+)
 def crop_and_resize(
     data: Array,
     boxes: Array,

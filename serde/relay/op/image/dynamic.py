@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, InRange, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image import resize, upsampling
 from serde.relay.op.image.resize import Method, Mode, Rounding
@@ -44,15 +46,27 @@ _NO_ROI = np.zeros(4, np.float32)
 
 @relay_op(
     "dyn.image.resize2d",
+    traits=(
+        Layout(),
+        Fusion(FusionPattern.INJECTIVE),
+        Float32(),
+        InRange(ranges.within(1, (8, 64))),
+    ),
     infer=_resize2d_type,
     by_value=["size", "roi"],
     samples=[
         sample((1, 2, 5, 4), np.array([7, 9], np.int64), _NO_ROI),
-        sample((1, 5, 4, 2), tensor((2,), "int64", low=8, high=8), _NO_ROI, layout="NHWC",
-               method="nearest_neighbor", coordinate_transformation_mode="asymmetric",
-               rounding_method="floor"),
+        sample(
+            (1, 5, 4, 2),
+            tensor((2,), "int64", low=8, high=8),
+            _NO_ROI,
+            layout="NHWC",
+            method="nearest_neighbor",
+            coordinate_transformation_mode="asymmetric",
+            rounding_method="floor",
+        ),
     ],
-)  # fmt: skip
+)
 def resize2d(
     data: Array,
     size: Array,
@@ -105,6 +119,7 @@ _TWICE = tensor((), low=2, high=2)
 
 @relay_op(
     "dyn.nn.upsampling",
+    traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_upsampling_type,
     by_value=["scale_h", "scale_w"],
     samples=[
@@ -140,7 +155,7 @@ def _upsampling3d_type(
 
 
 @relay_op(
-    "dyn.nn.upsampling3d",
+    "dyn.nn.upsampling3d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE)),
     infer=_upsampling3d_type,
     by_value=["scale_d", "scale_h", "scale_w"],
     samples=[

@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import cubic_weights
 from serde.relay.run.precision import widen
@@ -115,7 +116,7 @@ _GRID = tensor((2, 2, 5, 6), low=-1.5, high=1.5)
 
 
 @relay_op(
-    "image.grid_sample",
+    "image.grid_sample", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_grid_sample_type,
     samples=[
         sample((2, 3, 4, 7), _GRID),
@@ -183,6 +184,7 @@ def _affine_grid_type(data: TensorType, *, target_shape: tuple[int, ...]) -> Ten
 
 @relay_op(
     "image.affine_grid",
+    traits=(Fusion(FusionPattern.INJECTIVE), Float32()),
     infer=_affine_grid_type,
     samples=[sample((2, 2, 3), target_shape=(5, 6))],
 )

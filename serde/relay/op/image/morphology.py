@@ -19,6 +19,7 @@ from serde.relay.ir.shapes import (
     require_window,
     split_padding,
 )
+from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
 from serde.relay.run.precision import lowest
@@ -54,7 +55,7 @@ def _dilation2d_type(
 
 
 @relay_op(
-    "image.dilation2d",
+    "image.dilation2d", traits=(Layout("data_layout"),),
     infer=_dilation2d_type,
     samples=[
         sample((2, 3, 6, 7), (3, 2, 3)),

@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import layout_axes
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import (
     SPATIAL,
@@ -89,7 +90,7 @@ def _relation(rank: int) -> Callable[..., TensorType]:
 
 
 @relay_op(
-    "image.resize1d",
+    "image.resize1d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_relation(1),
     samples=[
         sample((2, 3, 5), size=(8,)),
@@ -117,7 +118,7 @@ def resize1d(
 
 
 @relay_op(
-    "image.resize2d",
+    "image.resize2d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_relation(2),
     samples=[
         sample((1, 2, 5, 4), size=(7, 9)),
@@ -160,6 +161,7 @@ def resize2d(
 
 @relay_op(
     "image.resize3d",
+    traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_relation(3),
     samples=[
         sample((1, 2, 3, 4, 5), size=(4, 6, 3)),

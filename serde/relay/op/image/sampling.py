@@ -11,6 +11,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.grid import grid_sample as sample_of_planes
 from serde.relay.run.precision import widen
@@ -92,6 +93,7 @@ _GRID = tensor((2, 5, 6, 2), low=-1.5, high=1.5)
 
 @relay_op(
     "serde.grid_sample",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_sample_type,
     decompose=_decompose_sample,
     samples=[
@@ -177,6 +179,7 @@ def _decompose_affine(
 
 @relay_op(
     "serde.affine_grid",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_affine_type,
     decompose=_decompose_affine,
     samples=[

@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at, layout_axes
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import Interpolation, with_lengths, working
 from serde.relay.op.shape.reshape import integers
@@ -57,6 +58,7 @@ def _upsample(
 
 @relay_op(
     "nn.upsampling",
+    traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_upsampling_type,
     samples=[
         sample((1, 2, 3, 4), scale_h=2.0, scale_w=3.0),
@@ -126,7 +128,7 @@ def _upsampling3d_type(
 
 
 @relay_op(
-    "nn.upsampling3d",
+    "nn.upsampling3d", traits=(Layout(), Fusion(FusionPattern.INJECTIVE), Float32("resizing")),
     infer=_upsampling3d_type,
     samples=[
         sample((1, 2, 2, 3, 4), scale_d=2.0, scale_h=2.0, scale_w=3.0),

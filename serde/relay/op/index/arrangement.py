@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Truth, TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
@@ -66,6 +67,7 @@ def _decompose_eye_like(data: Expr, *, k: int, dtype: np.dtype[AnyValue] | None)
 
 @relay_op(
     "serde.eye_like",
+    traits=(TypeOnly(0), Truth, Fusion(FusionPattern.ELEMWISE)),
     infer=_eye_like_type,
     decompose=_decompose_eye_like,
     samples=[
@@ -113,6 +115,7 @@ def _decompose_roll(data: Expr, *, shift: tuple[int, ...], axes: tuple[int, ...]
 
 @relay_op(
     "serde.roll",
+    traits=(Moves(all=True),),
     infer=_roll_type,
     decompose=_decompose_roll,
     samples=[

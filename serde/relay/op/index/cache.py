@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
+from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -75,6 +77,7 @@ def _decompose_scatter(
 
 @relay_op(
     "serde.tensor_scatter",
+    traits=(Values(0, 1), InRange(ranges.cache_positions)),
     infer=_scatter_type,
     decompose=_decompose_scatter,
     samples=[

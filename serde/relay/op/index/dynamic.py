@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Ordering, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index import scatter, select, slicing, sorting
 from serde.relay.op.index.gather import require_integers
@@ -44,14 +46,21 @@ _ON, _OFF = np.array(1, np.float32), np.array(0, np.float32)
 
 @relay_op(
     "dyn.one_hot",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_operand_depth)),
     infer=_one_hot_type,
     by_value=["depth"],
     samples=[
         sample(tensor((2, 3), "int32"), _ON, _OFF, np.array(4, np.int64), dtype="float32"),
-        sample(tensor((2, 3), "int64", low=0), (), (), tensor((), "int64", low=3, high=3), axis=1,
-               dtype="float32"),
+        sample(
+            tensor((2, 3), "int64", low=0),
+            (),
+            (),
+            tensor((), "int64", low=3, high=3),
+            axis=1,
+            dtype="float32",
+        ),
     ],
-)  # fmt: skip
+)
 def one_hot(
     indices: Array,
     on_value: Array,
@@ -83,7 +92,7 @@ def _topk_type(
 
 
 @relay_op(
-    "dyn.topk",
+    "dyn.topk", traits=(Values(0), Ordering, InRange(ranges.along_axis(1, "axis", least=1))),
     infer=_topk_type,
     by_value=["k"],
     samples=[
@@ -136,7 +145,7 @@ _ONE = tensor((1,), "int64", low=1, high=1)
 
 
 @relay_op(
-    "dyn.strided_slice",
+    "dyn.strided_slice", traits=(Moves(), InRange(ranges.slice_ends)),
     infer=_strided_slice_type,
     by_value=["begin", "end", "strides"],
     samples=[

@@ -8,10 +8,12 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, is_float, join_dim, normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Values
 from serde.relay.ir.types import TensorType
 
 __all__ = ["index_depth", "require_integers"]
@@ -54,6 +56,7 @@ def _take_type(
 
 @relay_op(
     "take",
+    traits=(Moves(), InRange(ranges.along_axis(1, "axis"))),
     infer=_take_type,
     samples=[
         sample((5, 6), tensor((2,), "int32", low=-9, high=99), mode="wrap"),
@@ -119,6 +122,7 @@ def _gather_type(data: TensorType, indices: TensorType, *, axis: int | None) -> 
 
 @relay_op(
     "gather",
+    traits=(Moves(), InRange(ranges.along_axis(1, "axis", below=True))),
     infer=_gather_type,
     samples=[
         sample((3, 4), tensor((3, 2), "int64", low=-4, high=3), axis=1),
@@ -170,6 +174,7 @@ def _gather_nd_type(
 
 @relay_op(
     "gather_nd",
+    traits=(Moves(), InRange(ranges.coordinates(batch="batch_dims", last=False))),
     infer=_gather_nd_type,
     samples=[
         sample((3, 4, 5), tensor((2, 7), "int32", low=0, high=2)),
@@ -196,6 +201,7 @@ def _adv_index_type(inputs: Sequence[TensorType]) -> TensorType:
 
 @relay_op(
     "adv_index",
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE), InRange(ranges.advanced_indices)),
     infer=_adv_index_type,
     samples=[
         sample([(5, 6), tensor((3,), "int64", low=0, high=4), tensor((3,), "int64", low=0)]),
@@ -217,6 +223,7 @@ def _unravel_type(data: TensorType, shape: TensorType) -> TensorType:
 
 @relay_op(
     "unravel_index",
+    traits=(Fusion(FusionPattern.INJECTIVE), InRange(ranges.flat_indices)),
     infer=_unravel_type,
     samples=[
         sample(tensor((3,), "int64", low=0, high=11), np.array([3, 4])),

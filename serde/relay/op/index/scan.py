@@ -9,6 +9,7 @@ import numpy as np
 
 from serde.relay.ir.registry import Array, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, normalize_axis
+from serde.relay.ir.traits import Arithmetic, Float32, SameAxes
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -52,7 +53,13 @@ def _declare(name: str, scan: Callable[..., AnyValue], identity: int, doc: str) 
         sample(tensor((4,), "bool"), dtype="int32"),
         sample(tensor((4,), "float16"), axis=0),
     ]
-    relay_op(name, infer=_scan_type, samples=samples, meta_class="relay.attrs.ScanopAttrs")(kernel)
+    relay_op(
+        name,
+        traits=(SameAxes(("axis",)), Float32(), Arithmetic),
+        infer=_scan_type,
+        samples=samples,
+        meta_class="relay.attrs.ScanopAttrs",
+    )(kernel)
 
 
 _declare("cumsum", np.cumsum, 0, "Sum of all up to each along `axis`, or of the flat tensor; "

@@ -9,10 +9,12 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
+from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import index_depth, require_integers
 from serde.relay.op.shape.reshape import integers, lengths
@@ -68,6 +70,7 @@ _PLACES = tensor((2, 4), "int64", low=-3, high=2)
 
 @relay_op(
     "scatter_elements",
+    traits=(Values(0, 2), InRange(ranges.along_axis(1, "axis", below=True))),
     infer=_elements_type,
     meta_class="relay.attrs.ScatterElementsAttrs",
     samples=[
@@ -117,6 +120,7 @@ _CELLS = tensor((2, 5), "int32", low=0, high=2)
 
 @relay_op(
     "scatter_nd",
+    traits=(Values(0, 2), InRange(ranges.coordinates(batch=None, last=False))),
     infer=_nd_type,
     meta_class="relay.attrs.ScatterNDAttrs",
     samples=[

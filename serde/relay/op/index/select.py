@@ -7,10 +7,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
@@ -57,6 +59,7 @@ _ON, _OFF = np.array(1, np.float32), np.array(0, np.float32)
 
 @relay_op(
     "one_hot",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth)),
     infer=_one_hot_type,
     samples=[
         sample(tensor((2, 3), "int32"), _ON, _OFF, depth=5, dtype="float32"),
@@ -110,6 +113,11 @@ def _sequence_mask_type(
 
 @relay_op(
     "sequence_mask",
+    traits=(
+        Values(0),
+        Fusion(FusionPattern.INJECTIVE),
+        InRange(ranges.along_axis(1, "axis", least=1)),
+    ),
     infer=_sequence_mask_type,
     samples=[
         sample((4, 3, 2), tensor((3,), "int32", low=0, high=4), mask_value=-1.0),
@@ -138,6 +146,7 @@ def _permutation_type(data: TensorType) -> TensorType:
 
 @relay_op(
     "invert_permutation",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_permutation_type,
     samples=[sample(np.array([2, 0, 3, 1], np.int32)), sample(np.array([0, 1]))],
 )

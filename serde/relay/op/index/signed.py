@@ -11,10 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 
@@ -60,6 +62,7 @@ def _decompose_take(data: Expr, indices: Expr, *, axis: int) -> Expr:
 
 @relay_op(
     "serde.take",
+    traits=(Moves(), InRange(ranges.along_axis(1, "axis", below=True))),
     infer=_take_type,
     decompose=_decompose_take,
     samples=[
@@ -106,6 +109,7 @@ def _decompose_gather_nd(data: Expr, indices: Expr, *, batch_dims: int) -> Expr:
 
 @relay_op(
     "serde.gather_nd",
+    traits=(Moves(), InRange(ranges.coordinates(batch="batch_dims", last=True))),
     infer=_gather_nd_type,
     decompose=_decompose_gather_nd,
     samples=[
@@ -149,6 +153,7 @@ _OFF_ON = np.array([0, 1], np.float32)
 
 @relay_op(
     "serde.one_hot",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.below_depth)),
     infer=_one_hot_type,
     decompose=_decompose_one_hot,
     samples=[

@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, TypeOnly, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 from serde.relay.op.shape.reshape import integers
@@ -92,6 +93,7 @@ def _cut(rank: int, cuts: dict[int, tuple[int, int, int]]) -> tuple[slice, ...]:
 
 @relay_op(
     "strided_slice",
+    traits=(Moves(),),
     infer=_strided_slice_type,
     samples=[
         sample((8, 9), begin=[-1], end=[-9], strides=[-1], axes=None),
@@ -182,6 +184,7 @@ def _strided_set_type(
 
 @relay_op(
     "strided_set",
+    traits=(Values(0, 1), Fusion(FusionPattern.INJECTIVE)),
     infer=_strided_set_type,
     samples=[
         sample((3, 4), (2, 2), np.array([1, 0]), np.array([3, 4]), np.array([1, 2])),
@@ -238,6 +241,7 @@ def _like_axes(rank: int, other: int, axes: Sequence[int] | None) -> tuple[int, 
 
 @relay_op(
     "slice_like",
+    traits=(Moves(), TypeOnly(1)),
     infer=_slice_like_type,
     samples=[sample((8, 9), (4, 5), axes=[0]), sample((8, 9), (4, 5), axes=[])],
 )

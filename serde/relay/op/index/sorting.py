@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
+from serde.relay.ir.traits import Float32, Ordering, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers
 
@@ -43,6 +44,7 @@ _TIES = tensor((4, 7), "int32", low=0, high=3)
 
 @relay_op(
     "sort",
+    traits=(Values(0), Ordering),
     infer=_sort_type,
     samples=[sample((2, 9), axis=0), sample(_TIES, is_ascend=False)],
 )
@@ -70,6 +72,7 @@ def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyVal
 
 @relay_op(
     "argsort",
+    traits=(Ordering,),
     infer=_argsort_type,
     samples=[
         sample((2, 9), axis=0, dtype="int32"),
@@ -121,6 +124,7 @@ def _topk_type(
 
 @relay_op(
     "topk",
+    traits=(Values(0), Float32("reductions"), Ordering),
     infer=_topk_type,
     samples=[
         sample((2, 9), k=3, dtype="int32"),
@@ -149,6 +153,34 @@ def topk(
     return values if ret_type == "values" else (values, order.astype(dtype))
 
 
+@overload
+def build_topk(
+    data: Expr,
+    k: AnyValue = 1,
+    axis: int = -1,
+    ret_type: Literal["both"] = "both",
+    is_ascend: bool = False,
+    dtype: AnyValue = "int32",
+) -> TupleWrapper: ...
+@overload
+def build_topk(
+    data: Expr,
+    k: AnyValue = 1,
+    axis: int = -1,
+    *,
+    ret_type: Literal["values", "indices"],
+    is_ascend: bool = False,
+    dtype: AnyValue = "int32",
+) -> Expr: ...
+@overload
+def build_topk(
+    data: Expr,
+    k: AnyValue = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: AnyValue = "int32",
+) -> Expr | TupleWrapper: ...
 @builder("topk")
 def build_topk(
     data: Expr,
@@ -219,6 +251,7 @@ def _unique_type(data: TensorType, *, sorted: bool, return_counts: bool) -> list
 
 @relay_op(
     "unique",
+    traits=(Values(0), Ordering),
     infer=_unique_type,
     meta_class="relay.attrs.UniqueAttrs",
     samples=[

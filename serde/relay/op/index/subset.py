@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Tuple
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Ordering, UsuallyInRange, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -38,6 +40,7 @@ def _decompose_compress(data: Expr, condition: Expr, *, axis: int | None) -> Exp
 
 @relay_op(
     "serde.compress",
+    traits=(Moves(), Fusion(FusionPattern.OPAQUE), UsuallyInRange(ranges.within(1, (0, 1)))),
     infer=_compress_type,
     decompose=_decompose_compress,
     samples=[
@@ -116,6 +119,7 @@ def _decompose_unique(data: Expr, *, axis: int | None, sorted: bool) -> Expr:
 
 @relay_op(
     "serde.unique",
+    traits=(Values(0), Ordering),
     infer=_unique_type,
     decompose=_decompose_unique,
     samples=[

@@ -19,6 +19,7 @@ from serde.relay.ir.shapes import (
     normalize_axis,
     require_same_dtype,
 )
+from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 from serde.weights import dtype_name
@@ -107,6 +108,7 @@ def _complete_matmul(
 
 @relay_op(
     "nn.dense",
+    traits=(Linear,),
     infer=_matmul_type,
     complete=_complete_matmul,
     samples=[
@@ -131,6 +133,7 @@ def build_dense(data: Expr, weight: Expr, units: AnyValue = None, out_dtype: Any
 
 @relay_op(
     "nn.matmul",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_matmul_type,
     complete=_complete_matmul,
     samples=[
@@ -198,6 +201,7 @@ def _batch_matmul_type(
 
 @relay_op(
     "nn.batch_matmul",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_batch_matmul_type,
     samples=[
         sample((2, 3, 4), (2, 4, 5)),
@@ -260,6 +264,7 @@ def _complete_bias_add(data: TensorType | None, bias: TensorType | None, *, axis
 
 @relay_op(
     "nn.bias_add",
+    traits=(SameAxes(("axis",)), Fusion(FusionPattern.BROADCAST)),
     infer=_bias_add_type,
     complete=_complete_bias_add,
     samples=[sample((2, 3, 4), (3,)), sample((2, 3, 4), (4,), axis=-1)],
@@ -313,6 +318,7 @@ def parse_equation(equation: str) -> tuple[list[str], str]:
 
 @relay_op(
     "einsum",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_einsum_type,
     samples=[
         sample([(2, 3), (3, 4)], equation="ij,jk->ik"),

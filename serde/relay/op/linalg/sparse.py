@@ -17,6 +17,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 from serde.relay.op.shape.reshape import new_shape
@@ -87,6 +88,7 @@ _COLUMNS = np.array([0, 4, 1, 2, 5], np.int32)
 
 @relay_op(
     "nn.sparse_dense",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_dense_type,
     samples=[
         sample((3, 6), (5,), _COLUMNS, _POINTERS),
@@ -127,7 +129,7 @@ def build_sparse_dense(dense_mat: Expr, sparse_mat: AnyValue, sparse_lhs: bool =
 
 
 @relay_op(
-    "nn.internal.sparse_dense_padded",
+    "nn.internal.sparse_dense_padded", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_padded_dense_type,
     samples=[
         sample((3, 6), (7,), np.array([0, 4, 0, 1, 0, 2, 5], np.int32),
@@ -161,6 +163,7 @@ def _sparse_transpose_type(
 
 @relay_op(
     "nn.sparse_transpose",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_transpose_type,
     samples=[
         sample((5,), np.array([0, 3, 1, 2, 3], np.int32), _POINTERS),
@@ -245,7 +248,7 @@ def _sparse_conv2d_type(
 
 
 @relay_op(
-    "nn.sparse_conv2d",
+    "nn.sparse_conv2d", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_sparse_conv2d_type,
     samples=[
         sample((1, 3, 4, 6), (5,), _COLUMNS, _POINTERS),
@@ -350,7 +353,7 @@ def _sparse_reshape_type(
 
 
 @relay_op(
-    "sparse_reshape",
+    "sparse_reshape", traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_sparse_reshape_type,
     samples=[
         sample(tensor((4, 3), "int64", low=0, high=1), np.array([2, 3, 6], np.int64),

@@ -11,6 +11,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, Tuple, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
+from serde.relay.ir.traits import Float32
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 from serde.weights import dtype_name
@@ -133,6 +134,7 @@ def _decompose_layer_norm(
 
 @relay_op(
     "serde.layer_norm",
+    traits=(Float32("norms", default=False),),
     infer=_layer_norm_type,
     complete=_complete_layer_norm,
     decompose=_decompose_layer_norm,

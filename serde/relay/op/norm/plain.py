@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, TupleGetItem, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, require_float
+from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import widen
 
@@ -77,6 +78,7 @@ _VARIANCE = tensor((3,), low=0.5, high=2.0)
 
 @relay_op(
     "nn.batch_norm",
+    traits=(SameAxes(("axis",)), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32("norms")),
     infer=_batch_norm_type,
     complete=_complete_norm,
     samples=[
@@ -179,6 +181,7 @@ def _affine(
 
 @relay_op(
     "nn.layer_norm",
+    traits=(SameAxes(("axis",)), Float32("norms")),
     infer=_affine_type,
     complete=_complete_norm,
     samples=[
@@ -205,6 +208,7 @@ def layer_norm(
 
 @relay_op(
     "nn.instance_norm",
+    traits=(SameAxes(("axis",), batch=True), Float32("norms")),
     infer=_affine_type,
     complete=_complete_norm,
     samples=[
@@ -261,6 +265,7 @@ def _complete_group_norm(
 
 @relay_op(
     "nn.group_norm",
+    traits=(SameAxes(("axis",), batch=True), Float32("norms")),
     infer=_group_norm_type,
     complete=_complete_group_norm,
     samples=[
@@ -301,6 +306,7 @@ def _lrn_type(
 
 @relay_op(
     "nn.lrn",
+    traits=(SameAxes(("axis",)), Float32()),
     infer=_lrn_type,
     samples=[
         sample((2, 7, 3, 4)),
@@ -353,6 +359,7 @@ def _l2_normalize_type(data: TensorType, *, eps: float, axis: tuple[int, ...]) -
 
 @relay_op(
     "nn.l2_normalize",
+    traits=(SameAxes(("axis",)), Float32()),
     infer=_l2_normalize_type,
     samples=[sample((2, 3, 4), eps=1e-5, axis=(1,)), sample((2, 3), eps=1e3, axis=())],
 )
@@ -378,7 +385,12 @@ def _dropout_type(data: TensorType, *, rate: float) -> tuple[TensorType, TensorT
     return data, data
 
 
-@relay_op("nn.dropout", infer=_dropout_type, samples=[sample((2, 3)), sample((4,), rate=0.1)])
+@relay_op(
+    "nn.dropout",
+    traits=(Values(0), SameAxes()),
+    infer=_dropout_type,
+    samples=[sample((2, 3)), sample((4,), rate=0.1)],
+)
 def dropout(data: Array, *, rate: float = 0.5) -> tuple[Array, Array]:
     """`data` as it is, for at inference nothing is dropped, and a mask of ones."""
     return data, np.ones_like(data)

@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import pool_dim
+from serde.relay.ir.traits import Fusion, FusionPattern, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.run.precision import lowest
 
@@ -123,7 +124,7 @@ def _decompose_pooled(
 
 
 @relay_op(
-    "serde.max_pool_with_places",
+    "serde.max_pool_with_places", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Ordering),
     infer=_pooled_type,
     decompose=_decompose_pooled,
     samples=[

@@ -8,6 +8,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Rescales, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.arithmetic import requantized, to_dtype
 from serde.relay.op.qnn.parameters import (
@@ -68,7 +69,7 @@ def _times(x: Expr, ratio: float) -> Expr:
 
 
 @relay_op(
-    "qnn.leaky_relu",
+    "qnn.leaky_relu", traits=(Elementwise, Fusion(FusionPattern.OPAQUE), Rescales),
     infer=_leaky_relu_type,
     decompose=_as_leaky_relu,
     samples=[
@@ -170,7 +171,7 @@ def _softmax_unit(scale: Array) -> Array:
 
 
 @relay_op(
-    "qnn.softmax",
+    "qnn.softmax", traits=(SameAxes(("axis",)), Rescales),
     infer=_softmax_type,
     decompose=_as_softmax,
     samples=[

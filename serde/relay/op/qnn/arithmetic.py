@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, require_same_dtype
+from serde.relay.ir.traits import Rescales, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import (
     along_axis,
@@ -128,7 +129,13 @@ def _declare_sum(name: str, combine: Callable[[Array, Array], Array], sign: int,
         return to_dtype(shifted, typed(lhs).dtype)
 
     kernel.__doc__ = doc
-    relay_op(f"qnn.{name}", infer=_binary_type, samples=_SAMPLES, decompose=decompose)(kernel)
+    relay_op(
+        f"qnn.{name}",
+        traits=(SameAxes(("lhs_axis", "rhs_axis"), operands=2), Rescales),
+        infer=_binary_type,
+        samples=_SAMPLES,
+        decompose=decompose,
+    )(kernel)
 
 
 _declare_sum("add", np.add, 1, "Sum of two tensors, each first requantized to the result's scale.")
@@ -150,7 +157,13 @@ def _mul_type(
     return result
 
 
-@relay_op("qnn.mul", infer=_mul_type, samples=_SAMPLES, decompose=lambda *x, **a: _as_mul(*x, **a))
+@relay_op(
+    "qnn.mul",
+    traits=(SameAxes(("lhs_axis", "rhs_axis"), operands=2), Rescales),
+    infer=_mul_type,
+    samples=_SAMPLES,
+    decompose=lambda *x, **a: _as_mul(*x, **a),
+)
 def mul(
     lhs: Array,
     rhs: Array,
@@ -259,7 +272,7 @@ def _as_concatenate(
 
 
 @relay_op(
-    "qnn.concatenate",
+    "qnn.concatenate", traits=(Rescales,),
     infer=_concatenate_type,
     decompose=_as_concatenate,
     samples=[

@@ -16,6 +16,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.traits import Decompresses
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 
@@ -95,6 +96,7 @@ _TABLE = np.array([-1.0, 0.5, 2.0, 8.0], np.float32)
 
 @relay_op(
     "serde.lut_to_dense",
+    traits=(Decompresses,),
     infer=_lookup_type,
     decompose=_spell_lookup,
     samples=[
@@ -149,6 +151,7 @@ _MASK = np.array([[1, 0, 0, 1], [0, 1, 1, 0]], np.uint8)
 
 @relay_op(
     "serde.sparse_to_dense",
+    traits=(Decompresses,),
     infer=_scatter_type,
     decompose=_spell_scatter,
     samples=[sample((4,), _MASK), sample(tensor((4,), "int8", low=-9, high=9), _MASK)],
@@ -200,6 +203,7 @@ def _spell_sparse_lookup(
 
 @relay_op(
     "serde.lut_to_sparse",
+    traits=(Decompresses,),
     infer=_sparse_lookup_type,
     decompose=_spell_sparse_lookup,
     samples=[
@@ -252,7 +256,7 @@ _CODES = tensor((4, 6), "int8", low=-9, high=9)
 
 
 @relay_op(
-    "serde.dequantize_blocks",
+    "serde.dequantize_blocks", traits=(Decompresses,),
     infer=_blocks_type,
     decompose=_spell_blocks,
     samples=[
@@ -285,7 +289,7 @@ def _spell_sparse_blocks(mask: Expr, values: Expr, scale: Expr, offset: Expr | N
 
 
 @relay_op(
-    "serde.dequantize_sparse",
+    "serde.dequantize_sparse", traits=(Decompresses,),
     infer=_sparse_blocks_type,
     decompose=_spell_sparse_blocks,
     samples=[

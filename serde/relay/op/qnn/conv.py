@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.direct import conv2d as convolve
 from serde.relay.op.conv.transposed import conv2d_transpose as transpose_convolve
@@ -76,24 +77,52 @@ def _conv2d_type(
 
 @relay_op(
     "qnn.conv2d",
+    traits=(Layout("data_layout"), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_conv2d_type,
     complete=completion("nn.conv2d"),
     samples=[
-        sample(uint8(1, 3, 6, 5), uint8(4, 3, 3, 2),
-               *sample_parameters(120, 99, 0.25), padding=(1, 2, 0, 1), strides=(2, 1),
-               out_dtype="int32"),
-        sample(int8(1, 3, 6, 5), int8(2, 3, 3, 3),
-               *sample_parameters(-4, 0, [0.25, 0.5]), dilation=(2, 1), channels=2,
-               kernel_size=(3, 3), out_dtype="int32"),
-        sample(uint8(1, 6, 6, 4), int8(3, 3, 2, 6),
-               *sample_parameters(7, 0, 0.25), groups=2, data_layout="NHWC", kernel_layout="HWIO",
-               padding=(1, 1), out_dtype="int64"),
-        sample(uint8(1, 3, 5, 5), uint8(3, 2, 3, 3),
-               *sample_parameters(7, [1, 2, 3, 4, 5, 6], 0.25), groups=3, out_dtype="int32"),
-        sample(tensor((1, 3, 5, 5), "int16", low=-999, high=999), int8(2, 3, 3, 3),
-               *sample_parameters(0, [1, 2], 0.25), out_dtype="int16"),
+        sample(
+            uint8(1, 3, 6, 5),
+            uint8(4, 3, 3, 2),
+            *sample_parameters(120, 99, 0.25),
+            padding=(1, 2, 0, 1),
+            strides=(2, 1),
+            out_dtype="int32",
+        ),
+        sample(
+            int8(1, 3, 6, 5),
+            int8(2, 3, 3, 3),
+            *sample_parameters(-4, 0, [0.25, 0.5]),
+            dilation=(2, 1),
+            channels=2,
+            kernel_size=(3, 3),
+            out_dtype="int32",
+        ),
+        sample(
+            uint8(1, 6, 6, 4),
+            int8(3, 3, 2, 6),
+            *sample_parameters(7, 0, 0.25),
+            groups=2,
+            data_layout="NHWC",
+            kernel_layout="HWIO",
+            padding=(1, 1),
+            out_dtype="int64",
+        ),
+        sample(
+            uint8(1, 3, 5, 5),
+            uint8(3, 2, 3, 3),
+            *sample_parameters(7, [1, 2, 3, 4, 5, 6], 0.25),
+            groups=3,
+            out_dtype="int32",
+        ),
+        sample(
+            tensor((1, 3, 5, 5), "int16", low=-999, high=999),
+            int8(2, 3, 3, 3),
+            *sample_parameters(0, [1, 2], 0.25),
+            out_dtype="int16",
+        ),
     ],
-)  # fmt: skip
+)
 def conv2d(
     data: Array,
     weight: Array,
@@ -191,7 +220,7 @@ def _conv2d_transpose_type(
 
 
 @relay_op(
-    "qnn.conv2d_transpose",
+    "qnn.conv2d_transpose", traits=(Layout("data_layout"), Rescales),
     infer=_conv2d_transpose_type,
     complete=completion("nn.conv2d_transpose"),
     samples=[

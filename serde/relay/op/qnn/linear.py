@@ -14,6 +14,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis, require_float
+from serde.relay.ir.traits import Decompresses
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.rounding import round_even_of
 from serde.weights import dtype_name
@@ -258,7 +259,7 @@ _BYTES = tensor((2, 3, 4), "int8", low=-128, high=127)
 
 
 @relay_op(
-    "serde.dequantize_linear",
+    "serde.dequantize_linear", traits=(Decompresses,),
     infer=_dequantize_type,
     decompose=_decompose_dequantize,
     samples=[

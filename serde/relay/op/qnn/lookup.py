@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
 from serde.relay.op.qnn.parameters import require_dtype, require_scalars, typed
@@ -87,7 +88,13 @@ def _declare(name: str, function: Function, doc: str) -> None:
         sample(tensor((4, 50), "int8", low=4, high=127), *parameters, *target),
         sample(tensor((4, 50), "uint8", low=0, high=255), *parameters, *target[:1], parameters[1]),
     ]
-    relay_op(f"qnn.{name}", infer=_unary_type, samples=samples, decompose=decompose)(kernel)
+    relay_op(
+        f"qnn.{name}",
+        traits=(Elementwise, Fusion(FusionPattern.OPAQUE)),
+        infer=_unary_type,
+        samples=samples,
+        decompose=decompose,
+    )(kernel)
 
     def build(
         x: Expr, scale: Expr, zero_point: Expr, output_scale: Expr, output_zero_point: Expr

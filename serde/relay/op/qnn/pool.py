@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import per_axis
 from serde.relay.op.pool.window import avg_pool2d as mean_of_windows
@@ -53,7 +54,7 @@ def _as_avg_pool(
 
 
 @relay_op(
-    "qnn.avg_pool2d",
+    "qnn.avg_pool2d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_avg_pool_type,
     decompose=_as_avg_pool,
     samples=[

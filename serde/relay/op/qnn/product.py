@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, TensorSpec, builder, call, get, relay_op, sample, tensor
+from serde.relay.ir.traits import Fusion, FusionPattern, Rescales
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.product import batch_matmul as multiply_batches
 from serde.relay.op.linalg.product import dense as multiply
@@ -129,7 +130,7 @@ def _dense_type(
 
 
 @relay_op(
-    "qnn.dense",
+    "qnn.dense", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales),
     infer=_dense_type,
     complete=completion("nn.dense"),
     samples=[
@@ -208,7 +209,7 @@ def _as_dense(
 
 
 @relay_op(
-    "qnn.contrib_dense_pack",
+    "qnn.contrib_dense_pack", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
     infer=_dense_pack_type,
     decompose=_as_dense,
     samples=[
@@ -274,7 +275,7 @@ def _batch_matmul_type(
 
 
 @relay_op(
-    "qnn.batch_matmul",
+    "qnn.batch_matmul", traits=(Rescales,),
     infer=_batch_matmul_type,
     samples=[
         sample(int8(2, 3, 4), int8(2, 5, 4), *sample_parameters(3, -7, 0.25),

@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
+from serde.relay.ir.traits import Rescales, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import (
     along_axis,
@@ -66,7 +67,7 @@ def _quantize_type(
 
 
 @relay_op(
-    "qnn.quantize",
+    "qnn.quantize", traits=(SameAxes(("axis",)),),
     infer=_quantize_type,
     samples=[
         sample((2, 3), _scalar(0.02), _zero(3), out_dtype="uint8"),
@@ -126,7 +127,7 @@ def _dequantize_type(
 
 
 @relay_op(
-    "qnn.dequantize",
+    "qnn.dequantize", traits=(SameAxes(("axis",)),),
     infer=_dequantize_type,
     samples=[
         sample(_BYTES, _scalar(0.5), _zero(3), out_dtype="float32"),
@@ -196,7 +197,7 @@ def _requantize_type(
 
 
 @relay_op(
-    "qnn.requantize",
+    "qnn.requantize", traits=(SameAxes(("axis",)), Rescales),
     infer=_requantize_type,
     samples=[
         sample(_SUMS, _scalar(0.03), _zero(0), _scalar(0.7), _zero(1), out_dtype="int8"),

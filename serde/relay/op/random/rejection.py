@@ -19,6 +19,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast, join_dim, require_float
+from serde.relay.ir.traits import BitLevel, Random
 from serde.relay.ir.types import TensorType
 from serde.relay.op.random.seeded import random_normal, random_uniform
 from serde.relay.op.random.threefry import sizes
@@ -121,6 +122,7 @@ def _decompose_gamma(alpha: Expr, *, shape: tuple[int, ...] | None, seed: float 
 
 @relay_op(
     "serde.random_gamma",
+    traits=(Random, BitLevel),
     infer=_rate_type,
     decompose=_decompose_gamma,
     samples=[
@@ -230,6 +232,7 @@ def _decompose_poisson(lam: Expr, *, shape: tuple[int, ...] | None, seed: float 
 
 @relay_op(
     "serde.random_poisson",
+    traits=(Random, BitLevel),
     infer=_rate_type,
     decompose=_decompose_poisson,
     samples=[

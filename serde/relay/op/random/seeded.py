@@ -14,6 +14,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
+from serde.relay.ir.traits import BitLevel, Discontinuous, Random, Truth, TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import softmax
 from serde.relay.op.random.threefry import multinomial, normal, sizes, threefry_key, uniform
@@ -113,6 +114,7 @@ def _draw(
 
 @relay_op(
     "serde.random_uniform",
+    traits=(Random, BitLevel, TypeOnly(0)),
     infer=_draw_type,
     decompose=_decomposed_draw("random.uniform", ("low", "high")),
     samples=[
@@ -140,6 +142,7 @@ def random_uniform(
 
 @relay_op(
     "serde.random_normal",
+    traits=(Random, BitLevel, TypeOnly(0)),
     infer=_draw_type,
     decompose=_decomposed_draw("random.normal", ("mean", "scale")),
     samples=[
@@ -184,6 +187,7 @@ def _decompose_bernoulli(
 
 @relay_op(
     "serde.bernoulli",
+    traits=(Random, BitLevel, Truth, Discontinuous),
     infer=_bernoulli_type,
     decompose=_decompose_bernoulli,
     samples=[
@@ -223,6 +227,7 @@ def _decompose_multinomial(
 
 @relay_op(
     "serde.multinomial",
+    traits=(Random, BitLevel),
     infer=_multinomial_of_logits_type,
     decompose=_decompose_multinomial,
     samples=[

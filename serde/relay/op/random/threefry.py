@@ -19,6 +19,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, TupleWrapper, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.traits import BitLevel
 from serde.relay.ir.types import TensorType
 from serde.weights import dtype_name
 
@@ -147,7 +148,7 @@ def threefry_key(seed: int) -> Constant:
 
 
 @relay_op(
-    "random.threefry_generate",
+    "random.threefry_generate", traits=(BitLevel,),
     infer=_generate_type,
     samples=[sample(_KEY, out_shape=(2, 3)), sample(_KEY, out_shape=(8,)),
              sample(_KEY, out_shape=())],
@@ -167,7 +168,7 @@ def _split_type(key: TensorType) -> tuple[TensorType, TensorType]:
     return _key_type(key), _key_type(key)
 
 
-@relay_op("random.threefry_split", infer=_split_type, samples=[sample(_KEY)])
+@relay_op("random.threefry_split", traits=(BitLevel,), infer=_split_type, samples=[sample(_KEY)])
 def threefry_split(key: Array) -> tuple[Array, Array]:
     """Two keys, whose numbers have nothing to do with each other."""
     k = [int(word) for word in key]
@@ -212,6 +213,7 @@ def _unit(key: Array, shape: Sequence[int], dtype: AnyValue) -> tuple[Array, Arr
 
 @relay_op(
     "random.uniform",
+    traits=(BitLevel,),
     infer=_drawn_type,
     samples=[
         sample(_KEY, tensor(()), tensor((), low=3, high=5), out_shape=(2, 3), out_dtype="float32"),
@@ -245,6 +247,7 @@ def build_uniform(
 
 @relay_op(
     "random.normal",
+    traits=(BitLevel,),
     infer=_drawn_type,
     samples=[
         sample(_KEY, tensor(()), tensor((), low=1, high=2), out_shape=(2, 3), out_dtype="float32"),
@@ -296,6 +299,7 @@ def _multinomial_type(
 
 @relay_op(
     "random.multinomial",
+    traits=(BitLevel,),
     infer=_multinomial_type,
     samples=[
         sample(_KEY, tensor((5,), low=-0.5, high=1.0), num_samples=7),

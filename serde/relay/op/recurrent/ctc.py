@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
 
@@ -146,6 +148,7 @@ _LABELS = np.array([[1, 2, 2], [3, 0, 0]], np.int32)
 
 @relay_op(
     "serde.ctc_loss",
+    traits=(InRange(ranges.label_lengths),),
     infer=_ctc_loss_type,
     decompose=_decompose_ctc_loss,
     samples=[

@@ -6,8 +6,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
@@ -115,6 +117,7 @@ def _decompose_gru(
 
 @relay_op(
     "serde.gru",
+    traits=(InRange(ranges.sequence_lengths),),
     infer=_gru_type,
     complete=_complete_gru,
     decompose=_decompose_gru,

@@ -7,9 +7,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, count_directions, read_gates
@@ -141,6 +143,7 @@ def _decompose_lstm(
 
 @relay_op(
     "serde.lstm",
+    traits=(InRange(ranges.sequence_lengths),),
     infer=_lstm_type,
     complete=_complete_lstm,
     decompose=_decompose_lstm,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any as AnyValue
 
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
+from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, read_gates
@@ -83,6 +85,7 @@ def _decompose_rnn(
 
 @relay_op(
     "serde.rnn",
+    traits=(InRange(ranges.sequence_lengths),),
     infer=_rnn_type,
     complete=_complete_rnn,
     decompose=_decompose_rnn,

@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, Tuple, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.activation import log_softmax
 
@@ -44,15 +46,21 @@ _CLASSES = tensor((4,), "int32", low=0, high=4)
 
 @relay_op(
     "nn.nll_loss",
+    traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), InRange(ranges.class_labels)),
     infer=_nll_loss_type,
     samples=[
         sample((4, 5), _CLASSES, tensor((5,), low=0.5), ignore_index=-100),
         sample((4, 5), _CLASSES, tensor((5,), low=0.5), reduction="sum", ignore_index=2),
-        sample((2, 5, 3), np.array([[0, -1, 4], [-1, 2, 3]], np.int64), (5,), reduction="none",
-               ignore_index=-1),
+        sample(
+            (2, 5, 3),
+            np.array([[0, -1, 4], [-1, 2, 3]], np.int64),
+            (5,),
+            reduction="none",
+            ignore_index=-1,
+        ),
         sample((5,), tensor((), "int32", low=0, high=4), (5,), reduction="none", ignore_index=-1),
     ],
-)  # fmt: skip
+)
 def nll_loss(
     predictions: Array,
     targets: Array,
@@ -142,7 +150,7 @@ def _decompose_cross_entropy(
 
 
 @relay_op(
-    "serde.softmax_cross_entropy_loss",
+    "serde.softmax_cross_entropy_loss", traits=(InRange(ranges.class_labels),),
     infer=_cross_entropy_type,
     decompose=_decompose_cross_entropy,
     samples=[

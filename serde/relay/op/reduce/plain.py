@@ -14,7 +14,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
-from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Array, Sample, Traits, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     is_float,
     join_dim,
@@ -22,12 +22,13 @@ from serde.relay.ir.shapes import (
     require_float,
     require_same_dtype,
 )
+from serde.relay.ir.traits import Arithmetic, Float32, Ordering, Reduction, Truth, Values
 from serde.relay.ir.types import TensorType
 
 __all__ = ["accumulator", "declare", "extreme_type", "number_type", "reduce_type", "reduced"]
 
 Axes = int | Sequence[int] | None
-Reduction = Callable[..., AnyValue]
+Reduce = Callable[..., AnyValue]
 
 
 def reduced(rank: int, axis: Sequence[int] | None, exclude: bool) -> tuple[int, ...]:
@@ -107,13 +108,14 @@ def _mean(data: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 def declare(
     name: str,
-    reduction: Reduction,
+    reduction: Reduce,
     doc: str,
     *,
     infer: Callable[..., TensorType],
     dtype: str = "float32",
     more: Sequence[Sample] = (),
     decompose: Callable[..., Expr] | None = None,
+    traits: Traits = (),
 ) -> None:
     """Declare `reduction`, which gets the axes that are reduced, as the operator `name`."""
 
@@ -138,7 +140,9 @@ def declare(
         sample(tensor((2, 3), dtype), exclude=True),
         *more,
     ]
-    relay_op(name, infer=infer, samples=samples, decompose=decompose)(kernel)
+    relay_op(name, traits=(Reduction, *traits), infer=infer, samples=samples, decompose=decompose)(
+        kernel
+    )
 
 
 _OTHERS = [
@@ -146,14 +150,57 @@ _OTHERS = [
     sample(tensor((4, 3), "float16"), axis=1),
 ]
 
-declare("sum", _sum, "Sum over axes.", infer=number_type, more=_OTHERS)
-declare("prod", _prod, "Product over axes.", infer=number_type, more=_OTHERS)
-declare("mean", _mean, "Arithmetic mean over axes; of integers, rounded towards zero.",
-         infer=number_type, more=_OTHERS)  # fmt: skip
-declare("max", np.max, "Greatest element over axes.", infer=extreme_type, more=_OTHERS)
-declare("min", np.min, "Smallest element over axes.", infer=extreme_type, more=_OTHERS)
-declare("all", np.all, "Whether all are true, over axes.", infer=_truth_type, dtype="bool")
-declare("any", np.any, "Whether one is true, over axes.", infer=_truth_type, dtype="bool")
+declare(
+    "sum", _sum, "Sum over axes.", infer=number_type, more=_OTHERS, traits=(Float32(), Arithmetic)
+)
+declare(
+    "prod",
+    _prod,
+    "Product over axes.",
+    infer=number_type,
+    more=_OTHERS,
+    traits=(Float32(), Arithmetic),
+)
+declare(
+    "mean",
+    _mean,
+    "Arithmetic mean over axes; of integers, rounded towards zero.",
+    infer=number_type,
+    more=_OTHERS,
+    traits=(Float32("reductions"),),
+)
+declare(
+    "max",
+    np.max,
+    "Greatest element over axes.",
+    infer=extreme_type,
+    more=_OTHERS,
+    traits=(Values(0),),
+)
+declare(
+    "min",
+    np.min,
+    "Smallest element over axes.",
+    infer=extreme_type,
+    more=_OTHERS,
+    traits=(Values(0),),
+)
+declare(
+    "all",
+    np.all,
+    "Whether all are true, over axes.",
+    infer=_truth_type,
+    dtype="bool",
+    traits=(Truth,),
+)
+declare(
+    "any",
+    np.any,
+    "Whether one is true, over axes.",
+    infer=_truth_type,
+    dtype="bool",
+    traits=(Truth,),
+)
 
 
 def _arg_type(
@@ -169,7 +216,7 @@ def _arg_type(
     return TensorType(_kept(data, axes, keepdims), "int32")
 
 
-def _declare_arg(name: str, choose: Reduction, doc: str) -> None:
+def _declare_arg(name: str, choose: Reduce, doc: str) -> None:
     def kernel(
         data: Array,
         *,
@@ -201,7 +248,7 @@ def _declare_arg(name: str, choose: Reduction, doc: str) -> None:
         sample(ties, axis=-1, select_last_index=True),
         sample(tensor((4,), "bool")),
     ]
-    relay_op(name, infer=_arg_type, samples=samples)(kernel)
+    relay_op(name, traits=(Reduction, Ordering), infer=_arg_type, samples=samples)(kernel)
 
     def build(
         data: Expr,
@@ -252,6 +299,7 @@ def _variance_type(
 
 @relay_op(
     "variance",
+    traits=(Reduction, Float32()),
     infer=_variance_type,
     samples=[
         sample((2, 3, 4), (1, 1, 1)),

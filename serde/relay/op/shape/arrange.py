@@ -8,10 +8,12 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers
 
@@ -29,6 +31,7 @@ def _tile_type(data: TensorType, *, reps: Sequence[int]) -> TensorType:
 
 @relay_op(
     "tile",
+    traits=(Moves(all=True), Fusion(FusionPattern.BROADCAST)),
     infer=_tile_type,
     samples=[sample((2, 3), reps=[2, 1, 2]), sample((2, 3), reps=[2]), sample((), reps=[3])],
 )
@@ -58,6 +61,7 @@ def _repeat_type(data: TensorType, *, repeats: int, axis: int | None) -> TensorT
 
 @relay_op(
     "repeat",
+    traits=(Moves(all=True), SameAxes(("axis",)), Fusion(FusionPattern.BROADCAST)),
     infer=_repeat_type,
     samples=[
         sample((2, 3), repeats=2, axis=1),
@@ -84,6 +88,7 @@ def _reverse_sequence_type(
 
 @relay_op(
     "reverse_sequence",
+    traits=(Moves(all=True), InRange(ranges.along_axis(1, "seq_axis", least=1))),
     infer=_reverse_sequence_type,
     samples=[
         sample((4, 3), tensor((3,), "int32", low=0, high=4), seq_axis=0, batch_axis=1),

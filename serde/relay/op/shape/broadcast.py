@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import broadcast_dim, is_float
+from serde.relay.ir.traits import Elementwise, Fusion, FusionPattern, Moves, TypeOnly
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers, lengths
 
@@ -55,6 +56,7 @@ def _broadcast_to_type(
 
 @relay_op(
     "broadcast_to",
+    traits=(Moves(all=True), Fusion(FusionPattern.BROADCAST)),
     infer=_broadcast_to_type,
     samples=[sample((3, 1), shape=[2, 3, 4]), sample((), shape=[2]), sample((2,), shape=[2])],
 )
@@ -83,6 +85,7 @@ def _broadcast_to_like_type(data: TensorType, broadcast_type: TensorType) -> Ten
 
 @relay_op(
     "broadcast_to_like",
+    traits=(Elementwise, Moves(all=True), TypeOnly(1)),
     infer=_broadcast_to_like_type,
     samples=[sample((3, 1), (2, 3, 4)), sample(tensor((), "int32"), (2,))],
 )
@@ -106,6 +109,7 @@ def _collapse_like_type(data: TensorType, collapse_type: TensorType) -> TensorTy
 
 @relay_op(
     "collapse_sum_like",
+    traits=(TypeOnly(1), Fusion(FusionPattern.COMM_REDUCE)),
     infer=_collapse_like_type,
     samples=[sample((2, 3, 4), (3, 1)), sample((2, 3), ()), sample((2, 3), (2, 3))],
 )
@@ -133,6 +137,7 @@ def _collapse_to_type(
 
 @relay_op(
     "collapse_sum_to",
+    traits=(Fusion(FusionPattern.COMM_REDUCE),),
     infer=_collapse_to_type,
     by_value=["shape"],
     meta_class="relay.attrs.InitOpAttrs",

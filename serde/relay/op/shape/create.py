@@ -9,9 +9,19 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.traits import (
+    Elementwise,
+    Float32,
+    Fusion,
+    FusionPattern,
+    InRange,
+    TypeOnly,
+    Values,
+)
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers, lengths
 
@@ -32,6 +42,7 @@ def _init_type(*, shape: Sequence[Dim] | None, dtype: AnyValue) -> TensorType:
 
 @relay_op(
     "zeros",
+    traits=(Fusion(FusionPattern.ELEMWISE),),
     infer=_init_type,
     samples=[sample(shape=[2, 3], dtype="float32"), sample(shape=[], dtype="int64")],
 )
@@ -55,6 +66,7 @@ def build_zeros(shape: AnyValue, dtype: AnyValue) -> Expr:
 
 @relay_op(
     "ones",
+    traits=(Fusion(FusionPattern.ELEMWISE),),
     infer=_init_type,
     samples=[sample(shape=[2, 3], dtype="float32"), sample(shape=[], dtype="bool")],
 )
@@ -90,6 +102,7 @@ def _full_type(
 
 @relay_op(
     "full",
+    traits=(Values(0), Fusion(FusionPattern.ELEMWISE)),
     infer=_full_type,
     samples=[
         sample((), shape=[2, 3]),
@@ -122,6 +135,7 @@ def _full_like_type(data: TensorType, fill_value: TensorType) -> TensorType:
 
 @relay_op(
     "full_like",
+    traits=(Elementwise, Values(1), TypeOnly(0), Fusion(FusionPattern.ELEMWISE)),
     infer=_full_like_type,
     samples=[sample((2, 3), ()), sample(tensor((2,), "int32"), tensor((), "int32"))],
 )
@@ -156,6 +170,7 @@ def _arange_type(
 
 @relay_op(
     "arange",
+    traits=(Float32(), InRange(ranges.increasing_range)),
     infer=_arange_type,
     by_value=["start", "end", "step"],
     samples=[

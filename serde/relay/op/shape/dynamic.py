@@ -9,9 +9,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape import arrange, broadcast, create, pad, reshape
 
@@ -74,6 +76,7 @@ _TWO_TWOS = tensor((2,), "int64", low=2, high=2)
 
 @relay_op(
     "dyn.zeros",
+    traits=(Fusion(FusionPattern.ELEMWISE), InRange(ranges.within(0, ranges.COUNT))),
     infer=_filled_type,
     by_value=["shape"],
     samples=[sample(_LENGTHS, dtype="float32"), sample(_TWO_TWOS, dtype="int64")],
@@ -85,6 +88,7 @@ def zeros(shape: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
 
 @relay_op(
     "dyn.ones",
+    traits=(Fusion(FusionPattern.ELEMWISE), InRange(ranges.within(0, ranges.COUNT))),
     infer=_filled_type,
     by_value=["shape"],
     samples=[sample(_LENGTHS, dtype="float32"), sample(_TWO_TWOS, dtype="bool")],
@@ -105,6 +109,7 @@ def _full_type(fill_value: TensorType, shape: Given, *, dtype: AnyValue) -> Tens
 
 @relay_op(
     "dyn.full",
+    traits=(Fusion(FusionPattern.ELEMWISE), InRange(ranges.within(1, ranges.COUNT))),
     infer=_full_type,
     by_value=["shape"],
     samples=[sample((), _LENGTHS), sample((), _TWO_TWOS, dtype="int32")],
@@ -125,6 +130,7 @@ def _broadcast_to_type(data: TensorType, shape: Given, *, dtype: AnyValue) -> Te
 
 @relay_op(
     "dyn.broadcast_to",
+    traits=(Moves(all=True), Fusion(FusionPattern.BROADCAST)),
     infer=_broadcast_to_type,
     by_value=["shape"],
     samples=[sample((3,), np.array([2, 3], np.int32)), sample((2, 1), _TWO_TWOS)],
@@ -144,6 +150,7 @@ def _reshape_type(data: TensorType, newshape: Given, *, allowzero: bool) -> Tens
 
 @relay_op(
     "dyn.reshape",
+    traits=(Reshape, Moves(all=True)),
     infer=_reshape_type,
     by_value=["newshape"],
     samples=[
@@ -166,6 +173,7 @@ def _tile_type(data: TensorType, reps: Given) -> TensorType:
 
 @relay_op(
     "dyn.tile",
+    traits=(Moves(all=True), InRange(ranges.within(1, (1, 3)))),
     infer=_tile_type,
     by_value=["reps"],
     samples=[
@@ -188,6 +196,7 @@ def _expand_dims_type(data: TensorType, axis: Given, *, num_newaxis: int) -> Ten
 
 @relay_op(
     "dyn.expand_dims",
+    traits=(Reshape, Moves(all=True)),
     infer=_expand_dims_type,
     by_value=["axis"],
     meta_class="relay.attrs.DynExpandDimsAttrs",
@@ -212,6 +221,7 @@ def _squeeze_type(data: TensorType, axes: Given) -> TensorType:
 
 @relay_op(
     "dyn.squeeze",
+    traits=(Reshape, Moves(all=True)),
     infer=_squeeze_type,
     by_value=["axes"],
     samples=[
@@ -245,6 +255,7 @@ def _pairs(pad_width: Array) -> Sequence[tuple[int, int]]:
 
 @relay_op(
     "dyn.nn.pad",
+    traits=(Fusion(FusionPattern.INJECTIVE), InRange(ranges.within(1, (0, 3)))),
     infer=_pad_type,
     by_value=["pad_width"],
     samples=[

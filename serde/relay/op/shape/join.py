@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import concat_dim, join_dim, normalize_axis, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -47,6 +48,7 @@ def _concatenate_type(data: Sequence[TensorType], *, axis: int) -> TensorType:
 
 @relay_op(
     "concatenate",
+    traits=(Moves(all=True),),
     infer=_concatenate_type,
     samples=[
         sample([(2, 3), (2, 5)], axis=-1),
@@ -68,6 +70,7 @@ def _stack_type(data: Sequence[TensorType], *, axis: int) -> TensorType:
 
 @relay_op(
     "stack",
+    traits=(Moves(all=True),),
     infer=_stack_type,
     samples=[sample([(2, 3), (2, 3)], axis=1), sample([(), ()]), sample([(2,), (2,)], axis=-1)],
 )
@@ -101,6 +104,7 @@ def _split_type(
 
 @relay_op(
     "split",
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_split_type,
     samples=[
         sample((6, 4), indices_or_sections=3),
@@ -129,6 +133,7 @@ def _meshgrid_type(data: Sequence[TensorType], *, indexing: str) -> list[TensorT
 
 @relay_op(
     "meshgrid",
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE)),
     infer=_meshgrid_type,
     samples=[sample([(3,), (4,)]), sample([(3,), (), (2,)], indexing="xy")],
 )

@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array, relay_op, sample
+from serde.relay.ir.traits import Moves
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import lengths
 
@@ -92,6 +93,7 @@ def _layout_type(data: TensorType, *, src_layout: str, dst_layout: str) -> Tenso
 
 @relay_op(
     "layout_transform",
+    traits=(Moves(all=True),),
     infer=_layout_type,
     samples=[
         sample((1, 4, 2, 3), src_layout="NCHW", dst_layout="NHWC"),

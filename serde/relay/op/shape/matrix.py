@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, join_dim, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -49,6 +50,7 @@ def _set_diag_type(
 
 @relay_op(
     "matrix_set_diag",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_set_diag_type,
     samples=[
         sample((2, 3, 4), (2, 3)),
@@ -120,6 +122,7 @@ def _trilu_type(data: TensorType, k: TensorType, *, upper: bool) -> TensorType:
 
 @relay_op(
     "trilu",
+    traits=(Values(0), Fusion(FusionPattern.ELEMWISE)),
     infer=_trilu_type,
     meta_class="relay.attrs.TriluAttrs",
     samples=[

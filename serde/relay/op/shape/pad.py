@@ -13,6 +13,7 @@ from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_window
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -63,6 +64,7 @@ def _pad_type(
 
 @relay_op(
     "nn.pad",
+    traits=(Values(0), SameAxes(per_axis=("pad_width",)), Fusion(FusionPattern.INJECTIVE)),
     infer=_pad_type,
     samples=[
         sample((2, 3), np.float32(0.5), pad_width=((1, 2), (0, 3))),
@@ -113,6 +115,7 @@ def _mirror_pad_type(data: TensorType, *, mode: str, pad_width: PadWidth) -> Ten
 
 @relay_op(
     "nn.mirror_pad",
+    traits=(Moves(all=True), SameAxes(per_axis=("pad_width",))),
     infer=_mirror_pad_type,
     samples=[
         sample((2, 3), mode="REFLECT", pad_width=((1, 1), (2, 0))),
@@ -148,6 +151,7 @@ def _dilate_type(
 
 @relay_op(
     "nn.dilate",
+    traits=(Fusion(FusionPattern.INJECTIVE),),
     infer=_dilate_type,
     meta_class="relay.attrs.DilateAttrs",
     samples=[sample((2, 3), strides=(1, 2)), sample((2, 3), strides=(3, 1), dilation_value=1.5)],
@@ -174,6 +178,7 @@ def _batch_flatten_type(data: TensorType) -> TensorType:
 
 @relay_op(
     "nn.batch_flatten",
+    traits=(Reshape, Moves(all=True)),
     infer=_batch_flatten_type,
     samples=[sample((2, 3, 4)), sample((5,)), sample(tensor((2, 3, 2, 2), "int8"))],
 )

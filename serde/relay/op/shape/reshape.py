@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Constant, Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves, Reshape, SameAxes, TypeOnly
 from serde.relay.ir.types import TensorType
 
 __all__ = ["integers", "lengths", "new_shape"]
@@ -139,6 +140,7 @@ def _reshape_type(data: TensorType, *, newshape: Sequence[Dim], allowzero: bool)
 
 @relay_op(
     "reshape",
+    traits=(Reshape, Moves(all=True)),
     infer=_reshape_type,
     samples=[
         sample((2, 3, 4, 1), newshape=[6, -1]),
@@ -182,6 +184,7 @@ def _reverse_reshape_type(
 
 @relay_op(
     "contrib_reverse_reshape",
+    traits=(Reshape, Moves(all=True)),
     infer=_reverse_reshape_type,
     samples=[
         sample((10, 5, 4), newshape=[-1, 0]),
@@ -197,7 +200,7 @@ def contrib_reverse_reshape(
 
 
 @builder("reverse_reshape")
-def build_reverse_reshape(data: Expr, newshape: AnyValue) -> Expr:
+def build_reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
     """Return `data` in another shape, codes matched from the right."""
     return call("contrib_reverse_reshape", data, newshape=integers(newshape))
 
@@ -232,6 +235,7 @@ def _reshape_like_type(data: TensorType, shape_like: TensorType, **attrs: AnyVal
 
 @relay_op(
     "reshape_like",
+    traits=(Reshape, Moves(all=True), TypeOnly(1)),
     infer=_reshape_like_type,
     samples=[
         sample((6, 4), (2, 3, 4)),
@@ -261,6 +265,7 @@ def _transpose_type(data: TensorType, *, axes: Sequence[int] | None) -> TensorTy
 
 @relay_op(
     "transpose",
+    traits=(Moves(all=True),),
     infer=_transpose_type,
     samples=[sample((2, 3, 4), axes=[0, -1, 1]), sample((2, 3, 4), axes=None)],
 )
@@ -290,6 +295,7 @@ def _expand_dims_type(data: TensorType, *, axis: int, num_newaxis: int) -> Tenso
 
 @relay_op(
     "expand_dims",
+    traits=(Reshape, Moves(all=True), Fusion(FusionPattern.BROADCAST)),
     infer=_expand_dims_type,
     samples=[
         sample((2, 3), axis=-1, num_newaxis=2),
@@ -333,6 +339,7 @@ def _squeeze_type(data: TensorType, *, axis: Sequence[int] | None) -> TensorType
 
 @relay_op(
     "squeeze",
+    traits=(Reshape, Moves(all=True)),
     infer=_squeeze_type,
     samples=[sample((1, 3, 1), axis=[-1]), sample((1, 3, 1)), sample((2, 1), axis=1)],
 )
@@ -360,7 +367,9 @@ def _named(dtype: AnyValue) -> AnyValue:
     return dtype
 
 
-@relay_op("shape_of", infer=_shape_of_type, samples=[sample((2, 3), dtype="int64")])
+@relay_op(
+    "shape_of", traits=(TypeOnly(0),), infer=_shape_of_type, samples=[sample((2, 3), dtype="int64")]
+)
 def shape_of(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """The lengths of the axes."""
     return np.array(data.shape, dtype)
@@ -376,7 +385,12 @@ def _size_type(data: TensorType, *, dtype: AnyValue) -> TensorType:
     return TensorType((), _named(dtype))
 
 
-@relay_op("ndarray_size", infer=_size_type, samples=[sample((2, 3), dtype="int32")])
+@relay_op(
+    "ndarray_size",
+    traits=(TypeOnly(0), Fusion(FusionPattern.INJECTIVE)),
+    infer=_size_type,
+    samples=[sample((2, 3), dtype="int32")],
+)
 def ndarray_size(data: Array, *, dtype: np.dtype[AnyValue] | None = None) -> Array:
     """The number of elements."""
     return np.array(data.size, dtype)
@@ -395,7 +409,12 @@ def _reverse_type(data: TensorType, *, axis: int | None) -> TensorType:
     return data
 
 
-@relay_op("reverse", infer=_reverse_type, samples=[sample((2, 3), axis=1), sample((4,), axis=-1)])
+@relay_op(
+    "reverse",
+    traits=(Moves(all=True), SameAxes(("axis",))),
+    infer=_reverse_type,
+    samples=[sample((2, 3), axis=1), sample((4,), axis=-1)],
+)
 def reverse(data: Array, *, axis: int | None = None) -> Array:
     """The elements in opposite order along `axis`."""
     return np.flip(data, axis)

@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.registry import Array, relay_op, sample
 from serde.relay.ir.shapes import normalize_axis, pool_dim
+from serde.relay.ir.traits import Fusion, FusionPattern, Moves
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -30,6 +31,7 @@ def _window_type(
 
 @relay_op(
     "sliding_window",
+    traits=(Moves(), Fusion(FusionPattern.OPAQUE)),
     infer=_window_type,
     samples=[
         sample((2, 3, 7, 8), axis=1, window_shape=[3, 3, 4], strides=[1, 2, 2]),

@@ -7,9 +7,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Regions
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.sampling import Samples, mean_of
 
@@ -125,15 +127,21 @@ def _samples(start: float, span: float, bins: int, count: int, length: int) -> t
 
 @relay_op(
     "serde.roi_align",
+    traits=(
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        Regions(numbered=False),
+        InRange(ranges.along_operand(2, 0, 0)),
+    ),
     infer=_aligned_type,
     decompose=_decompose_aligned,
     samples=[
         sample((2, 3, 12, 10), _ROIS, _IMAGES, pooled_size=(3, 2), half_pixel=False),
-        sample((2, 3, 12, 10), _ROIS, _IMAGES, pooled_size=(3, 2), sample_ratio=2,
-               spatial_scale=0.5),
+        sample(
+            (2, 3, 12, 10), _ROIS, _IMAGES, pooled_size=(3, 2), sample_ratio=2, spatial_scale=0.5
+        ),
         sample((2, 2, 12, 10), _ROIS, _IMAGES, pooled_size=(2, 4), spatial_scale=0.75),
     ],
-)  # fmt: skip
+)
 def roi_align(
     data: Array,
     rois: Array,

@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Float32, TypeOnly
 from serde.relay.ir.types import TensorType
 
 __all__ = ["multibox_transform_loc", "prior_boxes"]
@@ -39,6 +40,7 @@ def _multibox_prior_type(
 
 @relay_op(
     "vision.multibox_prior",
+    traits=(TypeOnly(0), Float32()),
     infer=_multibox_prior_type,
     samples=[
         sample((2, 3, 4, 5), sizes=[0.5, 0.25], ratios=[1.0, 2.0, 0.5], clip=True),
@@ -140,6 +142,7 @@ _ANCHORS = np.array([[[0.1, 0.2, 0.5, 0.7], [0.0, 0.1, 0.3, 0.2], [0.4, 0.4, 0.9
 
 @relay_op(
     "vision.multibox_transform_loc",
+    traits=(Float32(),),
     infer=_transform_type,
     samples=[
         sample((2, 3, 5), (2, 20), _ANCHORS, threshold=0.5),

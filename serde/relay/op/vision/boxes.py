@@ -10,6 +10,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
+from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -143,7 +144,7 @@ _ROWS = np.array(
 
 
 @relay_op(
-    "serde.box_nms",
+    "serde.box_nms", traits=(Float32(), Ordering),
     infer=_nms_type,
     decompose=_decompose_nms,
     samples=[

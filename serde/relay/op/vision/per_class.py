@@ -8,9 +8,11 @@ from typing import Literal
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, TupleWrapper
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, require_scalars, scalar, suppress
 
@@ -52,15 +54,21 @@ _ALL_CLASSES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)), np.int64(2), np.f
 
 @relay_op(
     "vision.all_class_non_max_suppression",
+    traits=(Float32(), Ordering, Fractions(3, 4), InRange(ranges.within(2, ranges.COUNT))),
     infer=_all_class_type,
     meta_class="relay.attrs.AllClassNonMaximumSuppressionAttrs",
     samples=[
         sample(*_ALL_CLASSES, np.float32(-0.5)),
-        sample(tensor((1, 8, 4), low=0.0), tensor((1, 2, 8)), np.int64(-1), np.float32(0.5),
-               tensor((), low=0.0, high=0.5)),
+        sample(
+            tensor((1, 8, 4), low=0.0),
+            tensor((1, 2, 8)),
+            np.int64(-1),
+            np.float32(0.5),
+            tensor((), low=0.0, high=0.5),
+        ),
         sample(*_ALL_CLASSES, np.float32(0.0), output_format="tensorflow"),
     ],
-)  # fmt: skip
+)
 def all_class_non_max_suppression(
     boxes: Array,
     scores: Array,
@@ -158,7 +166,7 @@ _TFLITE = {"max_detections_per_class": 2, "max_detections": 5, "num_classes": 3}
 
 
 @relay_op(
-    "vision.regular_non_max_suppression",
+    "vision.regular_non_max_suppression", traits=(Ordering,),
     infer=_regular_type,
     meta_class="relay.attrs.RegularNonMaximumSuppressionAttrs",
     samples=[

@@ -12,6 +12,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, suppress
 
@@ -88,6 +89,7 @@ PROPOSALS = [
 
 @relay_op(
     "vision.proposal",
+    traits=(Float32(), Ordering),
     infer=proposal_type,
     meta_class="relay.attrs.ProposalAttrs",
     samples=PROPOSALS,

@@ -11,6 +11,15 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import layout_axes, require_float, require_same_dtype, require_window
+from serde.relay.ir.traits import (
+    Discontinuous,
+    Float32,
+    Fusion,
+    FusionPattern,
+    Layout,
+    Moves,
+    Regions,
+)
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -76,6 +85,7 @@ def _interpolated(image: Array, at: Array, axis: int) -> Array:
 
 @relay_op(
     "vision.roi_align",
+    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Float32(), Regions),
     infer=_roi_align_type,
     meta_class="relay.attrs.ROIAlignAttrs",
     samples=[
@@ -165,6 +175,13 @@ def _bins(start: int, end: int, count: int, length: int, dtype: type) -> list[sl
 
 @relay_op(
     "vision.roi_pool",
+    traits=(
+        Layout(),
+        Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
+        Float32(),
+        Discontinuous,
+        Regions,
+    ),
     infer=_roi_pool_type,
     meta_class="relay.attrs.ROIPoolAttrs",
     samples=[
@@ -235,6 +252,7 @@ def _yolo_reorg_type(data: TensorType, *, stride: int) -> TensorType:
 
 @relay_op(
     "vision.yolo_reorg",
+    traits=(Moves(all=True),),
     infer=_yolo_reorg_type,
     samples=[sample((2, 8, 4, 6), stride=2), sample(tensor((1, 2, 3, 3), "int32"))],
 )

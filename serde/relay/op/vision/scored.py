@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op
+from serde.relay.ir.traits import Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.proposal import PROPOSALS, base_anchors, proposal_type, proposed
 
@@ -146,7 +147,11 @@ def _scored_type(
 
 
 @relay_op(
-    "serde.scored_proposal", infer=_scored_type, decompose=_decompose_scored, samples=PROPOSALS
+    "serde.scored_proposal",
+    traits=(Ordering,),
+    infer=_scored_type,
+    decompose=_decompose_scored,
+    samples=PROPOSALS,
 )
 def scored_proposal(
     cls_prob: Array,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Constant, Expr, TupleGetItem, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.traits import Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.suppression import Boxes, suppress
 
@@ -101,16 +103,22 @@ _BOXES = (tensor((2, 6, 4), low=0.0), tensor((2, 3, 6)))
 
 @relay_op(
     "serde.non_max_suppression",
+    traits=(Ordering, Fractions(3, 4), InRange(ranges.within(2, ranges.COUNT))),
     infer=_selected_type,
     decompose=_decompose_selected,
     samples=[
         sample(*_BOXES, np.array([2]), np.array([0.3], np.float32), np.array([-0.5], np.float32)),
         sample(*_BOXES, np.int64(3), np.float32(0.0), None, center_point_box=True),
-        sample(tensor((1, 8, 4), low=0.0), tensor((1, 2, 8)), np.int64(8), np.float32(0.5),
-               tensor((), low=0.0, high=0.5)),
+        sample(
+            tensor((1, 8, 4), low=0.0),
+            tensor((1, 2, 8)),
+            np.int64(8),
+            np.float32(0.5),
+            tensor((), low=0.0, high=0.5),
+        ),
         sample(*_BOXES),
     ],
-)  # fmt: skip
+)
 def non_max_suppression(
     boxes: Array,
     scores: Array,

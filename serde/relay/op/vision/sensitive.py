@@ -11,6 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Discontinuous, Regions
 from serde.relay.ir.types import TensorType
 from serde.relay.op.vision.rotated import between
 
@@ -149,7 +150,7 @@ def _edges(roi: Array, scale: float) -> Array:
 
 
 @relay_op(
-    "serde.psroi_pool",
+    "serde.psroi_pool", traits=(Discontinuous, Regions),
     infer=_psroi_type,
     decompose=_decompose_psroi,
     samples=[
@@ -305,7 +306,7 @@ def _shifts(trans: Expr, classes: int, pooled: int, parts: int, factor: float) -
 
 
 @relay_op(
-    "serde.deformable_psroi_pool",
+    "serde.deformable_psroi_pool", traits=(Discontinuous, Regions),
     infer=_deformable_type,
     decompose=_decompose_deformable,
     samples=[

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from typing import Any as AnyValue
+from typing import Literal, overload
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.expr import Expr, TupleWrapper, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
+from serde.relay.ir.traits import Float32, Fractions, InRange, Ordering
 from serde.relay.ir.types import TensorType
 
 __all__ = ["Boxes", "require_scalars", "scalar", "suppress"]
@@ -102,6 +105,7 @@ def _require_columns(data: TensorType, *, id_index: int, **places: int) -> None:
 
 @relay_op(
     "vision.get_valid_counts",
+    traits=(Float32(), Ordering),
     infer=_valid_counts_type,
     meta_class="relay.attrs.GetValidCountsAttrs",
     samples=[
@@ -193,17 +197,26 @@ _LIMITS = (np.int32(-1), np.float32(0.5))
 
 @relay_op(
     "vision.non_max_suppression",
+    traits=(Float32(), Ordering, Fractions(4), InRange(ranges.along_operand(1, 0, 1, least=1))),
     infer=_nms_type,
     meta_class="relay.attrs.NonMaximumSuppressionAttrs",
     samples=[
         sample(_ROWS, _COUNT, _PLACES, *_LIMITS, force_suppress=True, top_k=2),
         sample(_ROWS, _COUNT, _PLACES, *_LIMITS, return_indices=False, invalid_to_bottom=True),
-        sample(tensor((2, 6, 5), low=0.0), np.array([6, 3], np.int32),
-               tensor((2, 6), "int32", low=0, high=5), np.int32(2), np.float32(0.3),
-               coord_start=1, score_index=0, id_index=-1, return_indices=False),
+        sample(
+            tensor((2, 6, 5), low=0.0),
+            np.array([6, 3], np.int32),
+            tensor((2, 6), "int32", low=0, high=5),
+            np.int32(2),
+            np.float32(0.3),
+            coord_start=1,
+            score_index=0,
+            id_index=-1,
+            return_indices=False,
+        ),
         sample(_ROWS, _COUNT, _PLACES, np.int32(-1), np.float32(0)),
     ],
-)  # fmt: skip
+)
 def non_max_suppression(
     data: Array,
     valid_count: Array,
@@ -283,6 +296,52 @@ def _first(data: Array, stays: Array) -> Array:
     return np.where(mask, np.take_along_axis(data, order, 1), np.asarray(-1, data.dtype))
 
 
+@overload
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: Literal[True] = True,
+    invalid_to_bottom: bool = False,
+) -> TupleWrapper: ...
+@overload
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    *,
+    return_indices: Literal[False],
+    invalid_to_bottom: bool = False,
+) -> Expr: ...
+@overload
+def build_non_max_suppression(
+    data: Expr,
+    valid_count: Expr,
+    indices: Expr,
+    max_output_size: AnyValue = -1,
+    iou_threshold: AnyValue = 0.5,
+    force_suppress: bool = False,
+    top_k: int = -1,
+    coord_start: int = 2,
+    score_index: int = 1,
+    id_index: int = 0,
+    return_indices: bool = True,
+    invalid_to_bottom: bool = False,
+) -> Expr | TupleWrapper: ...
 @builder("vision.non_max_suppression")
 def build_non_max_suppression(
     data: Expr,

@@ -8,6 +8,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Function, Tuple, TupleGetItem, Var, const
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
+from serde.relay.ir.traits import Float32, Ordering
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -187,7 +188,7 @@ _LABELS = np.array([[[1, 0.1, 0.1, 0.4, 0.5], [2, 0.5, 0.5, 0.9, 0.9], [-1] * 5]
 
 
 @relay_op(
-    "serde.multibox_target",
+    "serde.multibox_target", traits=(Float32(), Ordering),
     infer=_target_type,
     decompose=_decompose_target,
     samples=[

@@ -10,12 +10,13 @@ from typing import ClassVar
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType, accepts
 from serde.relay.ir.visit import children, post_order
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.compose import replace_nodes
 from serde.relay.transform.cse import exact_key
-from serde.relay.transform.tvm.op_pattern import OpPattern, pattern_of
+from serde.relay.transform.tvm.op_pattern import pattern_of
 
 __all__ = ["CombineParallelBatchMatmul", "CombineParallelConv2D", "CombineParallelDense"]
 
@@ -180,11 +181,12 @@ def _name(node: Expr) -> str:
 
 
 def _kind(user: Call, end: Expr) -> Hashable | None:
-    name = _name(user)
-    if not name or pattern_of(name) > OpPattern.BROADCAST or _rank(user) != _rank(end):
+    if not isinstance(user.op, OpDef) or _rank(user) != _rank(end):
+        return None
+    if pattern_of(user.op) > FusionPattern.BROADCAST:
         return None
     attrs = tuple((key, exact_key(value)) for key, value in user.attrs.items())
-    return (name, user.args.index(end), attrs)
+    return (user.op.name, user.args.index(end), attrs)
 
 
 def _rank(node: Expr) -> int:

@@ -7,13 +7,13 @@ from typing import ClassVar, TypeGuard
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Function
-from serde.relay.ir.registry import OpDef, call
+from serde.relay.ir.registry import OpDef, call, has_trait
+from serde.relay.ir.traits import Linear
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite, use_counts
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.closed import closed_nodes
 from serde.relay.transform.simplify_inference import (
-    LINEAR,
     bias_vector,
     channel_axis,
     linear_chain,
@@ -96,7 +96,9 @@ class ForwardFoldScaleAxis(FunctionPass):
         uses = use_counts(function)
 
         def fold(node: Expr, new: Expr) -> Expr:
-            if not isinstance(node, Call) or not isinstance(new, Call) or _name(node) not in LINEAR:
+            if not isinstance(node, Call) or not isinstance(new, Call):
+                return new
+            if not has_trait(node, Linear):
                 return new
             product = node.args[0]
             if node.args[1] not in closed or uses[product] != 1 or not _is_multiply(product):
@@ -148,7 +150,7 @@ def _is_multiply(node: Expr) -> TypeGuard[Call]:
 def _scaled(data: Expr, scale: Expr, *, has_bias: bool) -> Expr | None:
     """Return a rewritten layer, or a layer and its bias, times a scale of its channels."""
     layer = data.args[0] if has_bias and isinstance(data, Call) else data
-    if not isinstance(layer, Call) or _name(layer) not in LINEAR:
+    if not isinstance(layer, Call) or not has_trait(layer, Linear):
         return None
     weight = layer.args[1]
     if not isinstance(layer.type, TensorType) or not isinstance(weight.type, TensorType):

@@ -9,6 +9,7 @@ from typing import ClassVar
 from serde.relay.ir.bodies import instantiate
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.visit import rebuild, rewrite
 from serde.relay.transform.base import FunctionPass
 from serde.relay.transform.inline import symbols_agree
@@ -19,13 +20,12 @@ from serde.relay.transform.tvm.fusion_graph import (
     is_absent,
     parts,
 )
-from serde.relay.transform.tvm.op_pattern import OpPattern
 
 __all__ = ["DefuseOps", "FuseOps"]
 
 _DEFAULT_LEVEL = 2
 
-_Condition = Callable[[OpPattern, bool], bool]
+_Condition = Callable[[FusionPattern, bool], bool]
 """Whether a group of this pattern may be fused; the second says that it is the last one."""
 
 
@@ -98,7 +98,7 @@ class _Groups:
         self._above = list(range(len(graph.order)))
         self._sizes = [1] * len(graph.order)
         self._patterns = list(graph.patterns)
-        heavy = OpPattern.OUT_ELEMWISE_FUSABLE
+        heavy = FusionPattern.OUT_ELEMWISE_FUSABLE
         self._anchored = [pattern is heavy for pattern in graph.patterns]
 
     def root(self, place: int) -> int:
@@ -118,7 +118,7 @@ class _Groups:
 
     def _fuse_node(self, place: int, tree: PostDominators, phase: int) -> None:
         pattern, sink = self._patterns[place], tree.parent[place]
-        if pattern is OpPattern.OPAQUE or sink == tree.root:
+        if pattern is FusionPattern.OPAQUE or sink == tree.root:
             return
         between = self._between(place, sink)
         if between is None:
@@ -127,10 +127,10 @@ class _Groups:
         allowed: _Condition | None = None
         if phase == 2:
             final = self._patterns[self.root(sink)]
-            into_tuple = target is OpPattern.TUPLE and final <= OpPattern.INJECTIVE
-            if pattern <= OpPattern.INJECTIVE and into_tuple:
+            into_tuple = target is FusionPattern.TUPLE and final <= FusionPattern.INJECTIVE
+            if pattern <= FusionPattern.INJECTIVE and into_tuple:
                 allowed = _is_injective
-        elif target is not OpPattern.TUPLE and self.root(place) != self.root(sink):
+        elif target is not FusionPattern.TUPLE and self.root(place) != self.root(sink):
             allowed = _condition(pattern, tree.pattern[place], phase)
         if allowed is not None and self._holds(between, sink, allowed):
             for each in between:
@@ -169,28 +169,28 @@ class _Groups:
             self._patterns[parent] = max(self._patterns[child], self._patterns[parent])
 
 
-def _condition(pattern: OpPattern, way: OpPattern, phase: int) -> _Condition | None:
+def _condition(pattern: FusionPattern, way: FusionPattern, phase: int) -> _Condition | None:
     """Return what the groups up to the post-dominator must be, or None if it is not for now."""
-    if pattern is OpPattern.OUT_ELEMWISE_FUSABLE:
-        first = phase == 0 and way is OpPattern.ELEMWISE
+    if pattern is FusionPattern.OUT_ELEMWISE_FUSABLE:
+        first = phase == 0 and way is FusionPattern.ELEMWISE
         return _is_broadcast if first else None
-    if pattern <= OpPattern.BROADCAST:
-        return _takes_broadcast if way <= OpPattern.COMM_REDUCE else None
-    if pattern in (OpPattern.INJECTIVE, OpPattern.TUPLE):
+    if pattern <= FusionPattern.BROADCAST:
+        return _takes_broadcast if way <= FusionPattern.COMM_REDUCE else None
+    if pattern in (FusionPattern.INJECTIVE, FusionPattern.TUPLE):
         return _is_injective if phase == 1 else None
     return None
 
 
-def _is_broadcast(pattern: OpPattern, _is_sink: bool) -> bool:
-    return pattern <= OpPattern.BROADCAST
+def _is_broadcast(pattern: FusionPattern, _is_sink: bool) -> bool:
+    return pattern <= FusionPattern.BROADCAST
 
 
-def _is_injective(pattern: OpPattern, _is_sink: bool) -> bool:
-    return pattern <= OpPattern.INJECTIVE
+def _is_injective(pattern: FusionPattern, _is_sink: bool) -> bool:
+    return pattern <= FusionPattern.INJECTIVE
 
 
-def _takes_broadcast(pattern: OpPattern, is_sink: bool) -> bool:
-    most = OpPattern.OUT_ELEMWISE_FUSABLE if is_sink else OpPattern.INJECTIVE
+def _takes_broadcast(pattern: FusionPattern, is_sink: bool) -> bool:
+    most = FusionPattern.OUT_ELEMWISE_FUSABLE if is_sink else FusionPattern.INJECTIVE
     return pattern <= most
 
 

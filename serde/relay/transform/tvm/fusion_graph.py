@@ -9,9 +9,10 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
+from serde.relay.ir.traits import FusionPattern
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import children
-from serde.relay.transform.tvm.op_pattern import OpPattern, pattern_of
+from serde.relay.transform.tvm.op_pattern import pattern_of
 
 __all__ = ["OPAQUE_ATTRS", "FusionGraph", "PostDominators", "is_absent", "parts", "walk"]
 
@@ -52,7 +53,7 @@ def is_absent(node: Expr) -> bool:
 @dataclass(frozen=True)
 class _Edge:
     user: int
-    pattern: OpPattern
+    pattern: FusionPattern
 
 
 class FusionGraph:
@@ -70,7 +71,7 @@ class FusionGraph:
     def __init__(self, root: Expr) -> None:
         self.order = walk(root)
         self.index = {node: place for place, node in enumerate(self.order)}
-        self.patterns = [OpPattern.OPAQUE] * len(self.order)
+        self.patterns = [FusionPattern.OPAQUE] * len(self.order)
         self.outputs: list[list[_Edge]] = [[] for _ in self.order]
         self.external = [False] * len(self.order)
         self.external[-1] = True
@@ -82,34 +83,34 @@ class FusionGraph:
             self._enter_call(place, node)
         elif isinstance(node, Constant):
             if node.data.ndim == 0 and str(node.data.dtype) in _SIMPLE_DTYPES:
-                self.patterns[place] = OpPattern.ELEMWISE
+                self.patterns[place] = FusionPattern.ELEMWISE
         elif isinstance(node, Tuple):
-            self.patterns[place] = OpPattern.TUPLE
+            self.patterns[place] = FusionPattern.TUPLE
             for field in node.fields:
                 whole = isinstance(field.type, TensorType)
-                self._use(field, place if whole else None, OpPattern.INJECTIVE)
+                self._use(field, place if whole else None, FusionPattern.INJECTIVE)
         elif isinstance(node, TupleGetItem):
             type_ = node.tuple_value.type
             flat = isinstance(type_, TupleType) and all(
                 isinstance(field, TensorType) for field in type_.fields
             )
             if flat:
-                self.patterns[place] = OpPattern.INJECTIVE
-            self._use(node.tuple_value, place if flat else None, OpPattern.INJECTIVE)
+                self.patterns[place] = FusionPattern.INJECTIVE
+            self._use(node.tuple_value, place if flat else None, FusionPattern.INJECTIVE)
         elif isinstance(node, (Function, Let, If)):
             for child in parts(node):
-                self._use(child, None, OpPattern.OPAQUE)
+                self._use(child, None, FusionPattern.OPAQUE)
 
     def _enter_call(self, place: int, node: Call) -> None:
-        pattern = OpPattern.OPAQUE
+        pattern = FusionPattern.OPAQUE
         if isinstance(node.op, OpDef):
-            pattern = OpPattern.OPAQUE if _depends_on_data(node) else pattern_of(node.op.name)
+            pattern = FusionPattern.OPAQUE if _depends_on_data(node) else pattern_of(node.op)
         self.patterns[place] = pattern
         for child in children(node):
-            same = pattern is OpPattern.BROADCAST and _same_shape(node, child)
-            self._use(child, place, OpPattern.ELEMWISE if same else pattern)
+            same = pattern is FusionPattern.BROADCAST and _same_shape(node, child)
+            self._use(child, place, FusionPattern.ELEMWISE if same else pattern)
 
-    def _use(self, node: Expr, user: int | None, pattern: OpPattern) -> None:
+    def _use(self, node: Expr, user: int | None, pattern: FusionPattern) -> None:
         place = self.index[node]
         if user is None:
             self.external[place] = True
@@ -150,15 +151,15 @@ class PostDominators:
     def __init__(self, graph: FusionGraph) -> None:
         self.root = len(graph.order)
         self.parent = [self.root] * (self.root + 1)
-        self.pattern = [OpPattern.OPAQUE] * (self.root + 1)
+        self.pattern = [FusionPattern.OPAQUE] * (self.root + 1)
         self._depth = np.zeros(self.root + 1, dtype=np.int64).tolist()
         self._jump = [self.root] * (self.root + 1)
-        self._jump_pattern = [OpPattern.OPAQUE] * (self.root + 1)
+        self._jump_pattern = [FusionPattern.OPAQUE] * (self.root + 1)
         for place in reversed(range(self.root)):
             self._enter(place, graph.outputs[place], external=graph.external[place])
 
     def _enter(self, place: int, outputs: Sequence[_Edge], *, external: bool) -> None:
-        parent, pattern = self.root, OpPattern.OPAQUE
+        parent, pattern = self.root, FusionPattern.OPAQUE
         if outputs and not external:
             parent, pattern = outputs[0].user, outputs[0].pattern
             for edge in outputs[1:]:
@@ -176,9 +177,9 @@ class PostDominators:
             self._jump[place] = parent
             self._jump_pattern[place] = pattern
 
-    def _meet(self, left: int, right: int) -> tuple[int, OpPattern]:
+    def _meet(self, left: int, right: int) -> tuple[int, FusionPattern]:
         """Return the nearest common ancestor, and the least simple pattern on the ways."""
-        pattern = OpPattern.ELEMWISE
+        pattern = FusionPattern.ELEMWISE
         depth = self._depth
         if depth[left] < depth[right]:
             left, right = right, left

@@ -52,7 +52,7 @@ def resized(
     """Return a tensor with its last axes resized; of four axes, the usual operator of images."""
     rank = ctx.type(x).rank
     rounding = {"rounding_method": "floor"} if method == "nearest_neighbor" else {}
-    attrs = {"coordinate_transformation_mode": mode, "roi": roi, **rounding}
+    attrs: dict[str, AnyValue] = {"coordinate_transformation_mode": mode, "roi": roi, **rounding}
     if rank == 4 and len(size) == 2:
         return relay.image.resize2d(x, tuple(size), method=method, **attrs)
     count = len(size)

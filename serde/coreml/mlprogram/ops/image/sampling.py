@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any as AnyValue
 from typing import Literal
 
 import numpy as np
@@ -61,7 +62,11 @@ def import_resample(
     elif coordinates_mode == "normalized_zero_to_one":
         grid = relay.subtract(relay.multiply(grid, _number(2)), _number(1))
     method: Method = "linear" if sampling_mode == "bilinear" else "nearest"
-    options = {"method": method, "padding_mode": fill, "align_corners": aligned}
+    options: dict[str, AnyValue] = {
+        "method": method,
+        "padding_mode": fill,
+        "align_corners": aligned,
+    }
     if fill != "zeros" or padding_value == 0:
         return relay.serde.grid_sample(x, grid, **options)
     shifted = relay.subtract(x, like(ctx, x, padding_value))

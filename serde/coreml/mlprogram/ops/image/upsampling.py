@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any as AnyValue
 
 import serde.relay as relay
 from serde.coreml.mlprogram.export_context import ExportContext
@@ -31,7 +32,7 @@ def _scaled(ctx: ImportContext, x: Expr, scales: Sequence[float], method: str, m
     if any(scale != int(scale) for scale in scales):
         raise Unsupported(f"open lengths of {ctx.type(x)!r} scaled by {list(scales)} ({mode})")
     if rank != 4 or mode == "half_pixel":
-        how = {"method": "linear", "mode": mode}
+        how: dict[str, AnyValue] = {"method": "linear", "mode": mode}
         if method == "nearest_neighbor":
             how = {"method": "nearest", "mode": mode, "rounding": "floor"}
         ratios, axes = tuple(map(float, scales)), (rank - 2, rank - 1)

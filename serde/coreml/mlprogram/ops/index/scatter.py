@@ -28,7 +28,8 @@ from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 
 Mode = Literal["update", "add", "sub", "mul", "div", "max", "min"]
-Place = Callable[[Expr, Expr, str], Expr]
+Reduction = Literal["update", "add", "mul", "max", "min"]
+Place = Callable[[Expr, Expr, Reduction], Expr]
 
 
 def _placed(ctx: ImportContext, data: Expr, updates: Expr, mode: Mode, place: Place) -> Expr:
@@ -65,7 +66,7 @@ def import_scatter_v1(
     shape[along] = -1
     places = relay.broadcast_to(relay.reshape(indices, shape), wanted)
 
-    def place(target: Expr, values: Expr, how: str) -> Expr:
+    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_elements(target, places, values, along, how)
 
     return _placed(ctx, data, updates, mode, place)
@@ -95,7 +96,7 @@ def import_scatter_along_axis_v1(
     mode: Mode = "add",
 ) -> Expr:
 
-    def place(target: Expr, values: Expr, how: str) -> Expr:
+    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_elements(target, indices, values, axis, how)
 
     return _placed(ctx, data, updates, mode, place)
@@ -122,7 +123,7 @@ def import_scatter_nd_v1(
     rank = ctx.type(indices).rank
     rows = relay.transpose(indices, axes=[rank - 1, *range(rank - 1)]) if rank > 1 else indices
 
-    def place(target: Expr, values: Expr, how: str) -> Expr:
+    def place(target: Expr, values: Expr, how: Reduction) -> Expr:
         return relay.scatter_nd(target, rows, values, how)
 
     return _placed(ctx, data, updates, mode, place)
@@ -168,7 +169,7 @@ def _dtype(x: Expr) -> str:
 
 @OPS.expands("scatter_elements")
 def expand_scatter_elements(
-    data: Expr, indices: Expr, updates: Expr, *, axis: int, reduction: str
+    data: Expr, indices: Expr, updates: Expr, *, axis: int, reduction: Reduction | Literal["mean"]
 ) -> Expr:
     """A mean is a sum over a count; fewer indices become tuples that name all axes."""
     if reduction == "mean":

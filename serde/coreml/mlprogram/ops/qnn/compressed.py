@@ -17,11 +17,11 @@ from serde.coreml.mlprogram.ops.table import OPS
 from serde.coreml.value import Held, Value
 from serde.errors import Unsupported
 from serde.relay.ir.expr import Call, Expr, Tuple
-from serde.relay.ir.registry import OpDef, get
+from serde.relay.ir.registry import get
 from serde.relay.ir.shapes import is_float, normalize_axis
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
-from serde.relay.transform.purity import UNPACKS
+from serde.relay.transform.purity import unpacks
 from serde.walk.expansion.tensors import along, converted
 
 
@@ -194,10 +194,7 @@ def _has_one_table(node: Call) -> bool:
 
 def _is_unpacked(x: Expr) -> bool:
     """Whether a weight is made by such an operator, which before iOS18 none can take."""
-    return any(
-        isinstance(node, Call) and isinstance(node.op, OpDef) and node.op.name in UNPACKS
-        for node in post_order(x)
-    )
+    return any(unpacks(node) for node in post_order(x))
 
 
 def _is_at_hand(node: Call) -> bool:

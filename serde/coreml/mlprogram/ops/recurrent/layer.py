@@ -86,9 +86,9 @@ def stacked(given: Sequence[Expr | None], order: Sequence[int]) -> Expr | None:
 
 def biases(x: Expr | None, recurrent: Expr | None = None) -> Expr | None:
     """Return the biases of what enters and of the state, one after the other."""
-    if x is None and recurrent is None:
-        return None
     known = x if x is not None else recurrent
+    if known is None:
+        return None
     rows = [relay.zeros_like(known) if each is None else each for each in (x, recurrent)]
     return relay.concatenate(rows, axis=-1)
 

@@ -27,7 +27,7 @@ def positions(length: Dim, like: Expr, axis: int, dtype: str) -> Expr:
     shape = relay.shape_of(like, dtype="int32")
     end = relay.take(shape, relay.const(np.array(axis, np.int32)), axis=0, mode="fast")
     bounds = relay.const(np.int32(0)), end, relay.const(np.int32(1))
-    found = call("arange", *bounds, dtype="int32")
+    found: Expr = call("arange", *bounds, dtype="int32")
     if not isinstance(length, Any):
         found = relay.reshape(found, [length])
     return found if dtype == "int32" else relay.cast(found, dtype)

@@ -1,0 +1,3241 @@
+"""Moves trained models between formats, through Relay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any as AnyValue
+from typing import Literal, overload
+
+from serde import relay as relay
+from serde._version import __version__ as __version__
+from serde.checking.bisection import Bisection
+from serde.checking.difference import ModelDiff
+from serde.checking.judgement import Tolerance
+from serde.conversion.signature import FormatName
+from serde.coreml.interface.requests import Image, Range
+from serde.errors import FormatError as FormatError
+from serde.errors import MissingDependency as MissingDependency
+from serde.errors import OptionError as OptionError
+from serde.errors import SerdeError as SerdeError
+from serde.errors import UnsupportedModelError as UnsupportedModelError
+from serde.relay.ir.dims import Any, SymDim
+from serde.relay.ir.model import RelayModel
+from serde.report import Report as Report
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["coreml"],
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["mxnet"],
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["onnx"],
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["relay"],
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    lift_constants: int | None = 256,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: None = None,
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name.
+
+    Args:
+        source: The model to be matched.
+        target: File of the model that must match it.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        dims: Lengths of dynamic dimensions by name.
+        check_data: Inputs to run with instead of seeded ones; see :func:`convert`.
+        report: Filled with stages; a new one if left out.
+        options: Options of the source, such as ``input_shapes``.
+
+    Raises:
+        CheckError: The models have no value in common, or cannot be run.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of a model cannot be converted.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: FormatName,
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name."""
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: FormatName,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name."""
+
+@overload
+def bisect(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str,
+    target_format: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+) -> Bisection:
+    """Return where two models begin to differ, by the values inside that both have by name."""
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["coreml"],
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["mxnet"],
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["onnx"],
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: Literal["relay"],
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    lift_constants: int | None = 256,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: None = None,
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs.
+
+    Args:
+        source: The model to be matched.
+        target: File of the model that must match it.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        runs: Number of sets of inputs.
+        tolerance: What is accepted; by dtype if left out.
+        dims: Lengths of dynamic dimensions by name; if left out, those that are declared, or
+            the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones; see :func:`convert`.
+        check_images: Colour layout of the input that image files are for, by its name: ``RGB``,
+            ``BGR`` or ``GRAYSCALE``; by the number of its channels if empty.
+        float16: The target computes in float16; it is judged by what that can hold. Of a target
+            that is read as Relay, this is found out.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        report: Filled with the verdicts; a new one if left out.
+        options: Options of the source, such as ``input_shapes``; a target that does not say its
+            shapes gets those of the source.
+
+    Returns:
+        The report; ``report.passed`` says whether all outputs match that can tell, and
+        ``report.says_nothing`` whether none can.
+
+    Raises:
+        CheckError: The comparison could not be made.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of the source cannot be converted.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: FormatName,
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs."""
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: FormatName,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs."""
+
+@overload
+def check(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str,
+    target_format: str | None = None,
+    runs: int = 1,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    check_images: Mapping[str, str] | None = None,
+    float16: bool = False,
+    yardstick: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+) -> Report:
+    """Run two models on the same seeded inputs and compare their outputs."""
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: Literal["coreml"],
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> Report:
+    """Convert a model and write it.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: Literal["mxnet"],
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> Report:
+    """Convert a model and write it.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: Literal["onnx"],
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+) -> Report:
+    """Convert a model and write it.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: Literal["relay"],
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    strict: bool = False,
+) -> Report:
+    """Convert a model and write it.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+    params_epoch: int = 0,
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+    strict: bool = False,
+) -> Report:
+    """Convert a model and write it.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        target: Where to write.
+        params: Weights that belong to `source`, where it does not hold them.
+        source_format: Name of the source's format; recognised by content if left out.
+        target_format: Name of the target's format; by suffix if left out.
+        check: Run source and target on this many seeded inputs before the target appears.
+        tolerance: What the check accepts; by dtype if left out.
+        dims: Lengths of dynamic dimensions during the check; if left out, those that are
+            declared, or the first usual ones at which the source runs.
+        check_data: Inputs to check with instead of seeded ones, which also asks for the check: a
+            path (``.npy``, ``.npz``, an image, or a directory with one of these, or one of ONNX's
+            ``test_data_set_0``, for each sample), an array, a mapping of arrays by input, or a
+            list of arrays or mappings.
+        yardstick: Measure outputs that do not agree at once by the exact result, in float64.
+        tensor_mapping: A JSON file to write that tells what inputs, outputs, weights and nodes
+            of the source are called in the target; see
+            :func:`serde.conversion.mapping.tensor_mapping`.
+        overwrite: Whether files beside the target may be replaced that serde did not write:
+            MXNet's symbol and parameters, Relay's parameters.
+        report: Filled with all of it; a new one if left out.
+        options: Options of the source, of the passes and of the target.
+
+    Returns:
+        The report.
+
+    Raises:
+        CheckError: The check failed or could not be made; nothing is written.
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown, missing or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: FormatName,
+    target_format: str | None = None,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Convert a model and write it."""
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: FormatName,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> Report:
+    """Convert a model and write it."""
+
+@overload
+def convert(
+    source: AnyValue,
+    target: str | PathLike[str],
+    *,
+    params: AnyValue = None,
+    source_format: str | None = None,
+    target_format: str,
+    check: bool | int = False,
+    tolerance: Tolerance | None = None,
+    dims: Mapping[str, int] | None = None,
+    check_data: AnyValue = None,
+    yardstick: bool = True,
+    tensor_mapping: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+) -> Report:
+    """Convert a model and write it."""
+
+@overload
+def diff(
+    left: AnyValue,
+    right: AnyValue,
+    *,
+    left_format: str | None = None,
+    right_format: str | None = None,
+    weights: bool = True,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+) -> ModelDiff:
+    """Return what differs between two models of any formats.
+
+    Both are read as Relay, as their formats say it, before any pass. Weights are compared in
+    bounded pieces.
+
+    Args:
+        left: A path, several paths, bytes or a live object of a framework.
+        right: The other model, likewise.
+        left_format: Name of the format of `left`; recognised by content if left out.
+        right_format: Name of the format of `right`; likewise.
+        weights: Whether the values of weights are compared; otherwise only the graphs are, in
+            which their shapes and dtypes count.
+        report: Filled with stages.
+        options: Options of the formats, such as ``input_shapes``; each model gets those that
+            its format has.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes of a model cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def diff(
+    left: AnyValue,
+    right: AnyValue,
+    *,
+    left_format: FormatName,
+    right_format: str | None = None,
+    weights: bool = True,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> ModelDiff:
+    """Return what differs between two models of any formats."""
+
+@overload
+def diff(
+    left: AnyValue,
+    right: AnyValue,
+    *,
+    left_format: str | None = None,
+    right_format: FormatName,
+    weights: bool = True,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> ModelDiff:
+    """Return what differs between two models of any formats."""
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["coreml"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> AnyValue:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["coreml"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["mxnet"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["mxnet"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["onnx"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+) -> AnyValue:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["onnx"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relay"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    strict: bool = False,
+) -> AnyValue:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relay"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    strict: bool = False,
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+    params_epoch: int = 0,
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+    strict: bool = False,
+) -> Path:
+    """Return a framework's model in another format, or write it.
+
+    Args:
+        model: A symbol, Gluon block or module, or anything :func:`to_relay` takes.
+        params: Weights of `model`, where it does not hold them.
+        format: Name of the target format; by the suffix of `path` if left out.
+        path: Where to write; without it the native object is returned.
+        overwrite: Whether files beside `path` may be replaced that serde did not write.
+        report: Filled with stages and gaps.
+        options: Options of the source, of the passes and of the target, such as
+            ``input_shapes={'data': ('N', 3, 224, 224)}`` and ``opset=17``.
+
+    Returns:
+        The native object (for ONNX an ``onnx.ModelProto``); with `path` the path written.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown, missing or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: FormatName,
+    path: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a framework's model in another format, or write it."""
+
+@overload
+def export_model(
+    model: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str,
+    path: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+) -> AnyValue:
+    """Return a framework's model in another format, or write it."""
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["coreml"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> AnyValue:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["coreml"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["mxnet"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["mxnet"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["onnx"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+) -> AnyValue:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["onnx"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["relay"],
+    path: None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    strict: bool = False,
+) -> AnyValue:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: Literal["relay"],
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    strict: bool = False,
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: None = None,
+    path: str | PathLike[str],
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+    minimum_deployment_target: str = "iOS15",
+    compute_precision: Literal["float16", "float32"] | None = None,
+    float32_ops: Iterable[str] = (),
+    images: Mapping[str, Image] = {},
+    output_images: Mapping[str, Image] = {},
+    class_labels: Sequence[str | int] | None = None,
+    mode: Literal["classifier", "regressor"] | None = None,
+    predicted_feature_name: str | None = None,
+    predicted_probabilities_output: str | None = None,
+    ranges: Mapping[str, Range] = {},
+    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    states: Mapping[str, str] = {},
+    author: str | None = None,
+    license: str | None = None,
+    model_version: str | None = None,
+    short_description: str | None = None,
+    descriptions: Mapping[str, str] = {},
+    metadata: Mapping[str, str] = {},
+    params_epoch: int = 0,
+    opset: int | Literal["auto"] = 17,
+    intermediate_shapes: bool = False,
+    quantized: Literal["exact", "qdq", "qlinear"] = "exact",
+    save_as_external_data: bool = False,
+    external_data_threshold: int | None = None,
+    local_functions: bool = False,
+    strict: bool = False,
+) -> Path:
+    """Return a Relay model in a format, or write it.
+
+    Args:
+        model: A :class:`RelayModel`, or a module or function, alone or in a pair with its
+            parameters: arrays by name. Types are inferred where it has none.
+        format: Name of the format; by the suffix of `path` if left out.
+        path: Where to write; without it the native object is returned.
+        overwrite: Whether files beside `path` may be replaced that serde did not write.
+        report: Filled with stages and gaps.
+        options: Options of the target's format and of the passes before it.
+
+    Returns:
+        The native object, complete; with `path` the path written.
+
+    Raises:
+        OptionError: An option is unknown or cannot be used.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of writing coreml:
+        minimum_deployment_target (str, default 'iOS15'): Oldest system that is to run the model:
+            iOS15 to iOS26 for ML Programs, iOS13 or iOS14 for NeuralNetworks.
+        compute_precision (Literal['float16', 'float32'] | None, default None): What a program
+            computes in, float16 if left out; its inputs and outputs stay as they are. Of a
+            NeuralNetwork what its weights are stored in, float32 if left out.
+        float32_ops (frozenset[str], default frozenset()): What a program in float16 computes in
+            float32 besides what leaves the range or the precision of float16: operators of Relay,
+            names of nodes, or the groups norms, reductions and resizing.
+        images (Mapping[str, requests.Image], default {}): Inputs that are images, by name: a colour
+            layout (RGB, BGR, GRAYSCALE, from iOS16 on GRAYSCALE_FLOAT16), or a mapping of
+            color_layout, scale and bias (one number, or one for each channel in the order of the
+            layout; also red_bias and the like). The network gets scale * pixels + bias. A list of
+            names stands for RGB images as they are.
+        output_images (Mapping[str, requests.Image], default {}): Outputs that are images, by name,
+            with a colour layout.
+        class_labels (tuple[str | int, ...] | None, default None): Class labels of a classifier in
+            the order of its scores, text or integers, or a file with one on each line; those of the
+            source if left out.
+        mode (Literal['classifier', 'regressor'] | None, default None): classifier, or regressor for
+            a network that gives numbers. Without it, a model with class labels is a classifier.
+        predicted_feature_name (str | None, default None): What the output with the label of the
+            best class is called; that with all scores has _probs behind it; classLabel if left out.
+        predicted_probabilities_output (str | None, default None): The output that holds the scores
+            of the classes, where there are several outputs.
+        ranges (Mapping[str, requests.Range], default {}): Lengths that a dynamic dimension may
+            have, by its name: (lower, upper), or (lower, upper, default); 1 to 1024 if left out.
+        enumerated_shapes (Mapping[str, tuple[tuple[int, ...], ...]], default {}): Shapes that an
+            input may have, by name; the first is the default.
+        states (Mapping[str, str], default {}): Outputs that are later values of inputs, by input,
+            which Core ML keeps as states from iOS18 on; those of the source if left out. They are
+            float16.
+        author (str | None, default None): Who made the model.
+        license (str | None, default None): Under which licence.
+        model_version (str | None, default None): Version of the model.
+        short_description (str | None, default None): What it does; what the source says of it if
+            left out.
+        descriptions (Mapping[str, str], default {}): What inputs and outputs are, by name.
+        metadata (Mapping[str, str], default {}): Further facts that the model is to carry, texts by
+            name.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+
+    Options of writing onnx:
+        opset (int | Literal['auto'], default 17): Version of the default operator set, from 11 on;
+            "auto" is the lowest from 17 on that can say the whole model.
+        intermediate_shapes (bool, default False): Note the types of all intermediate values.
+        quantized (Literal['exact', 'qdq', 'qlinear'], default 'exact'): Quantised operators step by
+            step in integers ("exact"), or on floats between QuantizeLinear and DequantizeLinear
+            ("qdq"), or besides that with convolutions and products as QLinearConv and QLinearMatMul
+            ("qlinear"). The latter two round halves to even and are to be allowed as quantised-as-
+            qdq.
+        save_as_external_data (bool, default False): Write weights to <name>.onnx.data whatever
+            their size.
+        external_data_threshold (int | None, default None): Write weights there once they exceed
+            this many bytes together; the limit of protobuf if left out.
+        local_functions (bool, default False): Write global, composite and fused functions as local
+            functions, from opset 15 on; otherwise their nodes go where they are called.
+
+    Options of writing relay:
+        strict (bool, default False): Whether the text is legal for TVM 0.18 rather than serde's
+            dialect.
+    """
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: FormatName,
+    path: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a Relay model in a format, or write it."""
+
+@overload
+def from_relay(
+    model: AnyValue,
+    *,
+    format: str,
+    path: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    report: Report | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    allow: Iterable[str] = (),
+) -> AnyValue:
+    """Return a Relay model in a format, or write it."""
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["coreml"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["mxnet"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["onnx"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relay"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before MXNet's.
+
+    Returns:
+        The ``mx.Symbol``, and its parameters: NDArrays by bare name, with ``arg`` and ``aux``.
+        A model with scalars or empty tensors runs under ``mxnet.util.np_shape()``.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        MissingDependency: MXNet is not installed; :func:`convert` writes its files without it.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: FormatName,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters."""
+
+@overload
+def import_model(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as an MXNet symbol and its parameters."""
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["coreml"],
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["mxnet"],
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["onnx"],
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relay"],
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
+
+    The block takes its inputs in the order of the model. It can be trained: batch normalisations
+    are kept unless ``keep_batch_norm=False``, and constants of the graph are left alone.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        ctx: MXNet's device for the parameters; the CPU if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format and of the passes before MXNet's.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        MissingDependency: MXNet is not installed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+        simplify (bool, default True): Make the model smaller and faster where its results stay the
+            same: merge equal nodes, drop those without effect, fold batch normalisations. Without
+            it, only what targets need is done: functions inlined, shapes and constants evaluated,
+            operators that only matter in training dropped.
+        keep_batch_norm (bool, default False): Leave batch normalisations as they are; otherwise one
+            that follows a convolution or dense layer becomes part of its weights.
+        float16 (bool, default False): Compute in float16.
+        keep_io_types (bool, default False): With float16, leave the dtypes of inputs and outputs as
+            they are.
+        op_block_list (frozenset[str], default frozenset()): With float16, Relay operators or node
+            names that stay float32, besides the default list.
+
+    Options of writing mxnet:
+        params_epoch (int, default 0): The number in the name prefix-NNNN.params.
+    """
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: FormatName,
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
+
+@overload
+def import_to_gluon(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str,
+    ctx: AnyValue = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+    simplify: bool = True,
+    keep_batch_norm: bool = False,
+    float16: bool = False,
+    keep_io_types: bool = False,
+    op_block_list: Iterable[str] = (),
+    params_epoch: int = 0,
+) -> AnyValue:
+    """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["coreml"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+    """
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["mxnet"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+    """
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["onnx"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+    """
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: Literal["relay"],
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+    """
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: None = None,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    function: str | None = None,
+    pipeline_model: str | None = None,
+    optional_inputs: Literal["inputs", "defaults"] = "inputs",
+    epoch: int | None = None,
+    widen_weights: bool | None = None,
+    keep_labels: bool = False,
+    source_opset: int | None = None,
+    keep_initializers_as_inputs: bool = False,
+    lift_constants: int | None = 256,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass.
+
+    Args:
+        source: A path, several paths, bytes or a live object of a framework.
+        params: Weights that belong to `source`, where it does not hold them.
+        format: Name of the source's format; recognised by content if left out.
+        report: Filled with stages and gaps.
+        options: Options of the source's format, such as ``input_shapes``; ``inputs`` and
+            ``outputs``, if only the part between them is wanted.
+
+    Raises:
+        FormatError: The bytes are malformed.
+        OptionError: An option is unknown or missing.
+        UnsupportedModelError: Some nodes cannot be converted; all of them are listed.
+
+    Options of every source:
+        input_shapes (Mapping[str, Sequence[DimLike]], default {}): Shape of each input: integers,
+            names of dynamic dimensions, "?" (also -1 or None) for one without a name; a bare shape
+            if there is one input.
+        input_dtypes (Mapping[str, str], default {}): dtype of each input that is not what the
+            format says or implies; a bare dtype if there is one input.
+        allow (frozenset[str], default frozenset()): Names of lossy steps that may be taken.
+
+    Options of reading coreml:
+        function (str | None, default None): Which function of an ML Program to read; the one it
+            runs by default if left out.
+        pipeline_model (str | None, default None): Which model of a pipeline to read alone, by its
+            name or its number from 0; all of them, one after the other, if left out.
+        optional_inputs (Literal['inputs', 'defaults'], default 'inputs'): Whether the thresholds of
+            a pipeline that may be left out are inputs of what is read, or have their defaults
+            always.
+
+    Options of reading mxnet:
+        epoch (int | None, default None): Which prefix-NNNN.params to read; the newest if left out.
+        widen_weights (bool | None, default None): Compute weights of 16 bits as float32; by default
+            where inputs or other weights are float32, as MXNet does when it loads them into such a
+            net.
+        keep_labels (bool, default False): Keep inputs that only training needs, such as labels, as
+            inputs that nothing uses; otherwise they are left out.
+
+    Options of reading onnx:
+        source_opset (int | None, default None): Version of the default operator set to take instead
+            of what the model names.
+        keep_initializers_as_inputs (bool, default False): Let inputs that have an initializer stay
+            inputs, without its value; otherwise they are weights.
+
+    Options of reading relay:
+        lift_constants (int | None, default 256): Constants of more bytes than this become weights;
+            None keeps them all.
+
+    Options of the passes between:
+        inputs (tuple[str, ...], default ()): Values or nodes of the source that are the inputs of
+            the part to convert; those of the model that the outputs depend on, if left out.
+        outputs (tuple[str, ...], default ()): Values or nodes of the source that are the outputs of
+            the part to convert; those of the model, if left out. name:1 is the second result of a
+            node.
+        rename_inputs (Mapping[str, str], default {}): Other names of inputs by their names; options
+            of a target use the new ones.
+        rename_outputs (Mapping[str, str], default {}): Other names of outputs by their names,
+            likewise.
+    """
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: FormatName,
+    report: Report | None = None,
+    **options: AnyValue,
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass."""
+
+@overload
+def to_relay(
+    source: AnyValue,
+    params: AnyValue = None,
+    *,
+    format: str,
+    report: Report | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
+    input_dtypes: Mapping[str, str] = {},
+    allow: Iterable[str] = (),
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    rename_inputs: Mapping[str, str] = {},
+    rename_outputs: Mapping[str, str] = {},
+) -> RelayModel:
+    """Return a model as Relay, as its format says it, before any pass."""
+
+__all__ = [
+    "FormatError",
+    "MissingDependency",
+    "OptionError",
+    "Report",
+    "SerdeError",
+    "UnsupportedModelError",
+    "__version__",
+    "bisect",
+    "check",
+    "convert",
+    "diff",
+    "export_model",
+    "from_relay",
+    "import_model",
+    "import_to_gluon",
+    "relay",
+    "to_relay",
+]

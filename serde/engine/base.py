@@ -1,0 +1,74 @@
+"""The contract of an engine: what can run one model on arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+
+from serde.errors import CheckError
+from serde.weights import Array
+
+__all__ = ["Engine", "first_line", "run_engine"]
+
+
+class Engine(ABC):
+    """Something that runs one model.
+
+    Attributes:
+        name: What runs it, with its version.
+        inputs: dtype of each input by name, in the model's order; empty where not known.
+        outputs: Names of the outputs in the model's order; several may have one name.
+        optimizer: What :meth:`unoptimized` leaves off, for messages.
+    """
+
+    name: str
+    inputs: Mapping[str, str]
+    outputs: Sequence[str]
+    optimizer: str = "its optimisations"
+
+    @abstractmethod
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs in the model's order, for inputs by name or else by place."""
+
+    @property
+    def computes_float16(self) -> bool:
+        """Whether it is known that the model computes in float16."""
+        return False
+
+    def unoptimized(self) -> Engine | None:
+        """Return the engine without its optimisations, None where it has none to leave off.
+
+        Raises:
+            CheckError: It refuses the model then.
+        """
+        return None
+
+    def close(self) -> None:
+        """Let go of what the engine holds, if anything; it cannot run afterwards."""
+        return
+
+
+def run_engine(engine: Engine, inputs: Mapping[str, Array]) -> list[Array]:
+    """Run an engine; its results are as many as its outputs.
+
+    Raises:
+        CheckError: The engine failed; it is named.
+    """
+    try:
+        results = engine.run(inputs)
+    except CheckError:
+        raise
+    except Exception as error:
+        raise CheckError(f"{engine.name} failed: {first_line(error)}") from error
+    if len(results) != len(engine.outputs):
+        raise CheckError(
+            f"{engine.name}: expected {len(engine.outputs)} outputs, found {len(results)}"
+        )
+    return results
+
+
+def first_line(error: Exception) -> str:
+    """Return the class of an error and the first line of its message."""
+    name, text = type(error).__name__, str(error).strip().splitlines()
+    said = text[0].removeprefix(f"{name}: ") if text else ""
+    return f"{name}: {said}".rstrip(": ")

@@ -1,0 +1,176 @@
+"""Engines in a process of their own, so that a crash of theirs is an answer and not the end.
+
+The process is a fresh interpreter, never a fork: the process that starts it
+may have threads, and scripts need no guard. Requests and answers are messages
+on its input and output (:mod:`serde.engine.channel`); weights and arrays go
+through there as well, so that no file is left behind however either ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.engine.base import Engine
+from serde.engine.channel import receive, send
+from serde.errors import CheckError, MissingDependency
+from serde.weights import Array, ArrayWeight, Weight
+
+__all__ = ["EngineEnded", "ProcessEngine", "can_start"]
+
+_MAIN = (
+    "import sys; sys.path[:] = sys.argv[1:]; del sys.argv[1:]; "
+    "from serde.engine.worker import main; main()"
+)
+"""What the interpreter runs. Nothing is imported before it looks where this process does."""
+
+_READ_BYTES = 4096
+"""How much of the end of the error stream is read."""
+
+_SHOWN_CHARACTERS = 200
+"""How much of the last line on the error stream is told with a crash."""
+
+
+def can_start() -> bool:
+    """Whether an interpreter can be started: an application that embeds Python may have none."""
+    return bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+class EngineEnded(CheckError):
+    """The process of an engine is gone, and with it the engine."""
+
+
+class ProcessEngine(Engine):
+    """An engine that runs in a process of its own until it is closed.
+
+    Args:
+        name: What the engine is called until it tells its name with its version.
+        opener: Called in that process with `request` and the values of `weights` to open the
+            engine; a function of a module, which the process imports.
+        request: What the engine needs to know of the model, as JSON can hold it.
+        weights: Values that belong to the request.
+        optimizer: What the engine leaves off in the environment `unoptimized`.
+        unoptimized: Environment in which the engine leaves its optimisations off, where it can.
+        environment: What its environment has besides that of this process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        opener: Callable[[Mapping[str, AnyValue], Sequence[Array]], Engine],
+        request: Mapping[str, AnyValue],
+        weights: Sequence[Weight] = (),
+        *,
+        optimizer: str = Engine.optimizer,
+        unoptimized: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.optimizer = optimizer
+        self._opened = (name, opener, request, weights)
+        self._unoptimized = unoptimized
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _MAIN, *map(os.fspath, sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            env={**os.environ, **(environment or {})},
+        )
+        self._end = weakref.finalize(self, _end, self._process, self._errors)
+        place = [opener.__module__, opener.__name__]
+        header, _ = self._ask({"do": "open", "opener": place, "request": dict(request)}, weights)
+        self.name = header["name"]
+        self.inputs = header["inputs"]
+        self.outputs = header["outputs"]
+
+    def run(self, inputs: Mapping[str, Array]) -> list[Array]:
+        """Have the engine run.
+
+        Raises:
+            CheckError: It failed, or crashed.
+        """
+        arrays = [ArrayWeight(np.asarray(value)) for value in inputs.values()]
+        return self._ask({"do": "run", "names": list(inputs)}, arrays)[1]
+
+    def unoptimized(self) -> ProcessEngine | None:
+        """Return the engine without its optimisations, in another process; None if it has none.
+
+        Raises:
+            CheckError: It refuses the model then, or crashed.
+        """
+        if self._unoptimized is None:
+            return None
+        return ProcessEngine(*self._opened, environment=self._unoptimized)
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._end()
+
+    def _ask(
+        self, header: Mapping[str, AnyValue], weights: Sequence[Weight]
+    ) -> tuple[dict[str, AnyValue], list[Array]]:
+        if not self._end.alive:
+            raise EngineEnded(f"{self.name}: the engine has ended")
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            raise CheckError(f"{self.name}: the engine has no streams")
+        try:
+            send(process.stdin, header, weights)
+            answer, arrays = receive(process.stdout)
+        except (EOFError, BrokenPipeError):
+            raise EngineEnded(f"{self.name}: {self._how_it_ended()}") from None
+        except BaseException:
+            self.close()
+            raise
+        if answer:
+            self._raise_answer(answer)
+        return answer, arrays
+
+    def _raise_answer(self, answer: Mapping[str, AnyValue]) -> None:
+        if "missing" in answer:
+            missing = answer["missing"]
+            self.close()
+            raise MissingDependency(missing["package"], extra=missing["extra"])
+        if "refused" in answer:
+            raise CheckError(answer["refused"])
+        if "failed" in answer:
+            raise CheckError(f"{self.name} failed: {answer['failed']}")
+
+    def _how_it_ended(self) -> str:
+        """Wait for a process that answers no more, and say how it ended."""
+        code = self._process.wait()
+        size = self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, size - _READ_BYTES))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        self.close()
+        said = f": {lines[-1][:_SHOWN_CHARACTERS]}" if lines else ""
+        if code == -signal.SIGTERM:
+            return "the engine was ended (signal 15)"
+        if code == -getattr(signal, "SIGKILL", 9):
+            return "the engine was killed (signal 9), as a system does that runs out of memory"
+        if code == -signal.SIGABRT:
+            return f"the engine crashed (signal {-code}){said}"
+        if code < 0:
+            return f"the engine crashed (signal {-code})"
+        return f"the engine ended (exit code {code}){said}"
+
+
+def _end(process: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, errors):
+        if stream is None:
+            continue
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()

@@ -1,0 +1,322 @@
+"""Arithmetic, comparison and logic of two tensors, or of a tensor and a number.
+
+Comparisons and logic give 1 and 0 in the dtype of their operands, not bool.
+On integers MXNet casts a scalar operand to the tensor's dtype if it is marked
+as an integer, and both to float64 if not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.elementwise.scalars import in_floats, scalar_like, truth, with_scalar
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.expr import Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.registry import call
+from serde.relay.ir.shapes import is_float
+from serde.relay.ir.types import TensorType
+
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "divide",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "power": "power",
+    "mod": "floor_mod",
+}
+
+
+COMPARE = {
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+    "lesser": "less",
+    "lesser_equal": "less_equal",
+}
+
+
+LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
+
+
+def arithmetic(ctx: ImportContext, target: str, lhs: Expr, rhs: Expr) -> Expr:
+    """Return one arithmetic operation; a power of integers goes through float64."""
+    if target == "power":
+        return in_floats(ctx, relay.power, lhs, rhs)
+    if target == "floor_mod":
+        return remainder(ctx, lhs, rhs)
+    return getattr(relay, target)(lhs, rhs)
+
+
+def remainder(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """Return the remainder with the sign of the divisor, and 0 where that is 0."""
+    if isinstance(rhs, Constant) and rhs.data.all():
+        return relay.floor_mod(lhs, rhs)
+    zero, one = scalar_like(ctx, rhs, 0), scalar_like(ctx, rhs, 1)
+    by_zero = relay.equal(rhs, zero)
+    divisor = rhs if is_float(ctx.type(rhs).dtype) else relay.where(by_zero, one, rhs)
+    return relay.where(by_zero, zero, relay.floor_mod(lhs, divisor))
+
+
+def _binary(target: str) -> Callable[..., AnyValue]:
+    def import_binary(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+        return arithmetic(ctx, target, lhs, rhs)
+
+    return import_binary
+
+
+def _compare(target: str) -> Callable[..., AnyValue]:
+    def import_compare(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+        return relay.cast(getattr(relay, target)(lhs, rhs), ctx.type(lhs).dtype)
+
+    return import_compare
+
+
+def _logical(target: str) -> Callable[..., AnyValue]:
+    def import_logical(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+        result = getattr(relay, target)(truth(ctx, lhs), truth(ctx, rhs))
+        return relay.cast(result, ctx.type(lhs).dtype)
+
+    return import_logical
+
+
+def _scalar(binary: Callable[..., AnyValue], *, swapped: bool) -> Callable[..., AnyValue]:
+    def import_scalar(
+        ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+    ) -> Expr:
+        tensor, other = with_scalar(ctx, data, scalar, is_int)
+        return binary(ctx, other, tensor) if swapped else binary(ctx, tensor, other)
+
+    return import_scalar
+
+
+SCATTERED = {
+    "elemwise_div": ["_scatter_elemwise_div"],
+    "_plus_scalar": ["_scatter_plus_scalar"],
+    "_minus_scalar": ["_scatter_minus_scalar"],
+}
+"""Operators with a second form that, of sparse tensors, computes the stored elements only."""
+
+
+for _name, _target in BINARY.items():
+    _function = _binary(_target)
+    _same_shape = f"elemwise_{_name}" if _name in ("add", "sub", "mul", "div") else f"_{_name}"
+    OPS.imports(_same_shape, f"broadcast_{_name}", *SCATTERED.get(_same_shape, []))(_function)
+    _stem = {"add": "plus", "sub": "minus"}.get(_name, _name)
+    _with_scalar = [f"_{_stem}_scalar", *SCATTERED.get(f"_{_stem}_scalar", [])]
+    OPS.imports(*_with_scalar)(_scalar(_function, swapped=False))
+    if _name in ("sub", "div", "power", "mod"):
+        OPS.imports(f"_r{_stem}_scalar")(_scalar(_function, swapped=True))
+
+
+for _name, _target in COMPARE.items():
+    _function = _compare(_target)
+    OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
+    OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
+
+
+for _name, _target in LOGICAL.items():
+    _function = _logical(_target)
+    OPS.imports(f"_{_name}", f"broadcast_{_name}")(_function)
+    OPS.imports(f"_{_name}_scalar")(_scalar(_function, swapped=False))
+
+
+WRITTEN = {
+    "add": ("broadcast_add", "_plus_scalar", "_plus_scalar"),
+    "subtract": ("broadcast_sub", "_minus_scalar", "_rminus_scalar"),
+    "multiply": ("broadcast_mul", "_mul_scalar", "_mul_scalar"),
+    "divide": ("broadcast_div", "_div_scalar", "_rdiv_scalar"),
+    "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
+    "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
+    "power": ("broadcast_power", "_power_scalar", "_rpower_scalar"),
+    "equal": ("_npi_equal", "_npi_equal_scalar", "_npi_equal_scalar"),
+    "not_equal": ("_npi_not_equal", "_npi_not_equal_scalar", "_npi_not_equal_scalar"),
+    "greater": ("_npi_greater", "_npi_greater_scalar", "_npi_less_scalar"),
+    "greater_equal": (
+        "_npi_greater_equal", "_npi_greater_equal_scalar", "_npi_less_equal_scalar",
+    ),
+    "less": ("_npi_less", "_npi_less_scalar", "_npi_greater_scalar"),
+    "less_equal": ("_npi_less_equal", "_npi_less_equal_scalar", "_npi_greater_equal_scalar"),
+}  # fmt: skip
+"""Relay's operator: MXNet's for two tensors, with a scalar behind, with a scalar in front."""
+
+
+def _declare_binary_export(name: str, tensors: str, behind: str, before: str) -> None:
+    @OPS.exports(name)
+    def export_binary(ctx: ExportContext, lhs: Value, rhs: Value) -> Value:
+        left, right = ctx.scalar(lhs), ctx.scalar(rhs)
+        if right is not None:
+            return ctx.emit(behind, lhs, scalar=right)
+        if left is not None:
+            return ctx.emit(before, rhs, scalar=left)
+        return ctx.emit_bytes(tensors, lhs, rhs)
+
+
+for _relay, _names in WRITTEN.items():
+    _declare_binary_export(_relay, *_names)
+
+
+@OPS.imports("_grad_add")
+def import_grad_add(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    return relay.add(lhs, rhs)
+
+
+@OPS.imports("add_n")
+def import_add_n(ctx: ImportContext, *args: Expr, num_args: int = 0) -> Expr:
+    if not args:
+        raise Unsupported("expected at least 1 input, found 0")
+    total = args[0]
+    for term in args[1:]:
+        total = relay.add(total, term)
+    return total
+
+
+@OPS.imports("_hypot", "broadcast_hypot", "_npi_hypot")
+def import_hypot(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """In float64, where squares of the others neither overflow nor vanish."""
+    wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
+    squares = relay.add(*(relay.multiply(x, x) for x in wide))
+    return relay.cast(relay.sqrt(squares), ctx.type(lhs).dtype)
+
+
+OPS.imports("_hypot_scalar")(_scalar(import_hypot, swapped=False))
+
+
+@OPS.imports("where")
+def import_where(ctx: ImportContext, condition: Expr, x: Expr, y: Expr) -> Expr:
+    """A vector as condition chooses whole entries of axis 0."""
+    chosen = truth(ctx, condition)
+    rank = ctx.type(x).rank
+    if ctx.type(condition).rank == 1 and rank > 1:
+        chosen = relay.expand_dims(chosen, 1, rank - 1)
+    return relay.where(chosen, x, y)
+
+
+@OPS.exports("where")
+def export_where(ctx: ExportContext, condition: Value, x: Value, y: Value) -> Value:
+    return ctx.emit("_npi_where", ctx.cast(condition, "bool"), x, y)
+
+
+def _with_sign(ctx: ImportContext, x: Expr) -> Expr:
+    """Return whether the sign of each float is minus; a zero shows its sign as a divisor."""
+    zero = scalar_like(ctx, x, 0)
+    below = relay.less(x, zero)
+    return relay.logical_or(below, relay.less(relay.divide(scalar_like(ctx, x, 1), x), zero))
+
+
+def _copysign(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """MXNet takes the sign of a zero for plus, and that of NaN for minus."""
+    zero = scalar_like(ctx, lhs, 0)
+    alike = relay.equal(relay.greater_equal(lhs, zero), relay.greater_equal(rhs, zero))
+    return relay.where(alike, lhs, relay.negative(lhs))
+
+
+def _arctan2(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """The angle between the axes, mirrored where the second operand is negative.
+
+    Two zeros have the ratio 0, two infinities 1.
+    """
+
+    def angle(y: Expr, x: Expr) -> Expr:
+        height, width = relay.abs(y), relay.abs(x)
+        alike = relay.cast(relay.not_equal(y, scalar_like(ctx, y, 0)), ctx.type(y).dtype)
+        ratio = relay.where(relay.equal(height, width), alike, relay.divide(height, width))
+        first = relay.atan(ratio)
+        mirrored = relay.subtract(scalar_like(ctx, x, np.pi), first)
+        found = relay.where(_with_sign(ctx, x), mirrored, first)
+        return relay.where(_with_sign(ctx, y), relay.negative(found), found)
+
+    return in_floats(ctx, angle, lhs, rhs)
+
+
+def _ldexp(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """The power of two in float64, for it may overflow where the product does not."""
+    wide = [relay.cast(x, "float64") for x in (lhs, rhs)]
+    power = relay.power(relay.const(2.0, "float64"), wide[1])
+    return relay.cast(relay.multiply(wide[0], power), ctx.type(lhs).dtype)
+
+
+def _lcm(ctx: ImportContext, lhs: Expr, rhs: Expr) -> Expr:
+    """Euclid's algorithm as a loop on all elements at once."""
+    dtype = ctx.type(lhs).dtype
+    if dtype == "bool":
+        return relay.logical_and(lhs, rhs)
+    if is_float(dtype):
+        raise Unsupported(f"expected integers, found {dtype}")
+    zero, one = relay.const(0, "int64"), relay.const(1, "int64")
+    left, right = (relay.abs(relay.cast(x, "int64")) for x in (lhs, rhs))
+    product = relay.multiply(left, right)
+    spread = relay.zeros_like(product)
+    sizes = [relay.add(x, spread) for x in (left, right)]
+    kind = ctx.type(product)
+    number = Var("i", TensorType((), "int64"))
+    a, b = Var("a", kind), Var("b", kind)
+    rest = relay.floor_mod(a, relay.where(relay.equal(b, zero), one, b))
+    is_done = relay.equal(b, zero)
+    following = relay.where(is_done, zero, rest)
+    again = relay.any(relay.not_equal(following, zero))
+    body = Function([number, a, b], Tuple([again, relay.where(is_done, a, b), following]))
+    loop = call(
+        "serde.loop", None, relay.any(relay.not_equal(sizes[1], zero)), sizes, [], body=body
+    )
+    divisor: Expr = TupleGetItem(loop, 0)
+    divisor = relay.where(relay.equal(product, zero), one, divisor)
+    return relay.cast(relay.multiply(relay.divide(left, divisor), right), dtype)
+
+
+PAIRS = {"arctan2": _arctan2, "copysign": _copysign, "lcm": _lcm, "ldexp": _ldexp}
+
+
+def _register(name: str, function: Callable[[ImportContext, Expr, Expr], Expr]) -> None:
+    @OPS.imports(f"_npi_{name}")
+    def import_pair(ctx: ImportContext, x1: Expr, x2: Expr) -> Expr:
+        return function(ctx, x1, x2)
+
+    def scalar_form(*, swapped: bool) -> Callable[..., AnyValue]:
+        def import_scalar(
+            ctx: ImportContext, data: Expr, *, scalar: float = 1.0, is_int: bool = True
+        ) -> Expr:
+            tensor, other = with_scalar(ctx, data, scalar, is_int)
+            return function(ctx, other, tensor) if swapped else function(ctx, tensor, other)
+
+        return import_scalar
+
+    OPS.imports(f"_npi_{name}_scalar")(scalar_form(swapped=False))
+    if name != "lcm":
+        OPS.imports(f"_npi_r{name}_scalar")(scalar_form(swapped=True))
+
+
+for _name, _function in PAIRS.items():
+    _register(_name, _function)
+
+
+@OPS.imports("_contrib_allclose")
+def import_allclose(
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    *,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = True,
+) -> Expr:
+    """Anything is close to an infinity, whatever its sign, as both sides of the bound are one."""
+    if not is_float(ctx.type(a).dtype):
+        a, b = relay.cast(a, "float64"), relay.cast(b, "float64")
+    bound = relay.multiply(relay.abs(b), scalar_like(ctx, b, rtol))
+    bound = relay.add(bound, scalar_like(ctx, b, atol))
+    near = relay.less_equal(relay.abs(relay.subtract(a, b)), bound)
+    close = relay.logical_or(relay.equal(a, b), near)
+    if equal_nan:
+        close = relay.logical_or(close, relay.logical_and(relay.isnan(a), relay.isnan(b)))
+    return relay.cast(relay.all(close), "uint8")

@@ -1,0 +1,319 @@
+"""Functions of one tensor, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.elementwise.scalars import in_floats, scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.weights import numpy_dtype
+
+UNARY = {
+    "abs": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "ceil": "ceil",
+    "cos": "cos",
+    "cosh": "cosh",
+    "erf": "erf",
+    "exp": "exp",
+    "fix": "trunc",
+    "floor": "floor",
+    "log": "log",
+    "log10": "log10",
+    "log2": "log2",
+    "negative": "negative",
+    "round": "round",
+    "rsqrt": "rsqrt",
+    "sigmoid": "sigmoid",
+    "sign": "sign",
+    "sin": "sin",
+    "sinh": "sinh",
+    "sqrt": "sqrt",
+    "tan": "tan",
+    "tanh": "tanh",
+    "trunc": "trunc",
+}
+"""MXNet's function: Relay's operator."""
+
+
+ON_INTEGERS = frozenset({"abs", "ceil", "floor", "negative", "round", "sign", "trunc"})
+
+
+NUMPY_NAMES = {
+    "abs": ["_npi_absolute"],
+    "erf": [],
+    "round": [],
+    "rsqrt": [],
+    "sigmoid": ["_npx_sigmoid"],
+}
+"""MXNet's function: its name in the NumPy interface, where that is not just prefixed."""
+
+
+SLOW = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "erf"})
+"""Functions whose values of integers are so small that float32 holds them."""
+
+
+def _register_unary(name: str, target: str) -> None:
+    @OPS.imports(name, *NUMPY_NAMES.get(name, [f"_npi_{name}"]))
+    def import_unary(ctx: ImportContext, data: Expr) -> Expr:
+        build = getattr(relay, target)
+        dtype = ctx.type(data).dtype
+        if is_float(dtype) or target in ON_INTEGERS:
+            return build(data)
+        if target in SLOW:
+            return relay.cast(build(relay.cast(data, "float32")), dtype)
+        return in_floats(ctx, OF_INTEGERS.get(target, build), data)
+
+
+def _halved_exponentials(sign: float) -> Callable[[Expr], Expr]:
+    def function(x: Expr) -> Expr:
+        other = relay.multiply(relay.exp(relay.negative(x)), relay.const(sign, "float64"))
+        return relay.multiply(relay.add(relay.exp(x), other), relay.const(0.5, "float64"))
+
+    return function
+
+
+OF_INTEGERS = {
+    "cosh": _halved_exponentials(1.0),
+    "sinh": _halved_exponentials(-1.0),
+    "tan": lambda x: relay.divide(relay.sin(x), relay.cos(x)),
+}
+"""Functions that ONNX Runtime does not have in float64, made of such as it has."""
+
+
+for _name, _target in UNARY.items():
+    _register_unary(_name, _target)
+
+
+def _declare_unary_export(mxnet: str, name: str) -> None:
+    @OPS.exports(name)
+    def export_unary(ctx: ExportContext, x: Value) -> Value:
+        return ctx.emit(mxnet, x)
+
+
+for _relay, _mxnet in {relay_name: mxnet_name for mxnet_name, relay_name in UNARY.items()}.items():
+    _declare_unary_export(_mxnet, _relay)
+
+
+for _name in ("erf", "exp", "tanh"):
+    _declare_unary_export(_name, f"fast_{_name}")
+
+
+for _name in ("isnan", "isinf", "isfinite"):
+    _declare_unary_export(f"_npi_{_name}", _name)
+
+
+SPECIAL = {
+    "erfinv": ("erfinv",),
+    "expm1": ("expm1", "_npi_expm1"),
+    "lgamma": ("gammaln",),
+    "log1p": ("log1p", "_npi_log1p"),
+    "tgamma": ("gamma",),
+}
+"""Extension operator: MXNet's functions, of which the first is written."""
+
+
+def _register_special(name: str, mxnet: tuple[str, ...]) -> None:
+    build = getattr(relay.serde, name)
+
+    @OPS.imports(*mxnet)
+    def import_special(ctx: ImportContext, data: Expr) -> Expr:
+        """The gamma function of an integer is one, which its decomposition may fall short of."""
+        if name == "tgamma":
+            return in_floats(ctx, build, data, rounded=True)
+        return in_floats(ctx, build, data)
+
+    @OPS.exports(f"serde.{name}")
+    def export_special(ctx: ExportContext, data: Value) -> Value:
+        return ctx.emit(mxnet[0], data)
+
+
+for _name, _functions in SPECIAL.items():
+    _register_special(_name, _functions)
+
+
+@OPS.imports("square", "_npi_square")
+def import_square(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.multiply(data, data)
+
+
+@OPS.imports("reciprocal", "_npi_reciprocal")
+def import_reciprocal(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, data, 1), data)
+
+
+@OPS.imports("cbrt", "_npi_cbrt")
+def import_cbrt(ctx: ImportContext, data: Expr) -> Expr:
+    def root(x: Expr) -> Expr:
+        third = scalar_like(ctx, x, 1 / 3)
+        return relay.multiply(relay.sign(x), relay.power(relay.abs(x), third))
+
+    return in_floats(ctx, root, data)
+
+
+@OPS.imports("rcbrt")
+def import_rcbrt(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.divide(scalar_like(ctx, data, 1), import_cbrt(ctx, data))
+
+
+@OPS.imports("rint", "_npi_rint")
+def import_rint(ctx: ImportContext, data: Expr) -> Expr:
+    """A half goes down, whatever its sign."""
+    if not is_float(ctx.type(data).dtype):
+        return data
+    whole = relay.floor(data)
+    below = relay.less_equal(relay.subtract(data, whole), scalar_like(ctx, data, 0.5))
+    return relay.where(below, whole, relay.ceil(data))
+
+
+@OPS.imports("_contrib_round_ste")
+def import_round_ste(ctx: ImportContext, data: Expr) -> Expr:
+    """A half goes away from zero."""
+    return relay.round(data) if is_float(ctx.type(data).dtype) else data
+
+
+@OPS.imports("_contrib_sign_ste")
+def import_sign_ste(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.sign(data)
+
+
+@OPS.imports("_npi_around")
+def import_around(ctx: ImportContext, x: Expr, *, decimals: int = 0) -> Expr:
+    """Scaled by one ten after the other as in MXNet; integers lose their last digits."""
+    if abs(decimals) > 400:
+        raise Unsupported(f"decimals={decimals} is beyond every dtype")
+    ten = scalar_like(ctx, x, 10)
+    up, down = (relay.multiply, relay.divide) if decimals > 0 else (relay.divide, relay.multiply)
+    is_whole = not is_float(ctx.type(x).dtype)
+    if is_whole and decimals >= 0:
+        return x
+    for _ in range(abs(decimals)):
+        x = up(x, ten)
+    x = x if is_whole else relay.serde.round_even(x)
+    for _ in range(abs(decimals)):
+        x = down(x, ten)
+    return x
+
+
+DEGREE = float(np.float32(np.pi) / np.float32(180))
+
+
+RADIAN = float(np.float32(180) / np.float32(np.pi))
+"""MXNet's factors between degrees and radians: float32, whatever they multiply."""
+
+
+@OPS.imports("degrees", "_npi_degrees")
+def import_degrees(ctx: ImportContext, data: Expr) -> Expr:
+    return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, RADIAN)), data)
+
+
+@OPS.imports("radians", "_npi_radians")
+def import_radians(ctx: ImportContext, data: Expr) -> Expr:
+    return in_floats(ctx, lambda x: relay.multiply(x, scalar_like(ctx, x, DEGREE)), data)
+
+
+@OPS.imports("logical_not")
+def import_logical_not(ctx: ImportContext, data: Expr) -> Expr:
+    result = relay.equal(data, scalar_like(ctx, data, 0))
+    return relay.cast(result, ctx.type(data).dtype)
+
+
+@OPS.exports("logical_not")
+def export_logical_not(ctx: ExportContext, data: Value) -> Value:
+    is_bool = ctx.type(data).dtype == "bool"
+    return ctx.emit("_npi_logical_not" if is_bool else "logical_not", data)
+
+
+@OPS.imports("clip")
+def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -> Expr:
+    if is_float(ctx.type(data).dtype):
+        return relay.clip(data, a_min, a_max)
+    lowest, highest = scalar_like(ctx, data, a_min), scalar_like(ctx, data, a_max)
+    return relay.minimum(relay.maximum(data, lowest), highest)
+
+
+@OPS.exports("clip")
+def export_clip(ctx: ExportContext, a: Value, *, a_min: float, a_max: float) -> Value:
+    return ctx.emit("clip", a, a_min=a_min, a_max=a_max)
+
+
+@OPS.imports("smooth_l1")
+def import_smooth_l1(ctx: ImportContext, data: Expr, *, scalar: float = 1.0) -> Expr:
+    squared = scalar * scalar
+    inner = relay.multiply(relay.multiply(data, data), scalar_like(ctx, data, 0.5 * squared))
+    size = relay.abs(data)
+    outer = relay.subtract(size, scalar_like(ctx, data, 0.5 / squared))
+    return relay.where(relay.less(size, scalar_like(ctx, data, 1 / squared)), inner, outer)
+
+
+@OPS.imports("_contrib_quadratic")
+def import_quadratic(
+    ctx: ImportContext, data: Expr, *, a: float = 0.0, b: float = 0.0, c: float = 0.0
+) -> Expr:
+    """Integers are rounded towards zero at the end."""
+    dtype = ctx.type(data).dtype
+    x = data if is_float(dtype) else relay.cast(data, "float32")
+    inner = relay.add(relay.multiply(x, scalar_like(ctx, x, a)), scalar_like(ctx, x, b))
+    return relay.cast(relay.add(relay.multiply(x, inner), scalar_like(ctx, x, c)), dtype)
+
+
+@OPS.imports("_npi_nan_to_num", ignored=("copy",))
+def import_nan_to_num(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    nan: float = 0.0,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Expr:
+    dtype = ctx.type(data).dtype
+    if not is_float(dtype):
+        return data
+    greatest = float(np.finfo(numpy_dtype(dtype)).max)
+    if posinf is None and neginf is None:
+        found = relay.clip(data, -greatest, greatest)
+    else:
+        ends = ((np.inf, greatest, posinf), (-np.inf, -greatest, neginf))
+        found = data
+        for infinite, finite, given in ends:
+            value = scalar_like(ctx, data, finite if given is None else given)
+            found = relay.where(relay.equal(data, scalar_like(ctx, data, infinite)), value, found)
+    return relay.where(relay.isnan(data), scalar_like(ctx, data, nan), found)
+
+
+def _register_class(name: str, sign: float) -> None:
+    @OPS.imports(name)
+    def import_infinite(ctx: ImportContext, data: Expr) -> Expr:
+        if not is_float(ctx.type(data).dtype):
+            return relay.isinf(data)
+        return relay.equal(data, scalar_like(ctx, data, sign * np.inf))
+
+
+_register_class("_npi_isposinf", 1.0)
+
+
+_register_class("_npi_isneginf", -1.0)
+
+
+def _register_predicate(name: str) -> None:
+    @OPS.imports(f"_npi_{name}")
+    def import_predicate(ctx: ImportContext, data: Expr) -> Expr:
+        return getattr(relay, name)(data)
+
+
+for _name in ("isfinite", "isinf", "isnan"):
+    _register_predicate(_name)

@@ -1,0 +1,340 @@
+"""Elements looked up by indices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.layout import converted
+from serde.mxnet.ops.shape.arrange import axes_last
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float, normalize_axes, normalize_axis
+from serde.relay.ir.types import TensorType
+
+FLOAT32 = np.dtype("float32")
+
+
+def as_index(ctx: ImportContext, indices: Expr) -> Expr:
+    """Return indices as integers."""
+    if is_float(ctx.type(indices).dtype):
+        return relay.cast(indices, "int32")
+    return indices
+
+
+@OPS.imports("take")
+def import_take(
+    ctx: ImportContext,
+    a: Expr,
+    indices: Expr,
+    *,
+    axis: int = 0,
+    mode: Literal["clip", "raise", "wrap"] = "clip",
+) -> Expr:
+    """``raise`` differs from ``clip`` only where MXNet would stop with an error."""
+    return relay.take(
+        a, as_index(ctx, indices), axis=axis, mode="wrap" if mode == "wrap" else "clip"
+    )
+
+
+@OPS.exports("take")
+def export_take(
+    ctx: ExportContext,
+    data: Value,
+    indices: Value,
+    *,
+    batch_dims: int,
+    axis: int | None,
+    mode: Literal["clip", "wrap", "fast"],
+) -> Value:
+    batch = batch_dims + ctx.type(indices).rank if batch_dims < 0 else batch_dims
+    if batch and axis is not None:
+        return _taken_by_batch(ctx, data, indices, batch, axis % ctx.type(data).rank, mode)
+    if axis is None:
+        data, axis = ctx.reshape(data, (ctx.type(data).size,)), 0
+    result = ctx.emit_bytes(
+        "take", data, indices, axis=axis % ctx.type(data).rank,
+        mode="wrap" if mode == "wrap" else "clip",
+    )  # fmt: skip
+    if ctx.type(indices).rank or ctx.np_shape:
+        return result
+    return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+
+
+def _taken_by_batch(
+    ctx: ExportContext, data: Value, indices: Value, batch: int, axis: int, mode: str
+) -> Value:
+    """Name the place on every axis up to the one that is looked up."""
+    own = ctx.type(indices)
+    lengths = ctx.static_lengths(data, range(axis + 1))
+    shape = (*lengths[:-1], *ctx.static_shape(indices)[batch:])
+    view = (*own.shape[:batch], *[1] * (axis - batch), *own.shape[batch:])
+    grids = np.indices(shape, sparse=True)[:axis]
+
+    def spelled(x: Expr, places: Expr) -> Expr:
+        last = relay.const(lengths[-1] - 1, own.dtype)
+        if mode == "wrap":
+            places = relay.floor_mod(places, relay.const(lengths[-1], own.dtype))
+        else:
+            places = relay.maximum(relay.minimum(places, last), relay.const(0, own.dtype))
+        chosen = relay.broadcast_to(relay.reshape(places, view), shape)
+        rows = [relay.Constant(np.broadcast_to(grid, shape).astype(own.dtype)) for grid in grids]
+        return relay.gather_nd(x, relay.stack([*rows, chosen], 0))
+
+    return ctx.spell(spelled, data, indices)
+
+
+def _one_index(ctx: ExportContext) -> TensorType:
+    """Return a type of as many elements as the result's, which no shape equals."""
+    return TensorType((1, 1, *ctx.result_type().shape), ctx.result_type().dtype)
+
+
+@OPS.imports("Embedding", "_contrib_SparseEmbedding", ignored=("sparse_grad",))
+def import_embedding(
+    ctx: ImportContext,
+    data: Expr,
+    weight: Expr,
+    *,
+    input_dim: int,
+    output_dim: int,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return relay.take(weight, as_index(ctx, data), axis=0, mode="clip")
+
+
+@OPS.imports("gather_nd")
+def import_gather_nd(ctx: ImportContext, data: Expr, indices: Expr) -> Expr:
+    return relay.gather_nd(data, as_index(ctx, indices))
+
+
+@OPS.exports("gather_nd")
+def export_gather_nd(
+    ctx: ExportContext, data: Value, indices: Value, *, batch_dims: int, index_rank: int | None
+) -> Value:
+    type_ = ctx.type(indices)
+    if type_.rank == 1:
+        shape = ctx.result_type().shape
+        return ctx.spell(
+            lambda x, i: relay.reshape(relay.gather_nd(x, relay.expand_dims(i, 1)), shape),
+            data,
+            indices,
+        )
+    if batch_dims:
+        shape = ctx.static_shape(indices)[1:]
+        grids = [grid.astype(type_.dtype) for grid in np.indices(shape)[:batch_dims]]
+        rows = ctx.const(np.stack(grids))
+        return ctx.spell(
+            lambda x, i, batch: relay.gather_nd(x, relay.concatenate([batch, i], 0)),
+            data,
+            indices,
+            rows,
+        )
+    return ctx.emit_bytes("gather_nd", data, indices)
+
+
+@OPS.exports("gather")
+def export_gather(ctx: ExportContext, data: Value, indices: Value, *, axis: int | None) -> Value:
+    """MXNet picks along one axis with an index for each place: a gather of tuples of places."""
+    along = (axis or 0) % ctx.type(data).rank
+    shape = ctx.static_shape(indices)
+    length = ctx.static_lengths(data, [along])[0]
+    negative = ctx.emit("_npi_less_scalar", indices, scalar=0.0)
+    shifted = ctx.emit("_plus_scalar", indices, scalar=float(length))
+    wrapped = ctx.emit("_npi_where", negative, shifted, indices)
+    dtype = ctx.type(indices).dtype
+    grids = np.indices(shape)
+    tuples = [
+        wrapped if place == along else ctx.const(grid.astype(dtype))
+        for place, grid in enumerate(grids)
+    ]
+    stacked = ctx.emit("stack", *tuples, axis=0, num_args=len(tuples))
+    return ctx.emit_bytes("gather_nd", data, replace(stacked, type=ctx.type(indices)))
+
+
+def wrapped(places: Expr, length: int) -> Expr:
+    """Return `places` counted from the start of an axis."""
+    dtype = places.checked_type.dtype if isinstance(places.checked_type, TensorType) else "int64"
+    negative = relay.less(places, relay.const(0, dtype))
+    return relay.where(negative, relay.add(places, relay.const(length, dtype)), places)
+
+
+@OPS.exports("adv_index")
+def export_adv_index(ctx: ExportContext, inputs: tuple[Value, ...]) -> Value:
+    data, *indices = inputs
+    lengths = ctx.static_lengths(data, range(len(indices)))
+    free = ctx.type(data).rank - len(indices)
+    result = ctx.result_type().shape
+    shape = result[: len(result) - free]
+
+    def spelled(x: Expr, *places: Expr) -> Expr:
+        rows = [
+            relay.broadcast_to(relay.cast(wrapped(place, length), "int64"), shape)
+            for place, length in zip(places, lengths, strict=True)
+        ]
+        return relay.gather_nd(x, relay.stack(rows, 0))
+
+    return ctx.spell(spelled, data, *indices)
+
+
+@OPS.imports("_ravel_multi_index")
+def import_ravel_multi_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+    """The length of the first axis does not count, and no index is too large."""
+    steps = np.cumprod([1, *shape[:0:-1]], dtype=np.int64)[::-1]
+    parts = relay.multiply(converted(data, "int64"), relay.Constant(steps[:, None].copy()))
+    return converted(relay.sum(parts, axis=(0,)), ctx.type(data).dtype)
+
+
+@OPS.imports("_unravel_index")
+def import_unravel_index(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+    """The first coordinate grows without end; quotients are rounded towards zero."""
+    if ctx.type(data).rank != 1:
+        raise Unsupported(f"places {ctx.type(data)!r}: MXNet writes those of a vector alone")
+    places = converted(data, "int64")
+    rows = []
+    for axis, length in enumerate(shape):
+        step = prod(shape[axis + 1 :])
+        row = relay.divide(places, relay.const(step, "int64")) if step != 1 else places
+        rows.append(relay.trunc_mod(row, relay.const(length, "int64")) if axis else row)
+    return converted(relay.stack(rows, 0), ctx.type(data).dtype)
+
+
+@OPS.imports("_contrib_index_array")
+def import_index_array(
+    ctx: ImportContext, data: Expr, *, axes: tuple[int, ...] | int | None = None
+) -> Expr:
+    """Ones are summed up along each axis, so that lengths may be open."""
+    shape = ctx.type(data).shape
+    named = (axes,) if isinstance(axes, int) else axes
+    over = range(len(shape)) if named is None else normalize_axes(named, len(shape))
+    if not over:
+        return relay.zeros([*shape, 0], "int64")
+    ones = relay.ones_like(converted(data, "int64"))
+    return relay.stack([relay.cumsum(ones, axis=axis, exclusive=True) for axis in over], -1)
+
+
+@OPS.exports("unravel_index")
+def export_unravel_index(ctx: ExportContext, data: Value, shape: Value) -> Value:
+    """The lengths must be constants, as what comes before an axis is divided by them."""
+    lengths = [int(length) for length in ctx.constant(shape)]
+    dtype = ctx.type(data).dtype
+
+    def spelled(places: Expr) -> Expr:
+        rows = []
+        for axis, length in enumerate(lengths):
+            step = relay.const(prod(lengths[axis + 1 :]), dtype)
+            row = relay.floor_divide(places, step) if axis + 1 < len(lengths) else places
+            rows.append(relay.floor_mod(row, relay.const(length, dtype)))
+        return relay.stack(rows, 0)
+
+    return ctx.spell(spelled, data)
+
+
+@OPS.exports("sparse_reshape")
+def export_sparse_reshape(
+    ctx: ExportContext, sparse_indices: Value, prev_shape: Value, new_shape: Value
+) -> tuple[Value, Value]:
+    before = [int(length) for length in ctx.constant(prev_shape)]
+    wanted = ctx.constant(new_shape)
+    after = wanted.copy()
+    known = prod(int(length) for length in wanted if length >= 0)
+    after[wanted < 0] = prod(before) // max(known, 1)
+    dtype = ctx.type(sparse_indices).dtype
+    steps = np.array([prod(before[axis + 1 :]) for axis in range(len(before))])
+
+    def spelled(rows: Expr) -> Expr:
+        parts = relay.multiply(rows, relay.Constant(steps.astype(dtype)))
+        flat = relay.sum(parts, axis=(1,))
+        moved = relay.unravel_index(flat, relay.Constant(after.astype(np.int64)))
+        return relay.transpose(moved, [1, 0])
+
+    return ctx.spell(spelled, sparse_indices), ctx.const(after)
+
+
+@OPS.imports("pick")
+def import_pick(
+    ctx: ImportContext,
+    data: Expr,
+    index: Expr,
+    *,
+    axis: int | None = -1,
+    keepdims: bool = False,
+    mode: Literal["clip", "wrap"] = "clip",
+) -> Expr:
+    """The index may have the axis with length 1, or not. A vector gives one element, no scalar."""
+    if axis is None:
+        raise Unsupported("axis=None, which MXNet has no meaning for")
+    rank = ctx.type(data).rank
+    along = normalize_axis(axis, rank)
+    places = as_index(ctx, index)
+    if ctx.type(index).rank == rank:
+        places = relay.squeeze(places, (along,))
+    rows = axes_last(ctx, data, along)
+    picked = relay.take(rows, places, axis=rank - 1, batch_dims=rank - 1, mode=mode)
+    return relay.expand_dims(picked, along) if keepdims or rank == 1 else picked
+
+
+@OPS.imports("batch_take")
+def import_batch_take(ctx: ImportContext, a: Expr, indices: Expr) -> Expr:
+    """The indices may have any shape of as many elements as the matrix has rows."""
+    if ctx.type(a).rank != 2:
+        raise Unsupported(f"of {ctx.type(a)!r}, which is no matrix, MXNet reads past the end")
+    places = indices if ctx.type(indices).rank == 1 else relay.reshape(indices, (-1,))
+    picked = relay.take(a, places, axis=1, batch_dims=1, mode="clip")
+    return picked if places is indices else relay.reshape_like(picked, indices)
+
+
+@OPS.imports("one_hot")
+def import_one_hot(
+    ctx: ImportContext,
+    indices: Expr,
+    *,
+    depth: int,
+    on_value: float = 1.0,
+    off_value: float = 0.0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    if depth == 0:
+        return relay.zeros([*ctx.type(indices).shape, 0], dtype)
+    on, off = (relay.Constant(np.array(value, dtype=dtype)) for value in (on_value, off_value))
+    return relay.one_hot(as_index(ctx, indices), on, off, depth, -1, dtype)
+
+
+@OPS.exports("one_hot")
+def export_one_hot(
+    ctx: ExportContext,
+    indices: Value,
+    on_value: Value,
+    off_value: Value,
+    *,
+    depth: int,
+    axis: int,
+    dtype: np.dtype[AnyValue],
+) -> Value:
+    """Values that are no constants, and axes but the last, are chosen and moved behind."""
+    rank = ctx.type(indices).rank
+    on, off = ctx.scalar(on_value), ctx.scalar(off_value)
+    fixed = on is not None and off is not None
+    result = ctx.emit(
+        "one_hot", indices, depth=depth, on_value=on if fixed else 1.0,
+        off_value=off if fixed else 0.0, dtype=dtype,
+    )  # fmt: skip
+    if not fixed:
+        chosen = ctx.emit("Cast", result, dtype="bool")
+        values = [ctx.cast(value, np.dtype(dtype).name) for value in (on_value, off_value)]
+        result = ctx.emit("_npi_where", chosen, *values)
+    at = axis % (rank + 1)
+    if not rank and not ctx.np_shape:
+        return ctx.reshape(replace(result, type=_one_index(ctx)), ctx.result_type().shape)
+    if at == rank:
+        return result
+    order = [*range(at), rank, *range(at, rank)]
+    return ctx.emit("transpose", result, axes=order)

@@ -1,0 +1,224 @@
+"""Ranges of axes, read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.weights import numpy_dtype
+
+Bounds = tuple[int | None, ...]
+
+
+LAST = 2**31 - 1
+"""Stands for the end of an axis, whatever its length."""
+
+
+@OPS.imports("slice")
+def import_slice(
+    ctx: ImportContext, data: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
+) -> Expr:
+    """A missing bound is the end that the step comes from or goes to."""
+    if len(end) != len(begin) or len(step) not in (0, len(begin)):
+        raise Unsupported("begin, end and step differ in length")
+    steps = [each or 1 for each in step] or [1] * len(begin)
+    starts, stops = [], []
+    for first, last, by in zip(begin, end, steps, strict=True):
+        starts.append((0 if by > 0 else LAST) if first is None else first)
+        stops.append((LAST if by > 0 else -LAST) if last is None else last)
+    return relay.strided_slice(data, starts, stops, steps)
+
+
+@OPS.imports("slice_axis")
+def import_slice_axis(
+    ctx: ImportContext, data: Expr, *, axis: int, begin: int, end: int | None
+) -> Expr:
+    axis = normalize_axis(axis, ctx.type(data).rank)
+    return relay.strided_slice(data, [begin], [LAST if end is None else end], [1], axes=[axis])
+
+
+@OPS.imports("slice_like")
+def import_slice_like(
+    ctx: ImportContext, data: Expr, shape_like: Expr, *, axes: tuple[int, ...] = ()
+) -> Expr:
+    return relay.slice_like(data, shape_like, axes or None)
+
+
+def slice_bounds(length: Dim, first: int, last: int, step: int) -> tuple[int | None, int | None]:
+    """Return the bounds of a slice as MXNet takes them: inside the axis, or open."""
+    if isinstance(length, int):
+        first, last, step = slice(first, last, step).indices(length)
+        return first, None if last in (-1, length) else last
+    far = LAST if step > 0 else -LAST
+    start = None if first == (0 if step > 0 else -1) or first == -far else first
+    return start, None if last == far or abs(last) >= LAST else last
+
+
+@OPS.exports("strided_slice")
+def export_strided_slice(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    strides: tuple[int, ...] | None,
+    slice_mode: Literal["end", "size"],
+    axes: tuple[int, ...] | None,
+) -> Value:
+    """A bound at or past the end that the step goes to is left open; one outside is cut."""
+    type_ = ctx.type(data)
+    result = ctx.result_type().concrete_shape
+    if result is not None and 0 in result:
+        return ctx.const(np.zeros(result, numpy_dtype(type_.dtype)))
+    starts: list[int | None] = [None] * type_.rank
+    stops: list[int | None] = [None] * type_.rank
+    steps: list[int | None] = [None] * type_.rank
+    places = normalize_axes(axes, type_.rank) if axes is not None else range(len(begin))
+    given = [*(strides or ()), *[1] * len(begin)]
+    for place, first, last, step in zip(places, begin, end, given, strict=False):
+        if slice_mode == "size":
+            last, step = LAST if last < 0 else first + last, 1
+        starts[place], stops[place] = slice_bounds(type_.shape[place], first, last, step)
+        steps[place] = step
+    return ctx.emit_bytes("slice", data, begin=starts, end=stops, step=steps)
+
+
+@OPS.exports("slice_like")
+def export_slice_like(
+    ctx: ExportContext, data: Value, shape_like: Value, *, axes: tuple[int, ...] | None
+) -> Value:
+    return ctx.emit_bytes("slice_like", data, shape_like, axes=axes or None)
+
+
+@OPS.imports("Crop")
+def import_crop(
+    ctx: ImportContext,
+    data: Expr,
+    crop_like: Expr | None = None,
+    *,
+    num_args: int = 1,
+    offset: tuple[int, ...] = (0, 0),
+    h_w: tuple[int, ...] = (0, 0),
+    center_crop: bool = False,
+) -> Expr:
+    """Cuts height and width to ``h_w`` or to those of the second input."""
+    if crop_like is not None and not center_crop and not any(offset):
+        return relay.slice_like(data, crop_like, (2, 3))
+    wanted = h_w if crop_like is None else ctx.type(crop_like).shape[2:]
+    lengths = ctx.type(data).shape[2:]
+    known = [length for length in (*wanted, *lengths) if isinstance(length, int)]
+    if not center_crop and crop_like is not None and len(known) < 4:
+        tail = relay.strided_slice(data, list(offset), [LAST, LAST], [1, 1], axes=[2, 3])
+        return relay.slice_like(tail, crop_like, (2, 3))
+    if center_crop and len(known) < 4:
+        return _centre(data, crop_like, h_w)
+    sizes = known[:2]
+    starts: Sequence[int] = offset
+    if center_crop:
+        starts = [(own - cut) // 2 for own, cut in zip(known[2:], sizes, strict=True)]
+    stops = [start + cut for start, cut in zip(starts, sizes, strict=True)]
+    return relay.strided_slice(data, starts, stops, [1, 1], axes=[2, 3])
+
+
+def _centre(data: Expr, crop_like: Expr | None, h_w: Sequence[int]) -> Expr:
+    """Cut height and width, of which one is a symbol, on both sides alike."""
+    own = relay.strided_slice(relay.shape_of(data, "int64"), [2], [4])
+    wanted: Expr = relay.Constant(np.array(h_w, np.int64))
+    if crop_like is not None:
+        wanted = relay.strided_slice(relay.shape_of(crop_like, "int64"), [2], [4])
+    surplus = relay.subtract(own, wanted)
+    starts = relay.floor_divide(surplus, relay.const(2, "int64"))
+    cut = relay.strided_slice(data, starts, relay.add(starts, wanted), axes=[2, 3])
+    if crop_like is None:
+        return relay.reshape(cut, (0, 0, *h_w))
+    return relay.slice_like(cut, crop_like, (2, 3))
+
+
+FAR = 2**31 - 1
+"""More than an axis has places."""
+
+
+def _ranges(
+    ctx: ImportContext, data: Expr, begin: Bounds, end: Bounds, step: Bounds
+) -> list[range | None]:
+    """Return the places along each leading axis, None for all of an axis."""
+    if len(end) != len(begin) or len(step) not in (0, len(begin)):
+        raise Unsupported("begin, end and step differ in length")
+    found: list[range | None] = []
+    for axis, bounds in enumerate(zip(begin, end, step or [None] * len(begin), strict=True)):
+        if bounds[:2] == (None, None) and bounds[2] in (None, 1):
+            found.append(None)
+            continue
+        (length,) = ctx.static_lengths(data, [axis])
+        found.append(range(*slice(*bounds).indices(length)))
+    return found
+
+
+@OPS.imports("_slice_assign")
+def import_slice_assign(
+    ctx: ImportContext, lhs: Expr, rhs: Expr, *, begin: Bounds, end: Bounds, step: Bounds = ()
+) -> Expr:
+    places = _ranges(ctx, lhs, begin, end, step)
+    if any(each is not None and not each for each in places):
+        return lhs
+    whole = range(FAR)
+    cuts = [whole if each is None else each for each in places]
+    # An end in front of the first element is not -1, which would be the last element.
+    stops = [-FAR if each.stop < 0 else each.stop for each in cuts]
+    return relay.strided_set(
+        lhs, rhs, [each.start for each in cuts], stops, [each.step for each in cuts]
+    )
+
+
+@OPS.imports("_slice_assign_scalar")
+def import_slice_assign_scalar(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    scalar: float = 0.0,
+    begin: Bounds,
+    end: Bounds,
+    step: Bounds = (),
+) -> Expr:
+    """A mask over the axes that are cut, which broadcasts over the others."""
+    places = _ranges(ctx, data, begin, end, step)
+    shape = [1] * ctx.type(data).rank
+    for axis, each in enumerate(places):
+        if each is not None:
+            (shape[axis],) = ctx.static_lengths(data, [axis])
+    mask = np.zeros(shape, np.bool_)
+    mask[np.ix_(*(range(1) if each is None else each for each in places))] = True
+    return relay.where(relay.Constant(mask), scalar_like(ctx, data, scalar), data)
+
+
+@OPS.exports("strided_set")
+def export_strided_set(
+    ctx: ExportContext, data: Value, v: Value, begin: Value, end: Value, strides: Value
+) -> Value:
+    starts: list[int | None] = []
+    stops: list[int | None] = []
+    steps = [int(step) for step in ctx.constant(strides)]
+    bounds = zip(ctx.constant(begin), ctx.constant(end), steps, strict=False)
+    lengths = ctx.static_lengths(data, range(len(steps)))
+    region = list(ctx.type(data).shape)
+    for axis, (first, last, step) in enumerate(bounds):
+        region[axis] = len(range(*slice(int(first), int(last), step).indices(lengths[axis])))
+        start, stop = slice_bounds(lengths[axis], int(first), int(last), step)
+        starts.append(start)
+        stops.append(stop)
+    if 0 in region:
+        return data
+    block = ctx.spell(lambda x: relay.broadcast_to(x, region), v)
+    return ctx.emit_bytes("_slice_assign", data, block, begin=starts, end=stops, step=steps)

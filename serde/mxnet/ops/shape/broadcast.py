@@ -1,0 +1,148 @@
+"""Repeated elements, and sums that undo broadcasts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.dims import Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axes, normalize_axis
+from serde.relay.ir.types import TensorType
+
+
+@OPS.imports("broadcast_to")
+def import_broadcast_to(ctx: ImportContext, data: Expr, *, shape: tuple[int, ...]) -> Expr:
+    """A 0 keeps the length there is."""
+    lengths = ctx.type(data).shape
+    if len(shape) != len(lengths):
+        raise Unsupported(f"shape: expected {len(lengths)} values, found {len(shape)}")
+    target = [own if wanted == 0 else wanted for own, wanted in zip(lengths, shape, strict=True)]
+    return relay.broadcast_to(data, target)
+
+
+@OPS.imports("_npi_broadcast_to")
+def import_np_broadcast_to(
+    ctx: ImportContext, array: Expr, *, shape: tuple[int, ...] | int = ()
+) -> Expr:
+    """-2 keeps the length there is, counted from the last axis."""
+    wanted = (shape,) if isinstance(shape, int) else shape
+    own = ctx.type(array).shape
+    missing = len(wanted) - len(own)
+    if -2 in wanted[: max(missing, 0)]:
+        raise Unsupported(f"-2 in shape={wanted} stands for an axis that {own} has not")
+    target = [
+        own[place - missing] if length == -2 else length for place, length in enumerate(wanted)
+    ]
+    return relay.broadcast_to(array, target)
+
+
+@OPS.exports("broadcast_to")
+def export_broadcast_to(
+    ctx: ExportContext, data: Value, *, shape: tuple[Dim, ...], dtype: AnyValue
+) -> Value:
+    """A 0 keeps the length there is, but to NumPy's operator."""
+    wanted = ctx.result_type().shape
+    if ctx.result_type().size == 0:
+        return ctx.emit("_npi_broadcast_to", data, shape=ctx.result_type().concrete_shape)
+    have: tuple[Dim, ...] = (*[1] * (len(wanted) - ctx.type(data).rank), *ctx.type(data).shape)
+    data = ctx.reshape(data, have)
+    lengths = [0 if dim == own else dim for dim, own in zip(wanted, have, strict=True)]
+    if any(not isinstance(length, int) for length in lengths):
+        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
+    return data if wanted == have else ctx.emit_bytes("broadcast_to", data, shape=lengths)
+
+
+@OPS.imports("broadcast_axis")
+def import_broadcast_axis(
+    ctx: ImportContext, data: Expr, *, axis: tuple[int, ...] = (), size: tuple[int, ...] = ()
+) -> Expr:
+    """An axis that is not named may have any length, even one that is not known."""
+    target = list(ctx.type(data).shape)
+    repeats = [1] * len(target)
+    for each, length in zip(normalize_axes(axis, len(target)), size, strict=True):
+        target[each] = repeats[each] = length
+    if all(isinstance(length, int) for length in target):
+        return relay.broadcast_to(data, target)
+    return relay.tile(data, repeats)
+
+
+@OPS.imports("broadcast_like")
+def import_broadcast_like(
+    ctx: ImportContext,
+    lhs: Expr,
+    rhs: Expr,
+    *,
+    lhs_axes: tuple[int, ...] | None = None,
+    rhs_axes: tuple[int, ...] | None = None,
+) -> Expr:
+    if lhs_axes is None or rhs_axes is None:
+        return relay.broadcast_to_like(lhs, rhs)
+    target = list(ctx.type(lhs).shape)
+    lengths = ctx.type(rhs).shape
+    for left, right in zip(lhs_axes, rhs_axes, strict=True):
+        target[normalize_axis(left, len(target))] = lengths[right]
+    return relay.broadcast_to(lhs, target)
+
+
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: ExportContext, data: Value, broadcast_type: Value) -> Value:
+    missing = ctx.type(broadcast_type).rank - ctx.type(data).rank
+    data = ctx.reshape(data, (*[1] * missing, *ctx.type(data).shape))
+    return ctx.emit_bytes("broadcast_like", data, broadcast_type)
+
+
+@OPS.imports("tile")
+def import_tile(ctx: ImportContext, data: Expr, *, reps: tuple[int, ...]) -> Expr:
+    return relay.tile(data, reps)
+
+
+@OPS.exports("tile")
+def export_tile(ctx: ExportContext, data: Value, *, reps: tuple[int, ...]) -> Value:
+    return ctx.emit_bytes("tile", data, reps=reps)
+
+
+@OPS.imports("repeat")
+def import_repeat(ctx: ImportContext, data: Expr, *, repeats: int, axis: int | None = None) -> Expr:
+    """What is repeated no times is an empty vector, of whatever rank it was."""
+    if repeats == 0:
+        return relay.zeros([0], ctx.type(data).dtype)
+    if axis is None:
+        return relay.repeat(relay.reshape(data, (-1,)), repeats, 0)
+    return relay.repeat(data, repeats, axis)
+
+
+@OPS.exports("repeat")
+def export_repeat(ctx: ExportContext, data: Value, *, repeats: int, axis: int | None) -> Value:
+    return ctx.emit_bytes("repeat", data, repeats=repeats, axis=axis)
+
+
+def summed_to(data: Expr, shape: Sequence[Dim]) -> Expr:
+    """Return `data` summed down to a shape that broadcasts to its own."""
+    type_ = data.checked_type
+    if not isinstance(type_, TensorType):
+        raise Unsupported(f"expected a tensor, found {type_!r}")
+    more = type_.rank - len(shape)
+    inner = [i + more for i, length in enumerate(shape) if length != type_.shape[i + more]]
+    if inner:
+        data = relay.sum(data, axis=inner, keepdims=True)
+    return relay.sum(data, axis=tuple(range(more))) if more else data
+
+
+@OPS.exports("collapse_sum_like")
+def export_collapse_sum_like(ctx: ExportContext, data: Value, collapse_type: Value) -> Value:
+    return ctx.spell(lambda x: summed_to(x, ctx.type(collapse_type).shape), data)
+
+
+@OPS.exports("collapse_sum_to")
+def export_collapse_sum_to(
+    ctx: ExportContext, data: Value, shape: Value, *, dtype: AnyValue
+) -> Value:
+    wanted = [int(length) for length in ctx.constant(shape)]
+    return ctx.spell(lambda x: summed_to(x, wanted), data)

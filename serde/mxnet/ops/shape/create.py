@@ -1,0 +1,345 @@
+"""Tensors made from numbers: filled ones, ranges, grids and windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any as AnyValue
+from typing import Literal
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.attributes import dtype_of_code
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.dims import Any, Dim
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import is_float
+from serde.walk.table import TypedContext
+from serde.weights import Array, numpy_dtype
+
+FLOAT32 = np.dtype("float32")
+
+
+PI = np.float32(np.pi)
+"""MXNet's windows take their angles in float32."""
+
+
+def _filled(value: float, shape: int | tuple[int, ...], dtype: np.dtype[AnyValue]) -> Expr:
+    lengths: list[Dim] = [shape] if isinstance(shape, int) else list(shape)
+    if any(isinstance(length, int) and length < 0 for length in lengths):
+        raise Unsupported(f"a shape of unknown lengths: {shape}")
+    return relay.full(relay.Constant(np.array(value).astype(dtype)), lengths, dtype)
+
+
+@OPS.imports("_zeros", "_npi_zeros", ignored=("ctx",))
+def import_zeros(
+    ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+) -> Expr:
+    return _filled(0, shape, dtype)
+
+
+@OPS.imports("_ones", "_npi_ones", ignored=("ctx",))
+def import_ones(
+    ctx: ImportContext, *, shape: int | tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+) -> Expr:
+    return _filled(1, shape, dtype)
+
+
+@OPS.imports("_full", ignored=("ctx",))
+def import_full(
+    ctx: ImportContext,
+    *,
+    shape: int | tuple[int, ...],
+    value: float,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return _filled(value, shape, dtype)
+
+
+@OPS.imports("_zeros_without_dtype", ignored=("ctx",))
+def import_zeros_without_dtype(
+    ctx: ImportContext, *, shape: int | tuple[int, ...] | None = None, dtype: int = -1
+) -> Expr:
+    if shape is None or dtype < 0:
+        raise Unsupported("zeros whose shape or dtype follows from what they meet")
+    return _filled(0, shape, numpy_dtype(dtype_of_code(dtype)))
+
+
+def _declare_filled_export(name: str, value: float) -> None:
+    @OPS.exports(name)
+    def export_filled(
+        ctx: ExportContext, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+    ) -> Value:
+        type_ = ctx.result_type()
+        lengths = type_.concrete_shape
+        if lengths is None:
+            raise Unsupported(f"a length that no input shows: {type_!r}")
+        return ctx.const(np.full(lengths, value, numpy_dtype(type_.dtype)))
+
+
+for _name, _value in (("zeros", 0), ("ones", 1)):
+    _declare_filled_export(_name, _value)
+
+
+@OPS.exports("full")
+def export_full(
+    ctx: ExportContext, fill_value: Value, *, shape: tuple[Dim, ...] | None, dtype: AnyValue
+) -> Value:
+    lengths = ctx.result_type().concrete_shape
+    if lengths is None:
+        raise Unsupported(f"a length that no input shows: {ctx.result_type()!r}")
+    value = ctx.cast(fill_value, ctx.result_type().dtype)
+    if value.data is not None:
+        return ctx.const(np.broadcast_to(value.data, lengths))
+    return ctx.emit_bytes("broadcast_to", ctx.reshape(value, (1,) * len(lengths)), shape=lengths)
+
+
+@OPS.imports("zeros_like", ignored=("dtype",))
+def import_zeros_like(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.zeros_like(data)
+
+
+@OPS.imports("ones_like", ignored=("dtype",))
+def import_ones_like(ctx: ImportContext, data: Expr) -> Expr:
+    return relay.ones_like(data)
+
+
+@OPS.exports("zeros_like")
+def export_zeros_like(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit_bytes("zeros_like", data)
+
+
+@OPS.exports("ones_like")
+def export_ones_like(ctx: ExportContext, data: Value) -> Value:
+    return ctx.emit_bytes("ones_like", data)
+
+
+@OPS.imports("_npi_full_like", ignored=("ctx",))
+def import_full_like(
+    ctx: ImportContext, a: Expr, *, fill_value: float, dtype: np.dtype[AnyValue] | None = None
+) -> Expr:
+    like = a if dtype is None else relay.cast(a, dtype)
+    return relay.full_like(like, scalar_like(ctx, like, fill_value))
+
+
+@OPS.exports("full_like")
+def export_full_like(ctx: ExportContext, data: Value, fill_value: Value) -> Value:
+    type_ = ctx.type(data)
+    value = ctx.cast(fill_value, type_.dtype)
+    lengths = type_.concrete_shape
+    if value.data is not None and lengths is not None:
+        return ctx.const(np.broadcast_to(value.data, lengths))
+    block = ctx.reshape(value, (1,) * type_.rank)
+    return ctx.emit_bytes("broadcast_like", block, data) if type_.rank else block
+
+
+@OPS.imports("_arange", "_npi_arange", ignored=("ctx",))
+def import_arange(
+    ctx: ImportContext,
+    *,
+    start: float,
+    stop: float | None = None,
+    step: float = 1.0,
+    repeat: int = 1,
+    infer_range: bool = False,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    """Counted in float64; of integers and float16, MXNet cuts start and step to whole numbers."""
+    if stop is None and infer_range:
+        raise Unsupported("infer_range=True: the length follows from what the result meets")
+    first, last = (0.0, start) if stop is None else (start, stop)
+    if step == 0 or repeat < 1:
+        raise Unsupported(f"a range of step {step} and repeat {repeat}")
+    count = max(0, math.ceil((last - first) / step))
+    if dtype not in ("float32", "float64"):
+        first, step = math.trunc(first), math.trunc(step)
+    values = _range(first, step, count, dtype)
+    return values if repeat == 1 else relay.repeat(values, repeat, axis=0)
+
+
+def _range(first: float, step: float, count: int, dtype: np.dtype[AnyValue]) -> Expr:
+    """Return `count` values; whole ones by way of int64, which says them with one operator."""
+    if first == int(first) and step == int(step) and step:
+        ends = (int(first), int(first) + int(step) * count, int(step))
+        return _cast(relay.arange(*ends, dtype="int64"), dtype)
+    places = relay.cast(relay.arange(0, count, 1, dtype="int64"), "float64")
+    steps = relay.multiply(places, relay.const(step, "float64"))
+    return _cast(relay.add(steps, relay.const(first, "float64")), dtype)
+
+
+def _cast(x: Expr, dtype: np.dtype[AnyValue]) -> Expr:
+    known = x.checked_type
+    return x if getattr(known, "dtype", None) == dtype.name else relay.cast(x, dtype)
+
+
+@OPS.exports("arange")
+def export_arange(
+    ctx: ExportContext, start: Value, end: Value, step: Value, *, dtype: np.dtype[AnyValue]
+) -> Value:
+    """A range of constant length is counted, whatever its ends are."""
+    (length,) = ctx.result_type().shape
+    if not isinstance(length, int):
+        raise Unsupported("a range whose length is computed at run time")
+    numbers = ctx.const(np.arange(length), "int64")
+    wide = "float64" if ctx.type(start).dtype.startswith("float") else "int64"
+
+    def spelled(first: Expr, by: Expr, places: Expr) -> Expr:
+        steps = relay.multiply(relay.cast(places, wide), relay.cast(by, wide))
+        return relay.cast(relay.add(relay.cast(first, wide), steps), dtype)
+
+    return ctx.spell(spelled, start, step, numbers)
+
+
+def places(ctx: TypedContext[Expr], x: Expr, axis: int | None, dtype: str = "int32") -> Expr:
+    """Return the places along an axis, or of all elements, counted from 0, as a vector."""
+    length: Dim = 1
+    for each in ctx.type(x).shape if axis is None else [ctx.type(x).shape[axis]]:
+        length = length * each
+    if isinstance(length, int):
+        return relay.Constant(np.arange(length, dtype=dtype))
+    if not isinstance(length, Any):
+        return relay.cumsum(relay.ones((length,), dtype), axis=0, exclusive=True)
+    if axis is None:
+        count = relay.ndarray_size(x, "int32")
+    else:
+        at = relay.const(np.int32(axis % ctx.type(x).rank))
+        count = relay.take(relay.shape_of(x, "int32"), at, mode="fast")
+    zero, one = relay.const(np.int32(0)), relay.const(np.int32(1))
+    return relay.cast(relay.arange(zero, count, one, dtype="int32"), dtype)
+
+
+@OPS.imports("_contrib_arange_like", ignored=("ctx",))
+def import_arange_like(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    start: float = 0.0,
+    step: float = 1.0,
+    repeat: int = 1,
+    axis: int | None = None,
+) -> Expr:
+    """Unlike a plain range, `repeat` leaves the length as it is, and bounds of float16 are whole.
+
+    Without an axis the numbers fill a tensor of the shape of `data`.
+    """
+    if repeat == 0:
+        raise Unsupported("repeat=0")
+    numbers = places(ctx, data, axis)
+    if abs(repeat) != 1:
+        numbers = relay.floor_divide(numbers, relay.const(np.int32(abs(repeat))))
+    if repeat < 0:
+        step = -step
+    dtype = numpy_dtype(ctx.type(data).dtype)
+    if dtype not in (np.float32, np.float64):
+        start, step = int(start), int(step)
+    numbers = relay.cast(numbers, dtype)
+    if step != 1:
+        numbers = relay.multiply(numbers, relay.Constant(np.array(step).astype(dtype)))
+    if start != 0:
+        numbers = relay.add(numbers, relay.Constant(np.array(start).astype(dtype)))
+    return numbers if axis is not None else relay.reshape_like(numbers, data)
+
+
+@OPS.imports("_linspace", ignored=("ctx",))
+def import_linspace(
+    ctx: ImportContext,
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return relay.Constant(_spaced(start, stop, num, endpoint).astype(dtype))
+
+
+def _spaced(start: float, stop: float, num: int, endpoint: bool) -> Array:
+    if num < 0:
+        raise Unsupported(f"num={num} is below 0")
+    return np.linspace(start, stop, num, endpoint=endpoint)
+
+
+@OPS.imports("_npi_logspace", ignored=("ctx",))
+def import_logspace(
+    ctx: ImportContext,
+    *,
+    start: float,
+    stop: float,
+    num: int,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return relay.Constant(np.power(base, _spaced(start, stop, num, endpoint)).astype(dtype))
+
+
+@OPS.imports("_npi_indices", ignored=("ctx",))
+def import_indices(
+    ctx: ImportContext,
+    *,
+    dimensions: int | tuple[int, ...],
+    dtype: np.dtype[AnyValue] = np.dtype("int32"),
+) -> Expr:
+    lengths = (dimensions,) if isinstance(dimensions, int) else dimensions
+    if not lengths:
+        return _filled(0, (0,), dtype)
+    grids = []
+    for axis, length in enumerate(lengths):
+        line = relay.arange(0, length, 1, dtype="int64")
+        column = relay.expand_dims(line, 1, len(lengths) - axis - 1)
+        grids.append(relay.broadcast_to(column, lengths))
+    return _cast(relay.stack(grids, 0), dtype)
+
+
+@OPS.exports("meshgrid")
+def export_meshgrid(
+    ctx: ExportContext, data: tuple[Value, ...], *, indexing: Literal["ij", "xy"]
+) -> tuple[Value, ...]:
+    shape = ctx.result_types()[0].shape
+    places = list(range(len(data)))
+    if indexing == "xy":
+        places[:2] = reversed(places[:2])
+
+    def spread(place: int) -> Value:
+        ones = tuple(length if axis == place else 1 for axis, length in enumerate(shape))
+        return ctx.spell(
+            lambda x: relay.broadcast_to(relay.reshape(x, ones), shape), data[places.index(place)]
+        )
+
+    return tuple(spread(place) for place in places)
+
+
+WINDOWS: dict[str, Callable[[Array], Array]] = {
+    "hanning": lambda turn: 0.5 - 0.5 * np.cos(turn),
+    "hamming": lambda turn: 0.54 - 0.46 * np.cos(turn),
+    "blackman": lambda turn: 0.42 - 0.5 * np.cos(turn) + 0.08 * np.cos(2 * turn),
+}
+
+
+def _register_window(name: str, window: Callable[[Array], Array]) -> None:
+    @OPS.imports(f"_npi_{name}", ignored=("ctx",))
+    def import_window(
+        ctx: ImportContext,
+        *,
+        M: int | None = None,  # noqa: N803
+        dtype: np.dtype[AnyValue] = FLOAT32,
+    ) -> Expr:
+        """Of integers every factor is cut to 0 or 1, and with it the window to 0."""
+        if M is None:
+            raise Unsupported("a window without its length M")
+        if M <= 1:
+            return relay.Constant(np.ones(max(M, 0)).astype(dtype))
+        if not is_float(dtype.name):
+            return relay.Constant(np.zeros(M, dtype))
+        turn = 2 * PI * np.arange(M, dtype=np.float32) / np.float32(M - 1)
+        return relay.Constant(window(turn.astype(np.float64)).astype(dtype))
+
+
+for _name, _window in WINDOWS.items():
+    _register_window(_name, _window)

@@ -1,0 +1,171 @@
+"""Tensors put together and taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any as AnyValue
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.shape.reshape import at_least_3d, with_rank
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.expr import Expr
+from serde.relay.ir.shapes import normalize_axis
+
+
+@OPS.imports("Concat")
+def import_concat(ctx: ImportContext, *data: Expr, dim: int = 1, num_args: int = 0) -> Expr:
+    return relay.concatenate(data, axis=dim)
+
+
+@OPS.imports("_npi_concatenate")
+def import_concatenate(
+    ctx: ImportContext, *data: Expr, num_args: int, axis: int | None = 0
+) -> Expr:
+    if axis is None:
+        return relay.concatenate([relay.reshape(each, (-1,)) for each in data], 0)
+    return relay.concatenate(data, axis)
+
+
+@OPS.exports("concatenate")
+def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    if len(data) == 1:
+        return data[0]
+    return ctx.emit_bytes("Concat", *data, dim=axis, num_args=len(data))
+
+
+@OPS.imports("stack")
+def import_stack(ctx: ImportContext, *data: Expr, axis: int = 0, num_args: int = 0) -> Expr:
+    return relay.stack(data, axis=axis)
+
+
+@OPS.imports("_npi_stack")
+def import_np_stack(ctx: ImportContext, *data: Expr, num_args: int, axis: int = 0) -> Expr:
+    return relay.stack(data, axis)
+
+
+@OPS.exports("stack")
+def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> Value:
+    result = ctx.emit_bytes("stack", *data, axis=axis, num_args=len(data))
+    if ctx.type(data[0]).rank:
+        return result
+    return ctx.reshape(replace(result, type=ctx.result_type()), ctx.result_type().shape)
+
+
+@OPS.imports("_npi_hstack")
+def import_hstack(ctx: ImportContext, *data: Expr, num_args: int, dim: int = 1) -> Expr:
+    """The axis follows from the rank; MXNet does not look at ``dim``."""
+    parts = [with_rank(ctx, each, 1) for each in data]
+    return relay.concatenate(parts, 0 if ctx.type(parts[0]).rank == 1 else 1)
+
+
+@OPS.imports("_npi_vstack")
+def import_vstack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
+    return relay.concatenate([with_rank(ctx, each, 2) for each in data], 0)
+
+
+@OPS.imports("_npi_dstack")
+def import_dstack(ctx: ImportContext, *data: Expr, num_args: int, dim: int = 1) -> Expr:
+    """The axis is always 2; MXNet does not look at ``dim``."""
+    return relay.concatenate([at_least_3d(ctx, each) for each in data], 2)
+
+
+@OPS.imports("_npi_column_stack")
+def import_column_stack(ctx: ImportContext, *data: Expr, num_args: int) -> Expr:
+    parts = [with_rank(ctx, each, 1) for each in data]
+    columns = [relay.expand_dims(x, 1) if ctx.type(x).rank == 1 else x for x in parts]
+    return relay.concatenate(columns, 1)
+
+
+@OPS.imports("SliceChannel")
+def import_slice_channel(
+    ctx: ImportContext, data: Expr, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False
+) -> AnyValue:
+    return _split(data, num_outputs, axis, squeeze_axis)
+
+
+@OPS.imports("_split_v2")
+def import_split_v2(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    indices: tuple[int, ...] = (),
+    axis: int = 1,
+    squeeze_axis: bool = False,
+    sections: int = 0,
+) -> AnyValue:
+    """The file's indices start with the 0 that Relay leaves out."""
+    return _split(data, sections if sections > 0 else indices[1:], axis, squeeze_axis)
+
+
+def _split(data: Expr, where: int | tuple[int, ...], axis: int, squeeze: bool) -> list[Expr]:
+    parts = list(relay.split(data, where, axis=axis))
+    return [relay.squeeze(part, (axis,)) for part in parts] if squeeze else parts
+
+
+@OPS.imports("_npi_hsplit")
+def import_hsplit(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    indices: tuple[int, ...],
+    axis: int = 1,
+    squeeze_axis: bool = False,
+    sections: int = 0,
+) -> AnyValue:
+    """The axis follows from the rank; MXNet does not look at ``axis``."""
+    along = 0 if ctx.type(data).rank == 1 else 1
+    return import_split_v2(
+        ctx, data, indices=indices, axis=along, squeeze_axis=squeeze_axis, sections=sections
+    )
+
+
+@OPS.imports("_npi_dsplit")
+def import_dsplit(
+    ctx: ImportContext,
+    data: Expr,
+    *,
+    indices: tuple[int, ...],
+    axis: int = 1,
+    squeeze_axis: bool = False,
+    sections: int = 0,
+) -> AnyValue:
+    if axis not in (2, 2 - ctx.type(data).rank):
+        raise Unsupported(f"axis={axis}: MXNet gives the shapes of axis 2, the values of no axis")
+    return import_split_v2(
+        ctx, data, indices=indices, axis=2, squeeze_axis=squeeze_axis, sections=sections
+    )
+
+
+@OPS.exports("split")
+def export_split(
+    ctx: ExportContext, data: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
+) -> Sequence[Value]:
+    """The indices of MXNet start with a 0."""
+    axis = normalize_axis(axis, ctx.type(data).rank)
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        return ctx.emit_tuple(
+            "SliceChannel", data, outputs=count, num_outputs=count, axis=axis, squeeze_axis=False
+        )
+    places = (0, *indices_or_sections)
+    return ctx.emit_tuple(
+        "_split_v2", data, outputs=len(places), indices=places, axis=axis, squeeze_axis=False,
+        sections=0,
+    )  # fmt: skip
+
+
+@OPS.exports("nn.fifo_buffer")
+def export_fifo_buffer(ctx: ExportContext, data: Value, buffer: Value, *, axis: int) -> Value:
+    along = axis % ctx.type(buffer).rank
+    (length,) = ctx.static_lengths(buffer, [along])
+
+    def spelled(new: Expr, old: Expr) -> Expr:
+        joined = relay.concatenate([old, new], along)
+        return relay.strided_slice(joined, [-length], [2**31 - 1], [1], axes=[along])
+
+    return ctx.spell(spelled, data, buffer)

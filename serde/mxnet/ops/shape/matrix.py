@@ -1,0 +1,186 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+from typing import Any as AnyValue
+
+import numpy as np
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.mxnet.builder import Value
+from serde.mxnet.export_context import ExportContext
+from serde.mxnet.import_context import ImportContext
+from serde.mxnet.ops.elementwise.scalars import scalar_like
+from serde.mxnet.ops.shape.arrange import axes_last
+from serde.mxnet.ops.shape.create import FLOAT32
+from serde.mxnet.ops.shape.reshape import reshaped
+from serde.mxnet.ops.table import OPS
+from serde.relay.ir.expr import Expr
+
+
+def _eye(rows: int, columns: int, k: int, dtype: np.dtype[AnyValue]) -> Expr:
+    """Where the numbers of row and column differ by `k`: no constant that grows with both."""
+    if min(rows, columns) < 0:
+        raise Unsupported(f"a matrix of {rows} rows and {columns} columns")
+    row = relay.expand_dims(relay.arange(k, rows + k, 1, dtype="int64"), 1)
+    return relay.cast(relay.equal(row, relay.arange(0, columns, 1, dtype="int64")), dtype)
+
+
+@OPS.imports("_eye", ignored=("ctx",))
+def import_eye(
+    ctx: ImportContext,
+    *,
+    N: int,  # noqa: N803
+    M: int = 0,  # noqa: N803
+    k: int = 0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    """No columns given, or 0, means as many as rows."""
+    return _eye(N, M or N, k, dtype)
+
+
+@OPS.imports("_npi_eye", ignored=("ctx",))
+def import_np_eye(
+    ctx: ImportContext,
+    *,
+    N: int,  # noqa: N803
+    M: int | None = None,  # noqa: N803
+    k: int = 0,
+    dtype: np.dtype[AnyValue] = FLOAT32,
+) -> Expr:
+    return _eye(N, N if M is None else M, k, dtype)
+
+
+@OPS.imports("_npi_identity", ignored=("ctx",))
+def import_np_identity(
+    ctx: ImportContext, *, shape: tuple[int, ...] = (), dtype: np.dtype[AnyValue] = FLOAT32
+) -> Expr:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise Unsupported(f"expected the shape of a square matrix, found {shape}")
+    return _eye(shape[0], shape[1], 0, dtype)
+
+
+def _matrix(ctx: ImportContext, data: Expr, k: int) -> Expr:
+    """Return the matrix that has a vector on diagonal `k`, zeros elsewhere."""
+    (length,) = ctx.static_shape(data)
+    zero = scalar_like(ctx, data, 0)
+    # Column j of the result has the element of column j; of a lower diagonal, row i that of row i.
+    line = relay.expand_dims(
+        relay.nn.pad(data, [(abs(k), 0)], zero) if k else data, 0 if k >= 0 else 1
+    )
+    size = length + abs(k)
+    return relay.where(relay.const(np.eye(size, k=k, dtype=np.bool_)), line, zero)
+
+
+def _diagonal(ctx: ImportContext, data: Expr, k: int, axis1: int, axis2: int) -> Expr:
+    """Return diagonal `k` of two axes as the last one: its places in the matrix as a row."""
+    rows, columns = ctx.static_lengths(data, (axis1, axis2))
+    last = axes_last(ctx, data, axis1, axis2)
+    length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
+    steps = np.arange(length)
+    places = (steps - min(k, 0)) * columns + steps + max(k, 0)
+    outer = ctx.type(last).shape[:-2]
+    flat = reshaped(last, [*outer, rows * columns])
+    return relay.take(flat, relay.Constant(places), axis=len(outer), mode="fast")
+
+
+@OPS.imports("diag")
+def import_diag(
+    ctx: ImportContext, data: Expr, *, k: int = 0, axis1: int = 0, axis2: int = 1
+) -> Expr:
+    """Of a vector the matrix that has it as a diagonal."""
+    if ctx.type(data).rank == 1:
+        return _matrix(ctx, data, k)
+    return _diagonal(ctx, data, k, axis1, axis2)
+
+
+@OPS.imports("_np_diag")
+def import_np_diag(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
+    if ctx.type(data).rank > 2:
+        raise Unsupported(f"expected a vector or a matrix, found {ctx.type(data)!r}")
+    return import_diag(ctx, data, k=k)
+
+
+@OPS.imports("_np_diagflat")
+def import_diagflat(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
+    return _matrix(ctx, relay.reshape(data, (-1,)), k)
+
+
+@OPS.imports("_np_diagonal")
+def import_diagonal(
+    ctx: ImportContext, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
+) -> Expr:
+    return _diagonal(ctx, data, offset, axis1, axis2)
+
+
+@OPS.imports("_np_trace")
+def import_trace(
+    ctx: ImportContext, data: Expr, *, offset: int = 0, axis1: int = 0, axis2: int = 1
+) -> Expr:
+    return relay.sum(_diagonal(ctx, data, offset, axis1, axis2), axis=(-1,))
+
+
+@OPS.imports("_npi_tril")
+def import_tril(ctx: ImportContext, data: Expr, *, k: int = 0) -> Expr:
+    """Of a vector the triangle of a square whose every row it is."""
+    if ctx.type(data).rank == 1:
+        (length,) = ctx.type(data).shape
+        data = relay.broadcast_to(data, [length, length])
+    return relay.trilu(data, k, upper=False)
+
+
+@OPS.imports("_npi_diag_indices_from")
+def import_diag_indices_from(ctx: ImportContext, data: Expr) -> Expr:
+    shape = ctx.static_shape(data)
+    if len(shape) < 2 or len(set(shape)) > 1:
+        raise Unsupported(f"expected axes of equal lengths, found {ctx.type(data)!r}")
+    return relay.Constant(np.tile(np.arange(shape[0]), (len(shape), 1)))
+
+
+@OPS.exports("trilu")
+def export_trilu(ctx: ExportContext, data: Value, k: Value, *, upper: bool) -> Value:
+    """The two last axes must be fixed: their places are compared with `k`."""
+    rows, columns = ctx.static_lengths(data, (-2, -1))
+    offsets = ctx.const(np.arange(columns)[None, :] - np.arange(rows)[:, None], "int64")
+    compare = relay.greater_equal if upper else relay.less_equal
+
+    def spelled(x: Expr, diagonal: Expr, places: Expr) -> Expr:
+        kept = compare(places, relay.cast(diagonal, "int64"))
+        return relay.where(kept, x, relay.zeros_like(x))
+
+    return ctx.spell(spelled, data, k, offsets)
+
+
+@OPS.exports("matrix_set_diag")
+def export_matrix_set_diag(
+    ctx: ExportContext,
+    input: Value,
+    diagonal: Value,
+    *,
+    k1: int,
+    k2: int,
+    super_diag_right_align: bool,
+    sub_diag_right_align: bool,
+) -> Value:
+    """Every place of a diagonal takes its element of `diagonal`, whose two last axes are one."""
+    rows, columns = ctx.static_lengths(input, (-2, -1))
+    lines = ctx.type(diagonal).shape
+    (width,) = ctx.static_lengths(diagonal, [-1])
+    places = np.zeros((rows, columns), np.int64)
+    on = np.zeros((rows, columns), np.bool_)
+    for k in range(k1, k2 + 1):
+        length = min(rows + min(k, 0), columns - max(k, 0))
+        right = super_diag_right_align if k >= 0 else sub_diag_right_align
+        steps = np.arange(max(length, 0))
+        where = (steps - min(k, 0), steps + max(k, 0))
+        places[where] = (k2 - k) * width + (width - length if right else 0) + steps
+        on[where] = True
+    outer = lines[:-1] if k1 == k2 else lines[:-2]
+    flat = ctx.reshape(diagonal, (*outer, (k2 - k1 + 1) * width))
+
+    def spelled(x: Expr, values: Expr) -> Expr:
+        chosen = relay.take(values, relay.Constant(places), axis=-1, mode="clip")
+        return relay.where(relay.Constant(on), chosen, x)
+
+    return ctx.spell(spelled, input, flat)

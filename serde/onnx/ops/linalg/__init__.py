@@ -1,0 +1,1 @@
+"""Matrix products, sparse matrices, determinants, and Fourier transforms."""

@@ -1,0 +1,364 @@
+"""Discrete Fourier transforms, the windows that shape a signal, and mel weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx
+
+import serde.relay as relay
+from serde.errors import Unsupported
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import as_dtype
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.registry import call
+from serde.relay.ir.types import TensorType
+from serde.relay.transform.infer_type import infer_if
+
+
+@OPS.exports("dft", since=17)
+def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tuple[Value, Value]:
+    """ONNX has both parts on a last axis, and never transforms the first one."""
+    rank = ctx.type(re).rank
+    leading = [0] if rank == 1 else []
+    parts = [unsqueeze(ctx, part, [*leading, rank + len(leading)]) for part in (re, im)]
+    axis = rank - 1 + len(leading)
+    signal = ctx.emit("Concat", *parts, axis=axis + 1)
+    if ctx.version >= 20:
+        result = ctx.emit("DFT", signal, None, ctx.const(axis, np.int64), inverse=int(inverse))
+    else:
+        result = ctx.emit("DFT", signal, axis=axis, inverse=int(inverse))
+    found = [ctx.emit("Gather", result, ctx.const(i, np.int64), axis=axis + 1) for i in (0, 1)]
+    real, imaginary = (squeeze(ctx, part, [0]) if leading else part for part in found)
+    return real, imaginary
+
+
+@OPS.imports("DFT", since=20)
+def import_dft(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    axis: Expr | None = None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    """Where the axis is computed, it decides between the transforms along all of them."""
+    if axis is None or ctx.is_constant(axis):
+        position = -2 if axis is None else ctx.ints(axis)[0]
+        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
+    rank = ctx.type(x).rank
+    wanted = relay.floor_mod(_to_scalar(axis), _int64(rank))
+    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
+    for each in range(rank - 2):
+        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
+        chosen = If(relay.equal(wanted, _int64(each)), found, chosen)
+        chosen.type = infer_if(chosen)
+    return chosen
+
+
+@OPS.imports("DFT", since=17)
+def import_dft_v17(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    *,
+    axis: int = 1,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
+
+
+@OPS.exports("stft")
+def export_stft(
+    ctx: ExportContext,
+    x: Value,
+    window: Value,
+    *,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    normalized: bool,
+    onesided: bool,
+) -> Value:
+    """A convolution whose filters are the waves of all frequencies, shaped by the window."""
+    dtype = ctx.type(x).dtype
+    frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
+    taps = np.arange(win_length)
+    waves = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
+    if normalized:
+        waves = waves / np.sqrt(n_fft)
+    filters = np.zeros((2 * len(frequencies), 1, n_fft))
+    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
+    if window.data is not None:
+        filters[..., :win_length] *= window.data[:win_length]
+        weight = ctx.const(filters, dtype)
+    else:
+        shaped = as_dtype(ctx, window, dtype)
+        (given,) = ctx.static_lengths(window, [0])
+        if given > n_fft:
+            shaped = ctx.emit("Slice", shaped, ctx.ints([0]), ctx.ints([n_fft]))
+        if given < n_fft:
+            shaped = ctx.emit("Concat", shaped, ctx.const(np.zeros(n_fft - given), dtype), axis=0)
+        weight = ctx.emit("Mul", ctx.const(filters, dtype), shaped)
+    batched = ctx.type(x).rank == 2
+    signals = unsqueeze(ctx, x, [1] if batched else [0, 1])
+    found = ctx.emit("Conv", signals, weight, kernel_shape=[n_fft], strides=[hop_length])
+    whole = [0, 2, len(frequencies), -1] if batched else [2, len(frequencies), -1]
+    parts = ctx.emit("Reshape", found, ctx.ints(whole))
+    return ctx.emit("Transpose", parts, perm=[0, 2, 3, 1] if batched else [1, 2, 0])
+
+
+@OPS.imports("STFT", since=17)
+def import_stft(
+    ctx: ImportContext,
+    signal: Expr,
+    frame_step: Expr,
+    window: Expr | None = None,
+    frame_length: Expr | None = None,
+    *,
+    onesided: bool = True,
+) -> Expr:
+    """The transform of each frame; frames are looked up, by constant places where these are."""
+    length = _length_of(ctx, signal, 1)
+    size, step = length, ctx.fold(_to_scalar(frame_step))
+    if frame_length is not None:
+        size = ctx.fold(_to_scalar(frame_length))
+    elif window is not None:
+        size = _length_of(ctx, window, 0)
+    indices = _frame_indices(ctx, length, size, step)
+    frames = relay.take(signal, indices, axis=1, mode="fast")
+    if window is not None:
+        frames = relay.multiply(frames, relay.expand_dims(window, axis=1))
+    return call("serde.dft", frames, axis=2, onesided=onesided)
+
+
+def _is_behind_first(node: Call) -> bool:
+    """ONNX never transforms the first axis."""
+    data = node.args[0].type
+    return isinstance(data, TensorType) and node.attrs["axis"] % data.rank > 0
+
+
+@OPS.exports("serde.dft", since=17, when=_is_behind_first)
+def export_spectrum(
+    ctx: ExportContext,
+    x: Value,
+    *,
+    axis: int,
+    dft_length: int | None,
+    inverse: bool,
+    onesided: bool,
+) -> Value:
+    """From 20 on the axis is an operand."""
+    length = None if dft_length is None else ctx.const(dft_length, np.int64)
+    flags = {"inverse": int(inverse) or None, "onesided": int(onesided) or None}
+    position = axis % ctx.type(x).rank
+    if ctx.version >= 20:
+        return ctx.emit("DFT", x, length, ctx.const(position, np.int64), **flags)
+    return ctx.emit("DFT", x, length, axis=position, **flags)
+
+
+def _build_dft(
+    ctx: ImportContext, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
+) -> Expr:
+    """Return a transform; that of one side back to real numbers has the other side added first."""
+    wanted = None if length is None or not ctx.is_constant(length) else ctx.ints(length)[0]
+    if inverse and onesided:
+        return _invert_onesided(ctx, x, axis, length, wanted)
+    if length is not None and wanted is None:
+        x = _cut_or_pad(ctx, x, axis, _to_scalar(length))
+    return call("serde.dft", x, axis=axis, dft_length=wanted, inverse=inverse, onesided=onesided)
+
+
+def _invert_onesided(
+    ctx: ImportContext, x: Expr, axis: int, length: Expr | None, wanted: int | None
+) -> Expr:
+    """Return the real signal of the frequencies that are not told by others."""
+    rank = ctx.type(x).rank
+    given = ctx.type(x).shape[axis]
+    if wanted is None and length is None and isinstance(given, int):
+        wanted = 2 * (given - 1)
+    if wanted is not None and isinstance(given, int) and wanted // 2 + 1 > given:
+        raise Unsupported(f"{given} frequencies of a signal of {wanted}")
+    if wanted is not None:
+        order, signs = _mirror(wanted)
+    else:
+        full = _even_length(ctx, x, axis) if length is None else _to_scalar(length)
+        order, signs = _mirror_at_run_time(full)
+    both = relay.take(x, order, axis=axis % rank, mode="fast")
+    shape = [-1 if each == axis % rank else 1 for each in range(rank - 1)]
+    factors = ctx.fold(relay.cast(relay.reshape(signs, [*shape, 2]), ctx.type(x).dtype))
+    found = call("serde.dft", relay.multiply(both, factors), axis=axis, inverse=True)
+    return relay.take(found, relay.Constant(np.array([0])), axis=rank - 1, mode="fast")
+
+
+def _mirror(full: int) -> tuple[Expr, Expr]:
+    """Return where each frequency is found on one side, and the signs of its two parts."""
+    order, signs = np.arange(full), np.ones((full, 2))
+    mirrored = order[full // 2 + 1 :].copy()
+    order[mirrored] = full - mirrored
+    signs[mirrored, 1] = -1
+    return relay.Constant(order), relay.Constant(signs)
+
+
+def _mirror_at_run_time(full: Expr) -> tuple[Expr, Expr]:
+    position = call("arange", _int64(0), full, _int64(1), dtype="int64")
+    side = relay.add(relay.divide(full, _int64(2)), _int64(1))
+    mirrored = relay.greater_equal(position, side)
+    ones = relay.ones_like(position)
+    signs = relay.stack([ones, relay.where(mirrored, relay.negative(ones), ones)], axis=1)
+    return relay.where(mirrored, relay.subtract(full, position), position), signs
+
+
+def _int64(value: int) -> Expr:
+    return relay.Constant(np.array(value, np.int64))
+
+
+def _to_scalar(x: Expr) -> Expr:
+    return relay.reshape(relay.cast(x, "int64"), newshape=())
+
+
+def _length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+    """Return the length of an axis as a scalar of int64: a constant where it is known."""
+    position = _int64(axis % ctx.type(x).rank)
+    return ctx.fold(relay.take(relay.shape_of(x, "int64"), position, axis=0, mode="fast"))
+
+
+def _even_length(ctx: ImportContext, x: Expr, axis: int) -> Expr:
+    return relay.multiply(relay.subtract(_length_of(ctx, x, axis), _int64(1)), _int64(2))
+
+
+def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
+    """Return `x` with the first elements of an axis, as many as asked for, zeros after the last."""
+    rank = ctx.type(x).rank
+    position = call("arange", _int64(0), length, _int64(1), dtype="int64")
+    shape = [-1 if each == axis % rank else 1 for each in range(rank)]
+    inside = relay.reshape(relay.less(position, _length_of(ctx, x, axis)), shape)
+    found = relay.take(x, position, axis=axis % rank, mode="clip")
+    return relay.where(inside, found, relay.const(0, ctx.type(x).dtype))
+
+
+def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> Expr:
+    """Return the place of each element of each frame, one row a frame."""
+    known = [ctx.known(each) for each in (length, size, step)]
+    if not any(each is None for each in known):
+        whole, wide, apart = (int(each.item()) for each in known if each is not None)
+        starts = np.arange(1 + (whole - wide) // apart) * apart
+        return relay.Constant((starts[:, None] + np.arange(wide)).astype(np.int64))
+    count = relay.add(relay.divide(relay.subtract(length, size), step), _int64(1))
+    frame = call("arange", _int64(0), count, _int64(1), dtype="int64")
+    within = call("arange", _int64(0), size, _int64(1), dtype="int64")
+    starts_of = relay.expand_dims(relay.multiply(frame, step), axis=1)
+    return relay.add(starts_of, relay.expand_dims(within, axis=0))
+
+
+def _float64(value: float) -> Expr:
+    return relay.Constant(np.float64(value))
+
+
+def _cast_scalar(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
+    """Return a number as a scalar of `dtype`."""
+    shaped = relay.reshape(x, newshape=()) if ctx.type(x).rank else x
+    return relay.cast(shaped, dtype)
+
+
+def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
+    """Return 0, 1, ... below a number of int64, as float64."""
+    steps = (relay.Constant(np.int64(0)), ctx.fold(count), relay.Constant(np.int64(1)))
+    return relay.cast(call("arange", *steps, dtype="int64"), "float64")
+
+
+def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
+    """Return the importer of a sum of cosines of 0, 1, ... turns, each with its factor."""
+
+    def import_window(
+        ctx: ImportContext,
+        size: Expr,
+        *,
+        output_datatype: int = onnx.TensorProto.FLOAT,
+        periodic: bool = True,
+    ) -> Expr:
+        count = _cast_scalar(ctx, size, "int64")
+        turns = relay.cast(count, "float64")
+        if not periodic:
+            turns = relay.subtract(turns, _float64(1))
+        part = relay.divide(_arange_float64(ctx, count), turns)
+        total = relay.full_like(part, _float64(terms[0]))
+        for number, factor in enumerate(terms[1:], 1):
+            wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))
+            total = relay.add(total, relay.multiply(wave, _float64(factor)))
+        return relay.cast(total, ctx.dtype(output_datatype))
+
+    return import_window
+
+
+OPS.imports("HannWindow", since=17)(_make_window_importer((0.5, -0.5)))
+
+
+OPS.imports("HammingWindow", since=17)(_make_window_importer((25 / 46, -21 / 46)))
+
+
+OPS.imports("BlackmanWindow", since=17)(_make_window_importer((0.42, -0.5, 0.08)))
+
+
+MEL, BREAK = 2595.0, 700.0
+"""The mel scale: so many mels a power of ten of 1 + frequency / 700 Hz."""
+
+
+def _to_mels(hertz: Expr) -> Expr:
+    return relay.multiply(
+        relay.log10(relay.add(relay.divide(hertz, _float64(BREAK)), _float64(1))), _float64(MEL)
+    )
+
+
+@OPS.imports("MelWeightMatrix", since=17)
+def import_mel_weight_matrix(
+    ctx: ImportContext,
+    num_mel_bins: Expr,
+    dft_length: Expr,
+    sample_rate: Expr,
+    lower_edge_hertz: Expr,
+    upper_edge_hertz: Expr,
+    *,
+    output_datatype: int = onnx.TensorProto.FLOAT,
+) -> Expr:
+    """Triangles over the bins of a spectrum, each from the middle of one to that of the next."""
+    bins, length = (_cast_scalar(ctx, each, "int64") for each in (num_mel_bins, dft_length))
+    rate, low, high = (
+        _cast_scalar(ctx, each, "float64")
+        for each in (sample_rate, lower_edge_hertz, upper_edge_hertz)
+    )
+    one, two = relay.Constant(np.int64(1)), relay.Constant(np.int64(2))
+    number = relay.add(bins, two)
+    start = _to_mels(low)
+    step = relay.divide(relay.subtract(_to_mels(high), start), relay.cast(number, "float64"))
+    mels = relay.add(relay.multiply(_arange_float64(ctx, number), step), start)
+    raised = relay.power(_float64(10), relay.divide(mels, _float64(MEL)))
+    hertz = relay.multiply(relay.subtract(raised, _float64(1)), _float64(BREAK))
+    whole = relay.cast(relay.add(length, one), "float64")
+    edges = relay.floor(relay.divide(relay.multiply(hertz, whole), rate))
+    steps = relay.cast(_arange_float64(ctx, bins), "int64")
+    lower, centre, higher = (
+        relay.take(edges, relay.add(steps, relay.Constant(np.int64(each))), axis=0, mode="fast")
+        for each in range(3)
+    )
+    rows = relay.expand_dims(
+        _arange_float64(ctx, relay.add(relay.floor_divide(length, two), one)), axis=1
+    )
+    rising, falling = relay.subtract(centre, lower), relay.subtract(higher, centre)
+    zero, unit = _float64(0), _float64(1)
+    flat = relay.equal(rising, zero)
+    up = relay.divide(relay.subtract(rows, lower), relay.where(flat, unit, rising))
+    inside = relay.logical_and(relay.greater_equal(rows, lower), relay.less_equal(rows, centre))
+    found = relay.where(inside, relay.where(flat, unit, up), zero)
+    down = relay.divide(
+        relay.subtract(higher, rows), relay.where(relay.equal(falling, zero), unit, falling)
+    )
+    behind = relay.logical_and(relay.greater_equal(rows, centre), relay.less(rows, higher))
+    return relay.cast(relay.where(behind, down, found), ctx.dtype(output_datatype))

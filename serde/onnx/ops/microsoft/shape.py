@@ -1,0 +1,22 @@
+"""Axes and triangles."""
+
+from __future__ import annotations
+
+import serde.relay as relay
+from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.table import MICROSOFT
+from serde.relay.ir.expr import Expr
+
+
+@MICROSOFT.imports("ExpandDims")
+def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
+    (position,) = ctx.ints(axis)
+    return relay.expand_dims(x, axis=position)
+
+
+@MICROSOFT.imports("Trilu")
+def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
+    diagonal = relay.const(0, "int64") if k is None else k
+    if ctx.type(diagonal).rank:
+        diagonal = relay.reshape(diagonal, ())
+    return relay.trilu(x, diagonal, upper)

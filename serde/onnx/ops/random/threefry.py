@@ -1,0 +1,252 @@
+"""Random numbers as functions of a key: Threefry, in integer arithmetic.
+
+Words of 64 bits are kept as int64, whose sums wrap as those of uint64 do and which runtimes add;
+only shifts, which ONNX has for unsigned integers, are on uint64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any as AnyValue
+
+import numpy as np
+
+from serde.errors import Unsupported
+from serde.onnx.export_context import ExportContext, Value
+from serde.onnx.ops.elementwise.bitwise import combine_bits
+from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
+from serde.onnx.ops.table import OPS
+from serde.relay.op.random import PARITY, ROTATIONS, TOP
+
+WORDS = 10
+"""A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""
+
+
+def _const_words(ctx: ExportContext, values: AnyValue) -> Value:
+    """Return words as int64 of the same bits."""
+    return ctx.const(np.array(values, np.uint64).view(np.int64))
+
+
+def _rotate(ctx: ExportContext, x: Value, bits: tuple[int, int]) -> Value:
+    """Return the two rows of `x`, each rotated to the left; the parts have no bits in common."""
+    by = np.array(bits).reshape(2, 1)
+    wide = cast(ctx, x, np.uint64)
+    upper = ctx.emit("BitShift", wide, ctx.const(by, np.uint64), direction="LEFT")
+    lower = ctx.emit("BitShift", wide, ctx.const(64 - by, np.uint64), direction="RIGHT")
+    return ctx.emit("Add", cast(ctx, upper, np.int64), cast(ctx, lower, np.int64))
+
+
+def _take_rows(ctx: ExportContext, x: Value, *rows: int) -> Value:
+    return ctx.emit("Gather", x, ctx.ints(rows), axis=0)
+
+
+def _run_rounds(ctx: ExportContext, key: Value, counters: Value) -> Value:
+    """Return the 20 rounds over ``(4, blocks)``, without the addition of a key behind them.
+
+    Two words are mixed with two others at once.
+
+    Args:
+        ctx: Where nodes are written.
+        key: Whose first four words are the cipher's.
+        counters: int64 of shape ``(4, blocks)``.
+    """
+    halves = combine_bits(ctx, "Xor", _take_rows(ctx, key, 0, 1), _take_rows(ctx, key, 2, 3))
+    whole = combine_bits(ctx, "Xor", _take_rows(ctx, halves, 0), _take_rows(ctx, halves, 1))
+    parity = combine_bits(ctx, "Xor", whole, _const_words(ctx, [PARITY]))
+    words = unsqueeze(
+        ctx, ctx.emit("Concat", _take_rows(ctx, key, 0, 1, 2, 3), parity, axis=0), [1]
+    )
+    left, right = _take_rows(ctx, counters, 0, 2), _take_rows(ctx, counters, 1, 3)
+    for turn in range(5):
+        left = ctx.emit("Add", left, _take_rows(ctx, words, turn, (turn + 2) % 5))
+        right = ctx.emit("Add", right, _take_rows(ctx, words, (turn + 1) % 5, (turn + 3) % 5))
+        right = ctx.emit("Add", right, ctx.const([[0], [turn]], np.int64))
+        for step in range(4):
+            left = ctx.emit("Add", left, right)
+            transposed = _rotate(ctx, right, ROTATIONS[(4 * turn + step) % 8])
+            right = _take_rows(ctx, combine_bits(ctx, "Xor", transposed, left), 1, 0)
+    return _take_rows(ctx, ctx.emit("Concat", left, right, axis=0), 0, 2, 1, 3)
+
+
+def _shift_bit(ctx: ExportContext, bit: Value) -> Value:
+    """Return a single bit of 128, in two words, one place further to the right."""
+    one = ctx.const([1], np.uint64)
+    shifted = ctx.emit("BitShift", cast(ctx, bit, np.uint64), one, direction="RIGHT")
+    halves = cast(ctx, shifted, np.int64)
+    high = _take_rows(ctx, bit, 0)
+    free = ctx.emit("Equal", high, ctx.ints([0]))
+    low = ctx.emit("Where", free, _take_rows(ctx, halves, 1), ctx.ints([0]))
+    low = ctx.emit("Where", ctx.emit("Equal", high, ctx.ints([1])), _const_words(ctx, [TOP]), low)
+    return ctx.emit("Concat", _take_rows(ctx, halves, 0), low, axis=0)
+
+
+def _is_full(ctx: ExportContext, bit: Value) -> Value:
+    """Return whether a path has no place left: neither of two words has a bit."""
+    none = [ctx.emit("Equal", _take_rows(ctx, bit, each), ctx.ints([0])) for each in (0, 1)]
+    return ctx.emit("And", *none)
+
+
+def _extend_path(ctx: ExportContext, key: Value) -> Value:
+    """Return the two words of a key's path with its next bit."""
+    return combine_bits(ctx, "Or", _take_rows(ctx, key, 4, 5), _take_rows(ctx, key, 8, 9))
+
+
+def _reserve(ctx: ExportContext, key: Value, count: int) -> Value:
+    """Return a key whose counter can grow by `count`: itself, or one further along the path."""
+    counter, bit = _take_rows(ctx, key, 7), _take_rows(ctx, key, 8, 9)
+    # Without a sign, the last `count` + 1 numbers have no room; with one, they are before zero.
+    below = ctx.emit("Less", counter, ctx.ints([-1 - count]))
+    room = ctx.emit("Or", below, ctx.emit("Greater", counter, ctx.ints([-1])))
+    hashed = _run_rounds(ctx, key, ctx.const([[-1]] * 4, np.int64))
+    start = _const_words(ctx, [0, 0, 0, 0, TOP, 0])
+    fresh = ctx.emit("Concat", squeeze(ctx, hashed, [1]), start, axis=0)
+    further = ctx.emit(
+        "Concat",
+        _take_rows(ctx, key, 0, 1, 2, 3),
+        _extend_path(ctx, key),
+        ctx.ints([0, 0]),
+        _shift_bit(ctx, bit),
+        axis=0,
+    )
+    other = ctx.emit("Where", _is_full(ctx, bit), fresh, further)
+    return ctx.emit("Where", room, key, other)
+
+
+def _generate(ctx: ExportContext, key: Value, count: int) -> tuple[Value, Value]:
+    """Return the next key as uint64, and `count` words of random bits as int64.
+
+    All four words grow from block to block, the path as well as the counter; a last block
+    of which only some words are taken has the counter alone grown.
+    """
+    state = _reserve(ctx, cast(ctx, key, np.int64), count)
+    first = unsqueeze(ctx, _take_rows(ctx, state, 4, 5, 6, 7), [1])
+    whole, rest = divmod(count, 4)
+    blocks = []
+    if whole:
+        ends = (ctx.const(each, np.int64) for each in (0, whole, 1))
+        blocks.append(ctx.emit("Add", first, ctx.emit("Range", *ends)))
+    if rest:
+        grown = ctx.const([[0], [0], [0], [4 * whole]], np.int64)
+        blocks.append(ctx.emit("Add", first, grown))
+    used = 4 * (whole + 1) if rest else count
+    kept = ctx.ints(int(position != 6) for position in range(WORDS))
+    added = ctx.ints(used if position == 7 else 0 for position in range(WORDS))
+    after = ctx.emit("Add", ctx.emit("Mul", state, kept), added)
+    if not blocks:
+        return cast(ctx, after, np.uint64), ctx.ints([])
+    counters = ctx.emit("Concat", *blocks, axis=1)
+    mixed = ctx.emit("Transpose", _run_rounds(ctx, state, counters), perm=[1, 0])
+    bits = ctx.emit("Reshape", mixed, ctx.ints([-1]))
+    if rest:
+        bits = ctx.emit("Slice", bits, ctx.ints([0]), ctx.ints([count]))
+    return cast(ctx, after, np.uint64), bits
+
+
+@OPS.exports("random.threefry_generate")
+def export_threefry_generate(
+    ctx: ExportContext, key: Value, *, out_shape: tuple[int, ...]
+) -> tuple[Value, Value]:
+    after, bits = _generate(ctx, key, math.prod(out_shape))
+    return after, _reshape(ctx, cast(ctx, bits, np.uint64), out_shape)
+
+
+def _reshape(ctx: ExportContext, x: Value, shape: Sequence[int]) -> Value:
+    """Return a vector in another shape; one without elements has a length of 0 kept as it is."""
+    if 0 not in shape:
+        return ctx.emit("Reshape", x, ctx.ints(shape))
+    if ctx.version < 14:
+        raise Unsupported("a shape with a length of 0 needs version 14")
+    return ctx.emit("Reshape", x, ctx.ints(shape), allowzero=1)
+
+
+@OPS.exports("random.threefry_split")
+def export_threefry_split(ctx: ExportContext, key: Value) -> tuple[Value, Value]:
+    words = cast(ctx, key, np.int64)
+    bit = _take_rows(ctx, words, 8, 9)
+    counters = unsqueeze(ctx, _take_rows(ctx, words, 4, 5, 6, 7), [1])
+    hashed = squeeze(ctx, _run_rounds(ctx, words, counters), [1])
+    cipher, count = _take_rows(ctx, words, 0, 1, 2, 3), _take_rows(ctx, words, 6, 7)
+    full, position = _is_full(ctx, bit), _shift_bit(ctx, bit)
+    keys = []
+    for path, start in ((_take_rows(ctx, words, 4, 5), 0), (_extend_path(ctx, words), TOP)):
+        ends = _const_words(ctx, [start, 0, 0, 0, TOP >> 1, 0])
+        fresh = ctx.emit("Concat", hashed, ends, axis=0)
+        further = ctx.emit("Concat", cipher, path, count, position, axis=0)
+        keys.append(cast(ctx, ctx.emit("Where", full, fresh, further), np.uint64))
+    return keys[0], keys[1]
+
+
+def _draw_unit(
+    ctx: ExportContext, key: Value, shape: Sequence[int], dtype: str
+) -> tuple[Value, Value]:
+    """Return the next key and numbers from 0 up to but not including 1.
+
+    They are the upper 52 bits of each word as a fraction, or for float32 the upper 23 bits of
+    its lower half.
+    """
+    after, words = _generate(ctx, key, math.prod(shape))
+    bits = cast(ctx, words, np.uint64)
+    if dtype == "float32":
+        bits = ctx.emit("BitShift", bits, ctx.const([32], np.uint64), direction="LEFT")
+    digits = 23 if dtype == "float32" else 52
+    top = ctx.emit("BitShift", bits, ctx.const([64 - digits], np.uint64), direction="RIGHT")
+    whole = cast(ctx, cast(ctx, top, np.int64), dtype)
+    unit = ctx.emit("Mul", whole, ctx.const([2.0**-digits], dtype))
+    return after, _reshape(ctx, unit, shape)
+
+
+@OPS.exports("random.uniform")
+def export_uniform(
+    ctx: ExportContext,
+    key: Value,
+    low: Value,
+    high: Value,
+    *,
+    out_shape: tuple[int, ...],
+    out_dtype: np.dtype[AnyValue] | None,
+) -> tuple[Value, Value]:
+    after, unit = _draw_unit(ctx, key, out_shape, ctx.type(low).dtype)
+    spread = ctx.emit("Mul", unit, ctx.emit("Sub", high, low))
+    return after, ctx.emit("Add", spread, low)
+
+
+@OPS.exports("random.normal")
+def export_normal(
+    ctx: ExportContext,
+    key: Value,
+    mean: Value,
+    scale: Value,
+    *,
+    out_shape: tuple[int, ...],
+    out_dtype: np.dtype[AnyValue] | None,
+) -> tuple[Value, Value]:
+    """The method of Box and Muller; the second half of the numbers are the angles."""
+    dtype = ctx.type(mean).dtype
+    after, unit = _draw_unit(ctx, key, (2, *out_shape), dtype)
+    first, angle = (ctx.emit("Gather", unit, ctx.const(half, np.int64), axis=0) for half in (0, 1))
+    rest = ctx.emit("Sub", ctx.const(1, dtype), first)
+    square = ctx.emit("Mul", ctx.const(-2, dtype), ctx.emit("Log", rest))
+    wave = ctx.emit("Sin", ctx.emit("Mul", ctx.const(2 * math.pi, dtype), angle))
+    plain = ctx.emit("Mul", ctx.emit("Sqrt", square), wave)
+    return after, ctx.emit("Add", ctx.emit("Mul", plain, scale), mean)
+
+
+@OPS.exports("random.multinomial")
+def export_multinomial(
+    ctx: ExportContext, key: Value, probs: Value, *, num_samples: int
+) -> tuple[Value, Value]:
+    """The first place whose sum of weights is above the number drawn, least of those above."""
+    *lead, _ = ctx.static_shape(probs)
+    rank = len(lead) + 1
+    zero, one = ctx.const(0, np.float32), ctx.const(1, np.float32)
+    weights = ctx.emit("Max", as_dtype(ctx, probs, "float32"), zero)
+    share = ctx.emit("Div", weights, emit_reduce(ctx, "ReduceSum", weights, [rank - 1], True))
+    reach = ctx.emit("CumSum", share, ctx.const(rank - 1, np.int64))
+    after, unit = _draw_unit(ctx, key, (*lead, num_samples), "float32")
+    above = ctx.emit("Sub", unsqueeze(ctx, reach, [rank]), unsqueeze(ctx, unit, [rank - 1]))
+    kept = ctx.emit("Where", ctx.emit("Greater", above, zero), above, one)
+    drawn = ctx.emit("ArgMin", kept, axis=rank - 1, keepdims=0)
+    return after, cast(ctx, drawn, np.int32)

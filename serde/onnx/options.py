@@ -1,0 +1,81 @@
+"""Options of reading and writing ONNX models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from serde.onnx.versions import DEFAULT_TARGET
+from serde.options import ExportOptions, ImportOptions
+
+__all__ = ["OnnxExportOptions", "OnnxImportOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxExportOptions(ExportOptions):
+    """Options of writing ONNX models.
+
+    Attributes:
+        opset: Version of the default operator set, from 11 on; "auto" is the lowest from 17 on
+            that can say the whole model.
+        intermediate_shapes: Note the types of all intermediate values.
+        quantized: Quantised operators step by step in integers ("exact"), or on floats between
+            QuantizeLinear and DequantizeLinear ("qdq"), or besides that with convolutions and
+            products as QLinearConv and QLinearMatMul ("qlinear"). The latter two round halves to
+            even and are to be allowed as ``quantised-as-qdq``.
+        save_as_external_data: Write weights to ``<name>.onnx.data`` whatever their size.
+        external_data_threshold: Write weights there once they exceed this many bytes together;
+            the limit of protobuf if left out.
+        local_functions: Write global, composite and fused functions as local functions, from
+            opset 15 on; otherwise their nodes go where they are called.
+    """
+
+    opset: int | Literal["auto"] = field(
+        default=DEFAULT_TARGET,
+        metadata={
+            "help": "Version of the default operator set; auto is the lowest from "
+            f"{DEFAULT_TARGET} on that can say the whole model."
+        },
+    )
+    intermediate_shapes: bool = field(
+        default=False, metadata={"help": "Note the types of all intermediate values."}
+    )
+    quantized: Literal["exact", "qdq", "qlinear"] = field(
+        default="exact", metadata={"help": "How quantised operators are written."}
+    )
+    save_as_external_data: bool = field(
+        default=False, metadata={"help": "Write weights to a file of their own."}
+    )
+    external_data_threshold: int | None = field(
+        default=None,
+        metadata={"help": "Write weights to a file of their own beyond this many bytes."},
+    )
+    local_functions: bool = field(
+        default=False,
+        metadata={"help": "Write functions as local functions, from opset 15 on."},
+    )
+
+    @property
+    def keeps_functions(self) -> bool:
+        """Whether global functions are to stay whole until the bridge sees them."""
+        return self.local_functions
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxImportOptions(ImportOptions):
+    """Options of reading ONNX models.
+
+    Attributes:
+        source_opset: Version of the default operator set to take instead of what the model
+            names.
+        keep_initializers_as_inputs: Let inputs that have an initializer stay inputs, without
+            its value; otherwise they are weights.
+    """
+
+    source_opset: int | None = field(
+        default=None,
+        metadata={"help": "Version of the source's default operator set, if it names a wrong one."},
+    )
+    keep_initializers_as_inputs: bool = field(
+        default=False, metadata={"help": "Let inputs that have an initializer stay inputs."}
+    )

@@ -1,0 +1,670 @@
+"""Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
+
+The pivot between formats. Operators are attributes of this package, as
+``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any as AnyValue
+from typing import Literal, overload
+
+from serde.compat import frontend as frontend
+from serde.compat.backend import load_param_dict as load_param_dict
+from serde.compat.backend import save_param_dict as save_param_dict
+from serde.compat.backend import to_onnx as to_onnx
+from serde.relay import op as op
+from serde.relay import transform as transform
+from serde.relay._builders import dyn as dyn
+from serde.relay._builders import image as image
+from serde.relay._builders import nn as nn
+from serde.relay._builders import qnn as qnn
+from serde.relay._builders import random as random
+from serde.relay._builders import serde as serde
+from serde.relay._builders import vision as vision
+from serde.relay._builders._types import DType
+from serde.relay.ir import loops as loops
+from serde.relay.ir.compare import assert_structural_equal as assert_structural_equal
+from serde.relay.ir.compare import structural_equal as structural_equal
+from serde.relay.ir.dims import Any as Any
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.dims import symbol as symbol
+from serde.relay.ir.expr import Call as Call
+from serde.relay.ir.expr import Constant as Constant
+from serde.relay.ir.expr import Expr as Expr
+from serde.relay.ir.expr import Function as Function
+from serde.relay.ir.expr import GlobalVar as GlobalVar
+from serde.relay.ir.expr import If as If
+from serde.relay.ir.expr import Let as Let
+from serde.relay.ir.expr import Span as Span
+from serde.relay.ir.expr import Tuple as Tuple
+from serde.relay.ir.expr import TupleGetItem as TupleGetItem
+from serde.relay.ir.expr import TupleWrapper as TupleWrapper
+from serde.relay.ir.expr import Var as Var
+from serde.relay.ir.expr import const as const
+from serde.relay.ir.expr import var as var
+from serde.relay.ir.model import ModelMeta as ModelMeta
+from serde.relay.ir.model import RelayModel as RelayModel
+from serde.relay.ir.module import IRModule as IRModule
+from serde.relay.ir.types import FuncType as FuncType
+from serde.relay.ir.types import SequenceType as SequenceType
+from serde.relay.ir.types import TensorType as TensorType
+from serde.relay.ir.types import TupleType as TupleType
+from serde.relay.ir.verify import verify as verify
+from serde.relay.run.executor import create_executor as create_executor
+from serde.relay.text.parser import fromtext as fromtext
+
+def abs(data: Expr) -> Expr:
+    """Absolute value."""
+
+def acos(data: Expr) -> Expr:
+    """Inverse cosine, in radians."""
+
+def acosh(data: Expr) -> Expr:
+    """Inverse hyperbolic cosine."""
+
+def add(lhs: Expr, rhs: Expr) -> Expr:
+    """Sum."""
+
+def adv_index(inputs: Expr | TupleWrapper | Sequence[Expr]) -> Expr:
+    """The first tensor at the indices, which broadcast against each other."""
+
+def all(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Whether all are true, over axes."""
+
+def any(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Whether one is true, over axes."""
+
+def arange(
+    start: Expr | float | Sequence[float],
+    stop: AnyValue = None,
+    step: Expr | float | Sequence[float] | None = None,
+    dtype: DType = "float32",
+) -> Expr:
+    """Return the values from `start` to before `stop`; with one bound, from 0 to before it."""
+
+def argmax(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    select_last_index: bool = False,
+) -> Expr:
+    """Place of the greatest element over axes, as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
+
+def argmin(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    select_last_index: bool = False,
+) -> Expr:
+    """Place of the smallest element over axes, as int32; among equals the first, or the last if asked. Of several axes, the row-major one."""
+
+def argsort(data: Expr, axis: int = -1, is_ascend: bool = True, dtype: DType = "int32") -> Expr:
+    """Return the indices that put `data` in order along `axis`."""
+
+def argwhere(condition: Expr) -> Expr:
+    """The coordinates of the elements that are true or not zero, one a row."""
+
+def asin(data: Expr) -> Expr:
+    """Inverse sine, in radians."""
+
+def asinh(data: Expr) -> Expr:
+    """Inverse hyperbolic sine."""
+
+def atan(data: Expr) -> Expr:
+    """Inverse tangent, in radians."""
+
+def atanh(data: Expr) -> Expr:
+    """Inverse hyperbolic tangent."""
+
+def bitwise_and(lhs: Expr, rhs: Expr) -> Expr:
+    """Bits set in both."""
+
+def bitwise_not(data: Expr) -> Expr:
+    """Every bit flipped."""
+
+def bitwise_or(lhs: Expr, rhs: Expr) -> Expr:
+    """Bits set in one, or in both."""
+
+def bitwise_xor(lhs: Expr, rhs: Expr) -> Expr:
+    """Bits set in exactly one."""
+
+def broadcast_to(data: Expr, shape: Expr | DimLike | Sequence[DimLike] | None) -> Expr:
+    """Return `data` spread over `shape`: integers, dimensions or an expression."""
+
+def broadcast_to_like(data: Expr, broadcast_type: Expr) -> Expr:
+    """`data` spread over the shape of the second operand."""
+
+def cast(data: Expr, dtype: DType) -> Expr:
+    """The values in another dtype: to integers towards zero, to bool whether not zero."""
+
+def cast_like(data: Expr, dtype_like: Expr) -> Expr:
+    """The values in the dtype of the second operand."""
+
+def ceil(data: Expr) -> Expr:
+    """Next integer towards plus infinity."""
+
+def clip(data: Expr, a_min: float, a_max: float) -> Expr:
+    """Each number, but at least `a_min` and at most `a_max`."""
+
+def collapse_sum_like(data: Expr, collapse_type: Expr) -> Expr:
+    """`data` summed down to the shape of the second operand, from which it would broadcast."""
+
+def collapse_sum_to(data: Expr, shape: Expr | float | Sequence[float]) -> Expr:
+    """Return `data` summed down to `shape`: integers or an expression."""
+
+def concatenate(data: Expr | TupleWrapper | Sequence[Expr], axis: int = 0) -> Expr:
+    """The tensors one after the other along `axis`."""
+
+def contrib_reverse_reshape(
+    data: Expr, newshape: DimLike | Sequence[DimLike], allowzero: bool = False
+) -> Expr:
+    """As reshape, with the codes matched from the last axis towards the first."""
+
+def copy(data: Expr) -> Expr:
+    """The same values."""
+
+def cos(data: Expr) -> Expr:
+    """Cosine of radians."""
+
+def cosh(data: Expr) -> Expr:
+    """Hyperbolic cosine."""
+
+def cumprod(
+    data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
+) -> Expr:
+    """Product of all up to each along `axis`, or of the flat tensor; `exclusive` leaves each itself out."""
+
+def cumsum(
+    data: Expr, axis: int | None = None, dtype: DType | None = None, exclusive: bool = False
+) -> Expr:
+    """Sum of all up to each along `axis`, or of the flat tensor; `exclusive` leaves each itself out."""
+
+def dft(re_data: Expr, im_data: Expr, inverse: bool = False) -> TupleWrapper:
+    """The discrete Fourier transform along the last axis, in its real and imaginary part."""
+
+def divide(lhs: Expr, rhs: Expr) -> Expr:
+    """Quotient; of integers, rounded towards zero."""
+
+def einsum(data: Expr | Iterable[Expr], equation: str) -> Expr:
+    """Build ``einsum`` of a tuple or several expressions."""
+
+def equal(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether equal."""
+
+def erf(data: Expr) -> Expr:
+    """Error function."""
+
+def exp(data: Expr) -> Expr:
+    """Exponential."""
+
+def expand_dims(data: Expr, axis: Expr | int, num_newaxis: int = 1) -> Expr:
+    """Return `data` with axes of length 1 before axis `axis`, an integer or an expression."""
+
+def fast_erf(data: Expr) -> Expr:
+    """Error function; a target may approximate it, this kernel does not."""
+
+def fast_exp(data: Expr) -> Expr:
+    """Exponential; a target may approximate it, this kernel does not."""
+
+def fast_tanh(data: Expr) -> Expr:
+    """Hyperbolic tangent; a target may approximate it."""
+
+def fixed_point_multiply(data: Expr, multiplier: int, shift: int) -> Expr:
+    """`data` times `multiplier` * 2**(`shift` - 31), rounded to the nearest, halves upwards."""
+
+def fixed_point_multiply_per_axis(
+    x: Expr,
+    y: Expr,
+    lshift: Expr,
+    rshift: Expr,
+    is_lshift_required: bool,
+    is_rshift_required: bool,
+    axes: Sequence[int],
+) -> Expr:
+    """Return `x` times the Q31 numbers `y`, shifted up and down, along `axes`."""
+
+def floor(data: Expr) -> Expr:
+    """Next integer towards minus infinity."""
+
+def floor_divide(lhs: Expr, rhs: Expr) -> Expr:
+    """Quotient rounded towards minus infinity."""
+
+def floor_mod(lhs: Expr, rhs: Expr) -> Expr:
+    """Remainder with the sign of the divisor, as in Python."""
+
+def full(
+    fill_value: Expr, shape: Expr | DimLike | Sequence[DimLike] | None = (), dtype: DType = ""
+) -> Expr:
+    """Return a tensor of one value; `shape` is integers, dimensions or a constant."""
+
+def full_like(data: Expr, fill_value: Expr) -> Expr:
+    """One value everywhere, in the shape and dtype of the first operand."""
+
+def gather(data: Expr, axis: int, indices: Expr) -> Expr:
+    """Return the entries of `data` that `indices` names along `axis`."""
+
+def gather_nd(
+    data: Expr, indices: Expr, batch_dims: int = 0, index_rank: int | None = None
+) -> Expr:
+    """The slices at the indices, each of which lies along the first axis of `indices`."""
+
+def greater(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether greater."""
+
+def greater_equal(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether greater or equal."""
+
+def invert_permutation(data: Expr) -> Expr:
+    """The permutation that undoes `data`."""
+
+def isfinite(data: Expr) -> Expr:
+    """Whether neither infinite nor NaN."""
+
+def isinf(data: Expr) -> Expr:
+    """Whether plus or minus infinity."""
+
+def isnan(data: Expr) -> Expr:
+    """Whether NaN."""
+
+def layout_transform(data: Expr, src_layout: str, dst_layout: str) -> Expr:
+    """The axes of `src_layout` in the order and the blocks of `dst_layout`."""
+
+def left_shift(lhs: Expr, rhs: Expr) -> Expr:
+    """Bits moved up by `rhs` places."""
+
+def less(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether smaller."""
+
+def less_equal(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether smaller or equal."""
+
+def log(data: Expr) -> Expr:
+    """Natural logarithm."""
+
+def log10(data: Expr) -> Expr:
+    """Logarithm to base 10."""
+
+def log2(data: Expr) -> Expr:
+    """Logarithm to base 2."""
+
+def logical_and(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether both are true."""
+
+def logical_not(data: Expr) -> Expr:
+    """Whether zero or false, in the dtype of the operand."""
+
+def logical_or(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether one is true, or both."""
+
+def logical_xor(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether exactly one is true."""
+
+def logsumexp(data: Expr, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Expr:
+    """Return the logarithm of the sum of exponentials over `axis`, without overflow."""
+
+def matrix_set_diag(
+    data: Expr, diagonal: Expr, k: int | tuple[int, int] = 0, align: str = "RIGHT_LEFT"
+) -> Expr:
+    """Return `data` with diagonals `k` replaced."""
+
+def max(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Greatest element over axes."""
+
+def maximum(lhs: Expr, rhs: Expr) -> Expr:
+    """The greater of the two."""
+
+def mean(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Arithmetic mean over axes; of integers, rounded towards zero."""
+
+def mean_std(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> tuple[Expr, Expr]:
+    """Return mean and standard deviation over `axis`."""
+
+def mean_variance(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> tuple[Expr, Expr]:
+    """Return mean and variance over `axis`."""
+
+def meshgrid(
+    data: Expr | TupleWrapper | Sequence[Expr], indexing: Literal["ij", "xy"] = "ij"
+) -> TupleWrapper:
+    """Each tensor spread over the grid that all of them span."""
+
+def min(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Smallest element over axes."""
+
+def minimum(lhs: Expr, rhs: Expr) -> Expr:
+    """The smaller of the two."""
+
+def mod(lhs: Expr, rhs: Expr) -> Expr:
+    """Remainder with the sign of the dividend, as in C."""
+
+def multiply(lhs: Expr, rhs: Expr) -> Expr:
+    """Product."""
+
+def ndarray_size(data: Expr, dtype: DType = "int32") -> Expr:
+    """Return the number of elements of `data`."""
+
+def negative(data: Expr) -> Expr:
+    """The number with its sign changed."""
+
+def not_equal(lhs: Expr, rhs: Expr) -> Expr:
+    """Whether different."""
+
+def one_hot(
+    indices: Expr,
+    on_value: Expr | float | Sequence[float],
+    off_value: Expr | float | Sequence[float],
+    depth: Expr | int,
+    axis: int,
+    dtype: DType,
+) -> Expr:
+    """Return codes of `indices`; the two values are numbers or expressions."""
+
+def ones(shape: Expr | DimLike | Sequence[DimLike] | None, dtype: DType) -> Expr:
+    """Return ones; `shape` is integers, dimensions or an expression."""
+
+def ones_like(data: Expr) -> Expr:
+    """Ones, of the shape and dtype of the operand."""
+
+def power(lhs: Expr, rhs: Expr) -> Expr:
+    """`lhs` to the power `rhs`."""
+
+def prod(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Product over axes."""
+
+def reinterpret(data: Expr, dtype: DType) -> Expr:
+    """The same bits read as another dtype of the same width."""
+
+def repeat(data: Expr, repeats: int, axis: int | None = None) -> Expr:
+    """Each entry of `axis`, or each element of the flat tensor, `repeats` times in a row."""
+
+def reshape(
+    data: Expr, newshape: Expr | DimLike | Sequence[DimLike], allowzero: bool = False
+) -> Expr:
+    """Return `data` in another shape, given as integers, dimensions or an expression."""
+
+def reshape_like(
+    data: Expr,
+    shape_like: Expr,
+    lhs_begin: int = 0,
+    lhs_end: int | None = None,
+    rhs_begin: int = 0,
+    rhs_end: int | None = None,
+) -> Expr:
+    """`data` with its axes `lhs_begin` to `lhs_end` shaped as axes of the second operand."""
+
+def reverse(data: Expr, axis: int | None = None) -> Expr:
+    """The elements in opposite order along `axis`."""
+
+def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
+    """Return `data` in another shape, codes matched from the right."""
+
+def reverse_sequence(data: Expr, seq_lengths: Expr, seq_axis: int = 1, batch_axis: int = 0) -> Expr:
+    """The first `seq_lengths[b]` entries of `seq_axis` reversed, for each batch index b."""
+
+def right_shift(lhs: Expr, rhs: Expr) -> Expr:
+    """Bits moved down by `rhs` places; the sign is kept."""
+
+def round(data: Expr) -> Expr:
+    """Nearest integer, halves away from zero."""
+
+def rsqrt(data: Expr) -> Expr:
+    """One over the square root."""
+
+def scatter_elements(
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    axis: int = 0,
+    reduction: Literal["update", "add", "mul", "mean", "min", "max"] = "update",
+) -> Expr:
+    """`data` with each update at the place that its index names along `axis`."""
+
+def scatter_nd(
+    data: Expr,
+    indices: Expr,
+    updates: Expr,
+    mode: Literal["update", "add", "mul", "min", "max"] = "update",
+) -> Expr:
+    """`data` with each update at its index, which lies along the first axis of `indices`."""
+
+def searchsorted(
+    sorted_sequence: Expr, values: Expr, right: bool = False, dtype: DType = "int32"
+) -> Expr:
+    """Where each value goes in the innermost axis: before its equals, or after them."""
+
+def sequence_mask(data: Expr, valid_length: Expr, mask_value: float = 0.0, axis: int = 0) -> Expr:
+    """`data` with `mask_value` from step `valid_length[b]` on, for each batch index b."""
+
+def shape_of(data: Expr, dtype: DType = "int32") -> Expr:
+    """Return the lengths of the axes of `data`."""
+
+def sigmoid(data: Expr) -> Expr:
+    """Logistic function."""
+
+def sign(data: Expr) -> Expr:
+    """-1, 0 or 1 as the number is below, at or above zero."""
+
+def sin(data: Expr) -> Expr:
+    """Sine of radians."""
+
+def sinh(data: Expr) -> Expr:
+    """Hyperbolic sine."""
+
+def slice_like(data: Expr, shape_like: Expr, axes: Sequence[int] | None = ()) -> Expr:
+    """Return the leading part of `data`, as long as `shape_like` along `axes`."""
+
+def sliding_window(
+    data: Expr, axis: int, window_shape: int | Sequence[int], strides: int | Sequence[int]
+) -> Expr:
+    """All windows over the axes from `axis` on; their own axes come last."""
+
+def sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Expr:
+    """Return `data` in order along `axis`."""
+
+def sparse_fill_empty_rows(
+    sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr
+) -> TupleWrapper:
+    """The entries in order of their rows, with one more in column 0 of each row that had none."""
+
+def sparse_reshape(sparse_indices: Expr, prev_shape: Expr, new_shape: Expr) -> TupleWrapper:
+    """The coordinates of the same elements in another shape, and that shape without its -1."""
+
+def sparse_to_dense(
+    sparse_indices: Expr,
+    output_shape: Expr | DimLike | Sequence[DimLike],
+    sparse_values: Expr,
+    default_value: Expr | float | Sequence[float] = 0,
+) -> Expr:
+    """Return a dense tensor of `output_shape` with the values at the indices."""
+
+def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -> TupleWrapper:
+    """Equal parts along `axis`, or the parts between the cuts that are given."""
+
+def sqrt(data: Expr) -> Expr:
+    """Square root."""
+
+def squeeze(data: Expr, axis: int | Sequence[int] | None = None) -> Expr:
+    """Return `data` without `axis`: integers, an expression, or None for all of length 1."""
+
+def stack(data: Expr | TupleWrapper | Sequence[Expr], axis: int = 0) -> Expr:
+    """The tensors as the entries of a new axis."""
+
+def std(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+) -> Expr:
+    """Return the standard deviation over `axis`."""
+
+def stft(
+    data: Expr,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Expr | None = None,
+    normalized: bool = False,
+    onesided: bool = True,
+) -> Expr:
+    """Build ``stft``; windows are a quarter of `n_fft` apart, as long as it, and of ones."""
+
+def strided_set(
+    data: Expr,
+    v: Expr,
+    begin: Expr | float | Sequence[float],
+    end: Expr | float | Sequence[float],
+    strides: Expr | float | Sequence[float] | None = None,
+) -> Expr:
+    """Return `data` with a region replaced; bounds are integers or expressions."""
+
+def strided_slice(
+    data: Expr,
+    begin: Expr | int | Sequence[int] | None,
+    end: Expr | int | Sequence[int] | None,
+    strides: Expr | int | Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    slice_mode: str = "end",
+) -> Expr:
+    """Return a region of `data`; bounds are integers or expressions."""
+
+def subtract(lhs: Expr, rhs: Expr) -> Expr:
+    """Difference."""
+
+def sum(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+) -> Expr:
+    """Sum over axes."""
+
+def take(
+    data: Expr, indices: Expr, axis: int | None = None, batch_dims: int = 0, mode: str = "clip"
+) -> Expr:
+    """Return the entries of `axis` of `data` at `indices`."""
+
+def tan(data: Expr) -> Expr:
+    """Tangent of radians."""
+
+def tanh(data: Expr) -> Expr:
+    """Hyperbolic tangent."""
+
+def tile(data: Expr, reps: Expr | int | Sequence[int]) -> Expr:
+    """Return `data` repeated as `reps`, integers or an expression, says."""
+
+@overload
+def topk(
+    data: Expr,
+    k: Expr | int | None = 1,
+    axis: int = -1,
+    ret_type: Literal["both"] = "both",
+    is_ascend: bool = False,
+    dtype: DType = "int32",
+) -> TupleWrapper:
+    """Return the `k` (an integer or an expression) greatest elements along `axis`."""
+
+@overload
+def topk(
+    data: Expr,
+    k: Expr | int | None = 1,
+    axis: int = -1,
+    *,
+    ret_type: Literal["values", "indices"],
+    is_ascend: bool = False,
+    dtype: DType = "int32",
+) -> Expr:
+    """Return the `k` (an integer or an expression) greatest elements along `axis`."""
+
+@overload
+def topk(
+    data: Expr,
+    k: Expr | int | None = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: DType = "int32",
+) -> Expr | TupleWrapper:
+    """Return the `k` (an integer or an expression) greatest elements along `axis`."""
+
+def transpose(data: Expr, axes: Sequence[int] | None = None) -> Expr:
+    """Return `data` with its axes in the order `axes`, or reversed."""
+
+def trilu(data: Expr, k: Expr | float | Sequence[float], upper: bool = True) -> Expr:
+    """Return a triangle of `data`; `k` is an integer or an expression."""
+
+def trunc(data: Expr) -> Expr:
+    """Next integer towards zero."""
+
+def trunc_divide(lhs: Expr, rhs: Expr) -> Expr:
+    """Quotient rounded towards zero."""
+
+def trunc_mod(lhs: Expr, rhs: Expr) -> Expr:
+    """Remainder with the sign of the dividend, as in C."""
+
+def unique(data: Expr, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
+    """Return values, first places, inverse, number and, if asked, counts of a vector."""
+
+def unravel_index(data: Expr, shape: Expr) -> Expr:
+    """The coordinates, along a new first axis, of row-major places in a tensor of `shape`."""
+
+def variance(
+    data: Expr,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Expr | None = None,
+) -> Expr:
+    """Return the variance over `axis`, about `with_mean` or else about the mean computed here."""
+
+def where(condition: Expr, x: Expr, y: Expr) -> Expr:
+    """`x` where the condition is true or not zero, else `y`."""
+
+def zeros(shape: Expr | DimLike | Sequence[DimLike] | None, dtype: DType) -> Expr:
+    """Return zeros; `shape` is integers, dimensions or an expression."""
+
+def zeros_like(data: Expr) -> Expr:
+    """Zeros, of the shape and dtype of the operand."""

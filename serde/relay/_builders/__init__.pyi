@@ -1,0 +1,1 @@
+"""Namespaces of builders; they are objects of ``serde.relay``, and no modules."""

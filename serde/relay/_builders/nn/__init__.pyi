@@ -1,0 +1,482 @@
+"""Builders below ``relay.nn``; generated from the declarations."""
+
+from collections.abc import Sequence
+from typing import Any as AnyValue
+from typing import Literal
+
+from serde.relay._builders._types import DType
+from serde.relay._builders.nn import internal as internal
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.expr import Expr, TupleWrapper
+
+def adaptive_avg_pool1d(
+    data: Expr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCW",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``nn.adaptive_avg_pool1d``."""
+
+def adaptive_avg_pool2d(
+    data: Expr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCHW",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``nn.adaptive_avg_pool2d``."""
+
+def adaptive_avg_pool3d(
+    data: Expr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCDHW",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``nn.adaptive_avg_pool3d``."""
+
+def adaptive_max_pool1d(
+    data: Expr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCW",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``nn.adaptive_max_pool1d``."""
+
+def adaptive_max_pool2d(
+    data: Expr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCHW",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``nn.adaptive_max_pool2d``."""
+
+def adaptive_max_pool3d(
+    data: Expr,
+    output_size: int | Sequence[int] | None = None,
+    layout: str = "NCDHW",
+    out_layout: str = "",
+) -> Expr:
+    """Build ``nn.adaptive_max_pool3d``."""
+
+def avg_pool1d(
+    data: Expr,
+    pool_size: int | Sequence[int] = (1,),
+    strides: int | Sequence[int] = (1,),
+    dilation: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    layout: str = "NCW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Expr:
+    """Build ``nn.avg_pool1d``; single numbers hold for all axes and sides."""
+
+def avg_pool2d(
+    data: Expr,
+    pool_size: int | Sequence[int] = (1, 1),
+    strides: int | Sequence[int] = (1, 1),
+    dilation: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Expr:
+    """Build ``nn.avg_pool2d``; single numbers hold for all axes and sides."""
+
+def avg_pool3d(
+    data: Expr,
+    pool_size: int | Sequence[int] = (1, 1, 1),
+    strides: int | Sequence[int] = (1, 1, 1),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+    count_include_pad: bool = False,
+) -> Expr:
+    """Build ``nn.avg_pool3d``; single numbers hold for all axes and sides."""
+
+def batch_flatten(data: Expr) -> Expr:
+    """All axes but the first as one."""
+
+def batch_matmul(
+    tensor_a: Expr,
+    tensor_b: Expr,
+    out_dtype: DType = "",
+    transpose_a: bool = False,
+    transpose_b: bool = True,
+) -> Expr:
+    """Build ``nn.batch_matmul``; as in TVM, the right side is transposed unless told otherwise."""
+
+def batch_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    moving_mean: Expr,
+    moving_var: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-05,
+    center: bool = True,
+    scale: bool = True,
+) -> TupleWrapper:
+    """Build ``nn.batch_norm``: the normalised data, the mean and the variance."""
+
+def batch_to_space_nd(
+    data: Expr, block_shape: int | Sequence[int], crops: Sequence[Sequence[int]]
+) -> Expr:
+    """Build ``nn.batch_to_space_nd``."""
+
+def bias_add(data: Expr, bias: Expr, axis: int = 1) -> Expr:
+    """`data` plus the element of `bias` that belongs to its place on `axis`."""
+
+def conv1d(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    dilation: int | Sequence[int] = 1,
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "OIW",
+    out_layout: str = "",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv1d``; single numbers hold for all axes and sides."""
+
+def conv1d_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCW",
+    kernel_layout: str = "IOW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0,),
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv1d_transpose``."""
+
+def conv2d(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv2d``; single numbers hold for all axes and sides."""
+
+def conv2d_backward_weight(
+    grad: Expr,
+    data: Expr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    grad_layout: str = "NCHW",
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv2d_backward_weight``; each attribute of a layout holds what it says."""
+
+def conv2d_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "IOHW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0, 0),
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv2d_transpose``; single numbers hold for all axes and sides."""
+
+def conv3d(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv3d``; single numbers hold for all axes and sides."""
+
+def conv3d_transpose(
+    data: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "IODHW",
+    out_layout: str = "",
+    output_padding: int | Sequence[int] = (0, 0, 0),
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.conv3d_transpose``; single numbers hold for all axes and sides."""
+
+def correlation(
+    data1: Expr,
+    data2: Expr,
+    kernel_size: int,
+    max_displacement: int,
+    stride1: int,
+    stride2: int,
+    padding: int | Sequence[int],
+    is_multiply: bool,
+    layout: str,
+) -> Expr:
+    """Build ``nn.correlation``; one padding holds for both axes."""
+
+def deformable_conv2d(
+    data: Expr,
+    offset: Expr,
+    weight: Expr,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    deformable_groups: int = 1,
+    groups: int = 1,
+    channels: DimLike | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    out_dtype: DType = "",
+) -> Expr:
+    """Build ``nn.deformable_conv2d``; single numbers hold for all axes and sides."""
+
+def dense(data: Expr, weight: Expr, units: DimLike | None = None, out_dtype: DType = "") -> Expr:
+    """Build ``nn.dense``; without `units` the weight must have a type."""
+
+def depth_to_space(data: Expr, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Expr:
+    """Build ``nn.depth_to_space``."""
+
+def dilate(data: Expr, strides: int | Sequence[int], dilation_value: float = 0.0) -> Expr:
+    """Build ``nn.dilate``."""
+
+def dropout(data: Expr, rate: float = 0.5) -> Expr:
+    """Build ``nn.dropout`` and take the data, leaving the mask."""
+
+def dropout_raw(data: Expr, rate: float = 0.5) -> Expr:
+    """Build ``nn.dropout`` itself, which yields the data and the mask."""
+
+def fast_softmax(data: Expr, axis: int = -1) -> Expr:
+    """Softmax along `axis`; an executor may approximate the exponential, this one does not."""
+
+def fifo_buffer(data: Expr, buffer: Expr, axis: int) -> Expr:
+    """Build ``nn.fifo_buffer``."""
+
+def global_avg_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
+    """Mean over height and width, which stay as axes of length 1."""
+
+def global_max_pool2d(data: Expr, layout: str = "NCHW", out_layout: str = "") -> Expr:
+    """Maximum over height and width, which stay as axes of length 1."""
+
+def group_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    num_groups: int = 0,
+    axis: int = 1,
+    epsilon: float = 1e-05,
+    center: bool = True,
+    scale: bool = True,
+) -> Expr:
+    """Groups of adjacent channels of every sample standardised, then scaled and shifted."""
+
+def instance_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    axis: int = 1,
+    epsilon: float = 1e-05,
+    center: bool = True,
+    scale: bool = True,
+) -> Expr:
+    """Every channel (of `axis`) of every sample (of axis 0) standardised, scaled and shifted."""
+
+def l2_normalize(data: Expr, eps: float, axis: int | Sequence[int] | None = None) -> Expr:
+    """Build ``nn.l2_normalize``, over all axes unless `axis` is given."""
+
+def layer_norm(
+    data: Expr,
+    gamma: Expr,
+    beta: Expr,
+    axis: int = -1,
+    epsilon: float = 1e-05,
+    center: bool = True,
+    scale: bool = True,
+) -> Expr:
+    """`data` standardised over one axis, then scaled by `gamma` and shifted by `beta`."""
+
+def leaky_relu(data: Expr, alpha: float) -> Expr:
+    """Build ``nn.leaky_relu``; as in TVM, `alpha` must be given."""
+
+def log_softmax(data: Expr, axis: int = -1) -> Expr:
+    """Logarithm of the softmax along `axis`."""
+
+def lrn(
+    data: Expr,
+    size: int = 5,
+    axis: int = 1,
+    bias: float = 2,
+    alpha: float = 1e-05,
+    beta: float = 0.75,
+) -> Expr:
+    """Build ``nn.lrn``; as in TVM, the builder's `alpha` is a tenth of the attribute's default."""
+
+def matmul(
+    tensor_a: Expr,
+    tensor_b: Expr,
+    units: DimLike | None = None,
+    out_dtype: DType = "",
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+) -> Expr:
+    """Build ``nn.matmul``, or ``nn.dense`` where only the right side is transposed, as TVM does."""
+
+def max_pool1d(
+    data: Expr,
+    pool_size: int | Sequence[int] = (1,),
+    strides: int | Sequence[int] = (1,),
+    dilation: int | Sequence[int] = (1,),
+    padding: int | Sequence[int] = (0,),
+    layout: str = "NCW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Expr:
+    """Build ``nn.max_pool1d``; single numbers hold for all axes and sides."""
+
+def max_pool2d(
+    data: Expr,
+    pool_size: int | Sequence[int] = (1, 1),
+    strides: int | Sequence[int] = (1, 1),
+    dilation: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Expr:
+    """Build ``nn.max_pool2d``; single numbers hold for all axes and sides."""
+
+def max_pool3d(
+    data: Expr,
+    pool_size: int | Sequence[int] = (1, 1, 1),
+    strides: int | Sequence[int] = (1, 1, 1),
+    dilation: int | Sequence[int] = (1, 1, 1),
+    padding: int | Sequence[int] = (0, 0, 0),
+    layout: str = "NCDHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> Expr:
+    """Build ``nn.max_pool3d``; single numbers hold for all axes and sides."""
+
+def mirror_pad(data: Expr, pad_width: Sequence[Sequence[int]], mode: str = "SYMMETRIC") -> Expr:
+    """Build ``nn.mirror_pad``."""
+
+def nll_loss(
+    predictions: Expr,
+    targets: Expr,
+    weights: Expr,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> Expr:
+    """Build ``nn.nll_loss``."""
+
+def pad(
+    data: Expr,
+    pad_width: Expr | Sequence[Sequence[int]],
+    pad_value: Expr | float = 0,
+    pad_mode: str = "constant",
+) -> Expr:
+    """Build ``nn.pad``, or ``dyn.nn.pad`` for widths that are computed."""
+
+def prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
+    """Build ``nn.prelu``."""
+
+def relu(data: Expr) -> Expr:
+    """The greater of each element and zero."""
+
+def softmax(data: Expr, axis: int = -1) -> Expr:
+    """Exponentials along `axis`, scaled so that they sum to one."""
+
+def space_to_batch_nd(
+    data: Expr,
+    block_shape: int | Sequence[int],
+    paddings: Sequence[Sequence[int]],
+    pad_value: float = 0,
+) -> Expr:
+    """Build ``nn.space_to_batch_nd``."""
+
+def space_to_depth(data: Expr, block_size: int, layout: str = "NCHW") -> Expr:
+    """Build ``nn.space_to_depth``; as in TVM, its mode is left empty."""
+
+def sparse_add(dense_mat: Expr, sparse_mat: AnyValue) -> Expr:
+    """Build ``nn.sparse_add``; the matrix is SciPy's, or its data, indices and indptr."""
+
+def sparse_conv2d(
+    dense_data: Expr,
+    sparse_data: Expr,
+    sparse_indices: Expr,
+    sparse_indptr: Expr,
+    layout: Literal["NHWC", "NCHW"] = "NHWC",
+    kernel_size: DimLike | Sequence[DimLike] = (1, 1),
+) -> Expr:
+    """A convolution that keeps height and width, its weight a sparse matrix of a row a channel."""
+
+def sparse_dense(dense_mat: Expr, sparse_mat: AnyValue, sparse_lhs: bool = False) -> Expr:
+    """Build ``nn.sparse_dense``; the matrix is SciPy's, or its data, indices and indptr."""
+
+def sparse_transpose(x: AnyValue) -> TupleWrapper:
+    """Build ``nn.sparse_transpose``; the matrix is SciPy's, or its data, indices and indptr."""
+
+def upsampling(
+    data: Expr,
+    scale_h: Expr | float = 1,
+    scale_w: Expr | float = 1,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+) -> Expr:
+    """Build ``nn.upsampling``, or ``dyn.nn.upsampling`` for scales that are computed."""
+
+def upsampling3d(
+    data: Expr,
+    scale_d: Expr | float = 1,
+    scale_h: Expr | float = 1,
+    scale_w: Expr | float = 1,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+) -> Expr:
+    """Build ``nn.upsampling3d``, or ``dyn.nn.upsampling3d`` for scales that are computed."""

@@ -1,0 +1,3 @@
+"""Builders below ``relay.qnn``; generated from the declarations."""
+
+from serde.relay._builders.qnn import op as op
