@@ -40,6 +40,7 @@ bench: setup $(TORCH_STAMP)
 
 docs: setup
 	$(BIN)/python -m serde ops --markdown > docs/operators.md
+	$(BIN)/python tools/stubs.py
 
 check: lint test
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import require
@@ -21,7 +22,6 @@ from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
-    canonical_options,
     check_mapping,
     find_target,
     read_model,
@@ -35,6 +35,9 @@ from serde.errors import OptionError
 from serde.io.atomic import write_text
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
+
+if TYPE_CHECKING:
+    import mxnet.gluon
 
 __all__ = [
     "bisect",
@@ -74,7 +77,7 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    part, rest = bind_options(CutOptions, canonical_options(options))
+    part, rest = bind_options(CutOptions, options)
     bound = bridge.bind_import(rest)
     return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
@@ -223,7 +226,7 @@ def import_to_gluon(
     ctx: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     The block takes its inputs in the order of the model. It can be trained: batch normalisations

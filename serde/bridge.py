@@ -52,13 +52,13 @@ ENTRY_POINTS = "serde.formats"
 
 FORMATS = MappingProxyType(
     {
-        "coreml": "serde.coreml",
-        "mxnet": "serde.mxnet",
-        "onnx": "serde.onnx",
-        "relay": "serde.relayfile",
+        "coreml": "serde.coreml.bridge",
+        "mxnet": "serde.mxnet.bridge",
+        "onnx": "serde.onnx.bridge",
+        "relay": "serde.relayfile.bridge",
     }
 )
-"""Modules of the formats of this package, each with an object ``BRIDGE``."""
+"""Modules with the bridges of this package, each called ``BRIDGE``."""
 
 PIVOT = "relay"
 """The format whose models are the pivot's own."""

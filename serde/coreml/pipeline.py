@@ -10,11 +10,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.interface.features import declare
-from serde.coreml.interface.interface import input_names, model_meta, read_shapes, tensors_of
-from serde.coreml.mlprogram.importer import program_to_relay
+from serde.coreml.interface.features import input_variable
+from serde.coreml.interface.interface import model_meta, tensors_of
+from serde.coreml.mlprogram.importer import to_relay as program_to_relay
 from serde.coreml.model import KINDS, SUPPRESSION, CoremlModel, members
-from serde.coreml.neuralnetwork.importer import network_to_relay
+from serde.coreml.neuralnetwork.importer import to_relay as network_to_relay
 from serde.coreml.neuralnetwork.suppression import suppression_to_relay, thresholds_of
 from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.ir.collection import without_collection
@@ -26,6 +26,7 @@ from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.transform.infer_type import infer_function
 from serde.report import Report
+from serde.walk.inputs import bind_inputs, check_names
 from serde.weights import Weight
 
 if TYPE_CHECKING:
@@ -113,8 +114,10 @@ class _Chain:
         parts = members(self.model)
         self._require_known(parts)
         features = list(self.model.spec.description.input)
-        names = input_names(features, self.model.source)
-        self.shapes, self.dtypes = read_shapes(names, self.options)
+        names = [each.name for each in features]
+        check_names(names, self.model.source)
+        options = self.options
+        self.shapes, self.dtypes = bind_inputs(names, options.input_shapes, options.input_dtypes)
         for place, part in enumerate(parts):
             label = f"models[{place}]"
             if part.spec.WhichOneof("Type") == SUPPRESSION:
@@ -211,7 +214,7 @@ class _Chain:
         name = feature.name
         if name not in self.values:
             try:
-                variable = declare(feature, self.shapes.get(name), self.dtypes.get(name))
+                variable = input_variable(feature, self.shapes.get(name), self.dtypes.get(name))
             except Unsupported as error:
                 self.report.add(label, name, error.reason, error.hint)
                 self.report.raise_if_refused()

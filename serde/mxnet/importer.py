@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from typing import Any as AnyValue
 
-from serde.bridge import ImportOptions
 from serde.errors import FormatError, OptionError
 from serde.mxnet.aliases import canonical_name
 from serde.mxnet.attributes import dtype_of_code
-from serde.mxnet.import_context import Completions, ImportContext, needed_outputs, used_inputs
+from serde.mxnet.import_context import ImportContext
 from serde.mxnet.labels import label_shape, missing_text
-from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, Graph, MxnetModel, Node
+from serde.mxnet.model import DIMS_KEY, INPUT_KEY, Entry, MxnetModel, Node
+from serde.mxnet.model import Graph as MxnetGraph
 from serde.mxnet.ops import TABLE
 from serde.mxnet.precision import precision_note
-from serde.mxnet.unknown import Completion
+from serde.mxnet.shape_completion import ShapeCompletion
 from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Expr, Function, Span, Tuple, Var
+from serde.relay.ir.expr import Expr, Span, Var
 from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
 from serde.relay.ir.shapes import is_float
-from serde.relay.ir.types import TensorType
+from serde.relay.ir.types import TensorType, Type
 from serde.report import Report
-from serde.weights import Weight
+from serde.walk.assembly import Assembly
+from serde.walk.holes import Hole
+from serde.walk.importer import Graph, ImportWalk
+from serde.walk.importer import Node as WalkNode
+from serde.walk.scope import Scope as BaseScope
+
+if TYPE_CHECKING:
+    from serde.options import ImportOptions
 
 __all__ = ["head_names", "to_relay"]
 
@@ -103,16 +111,23 @@ def to_relay(
     if model.lacks is not None:
         raise FormatError(model.lacks, path=model.source)
     _report_weights(model, report)
-    walk = _Walk(model, options, report)
+    walk = _Walk(model, report)
     report.nodes = sum(node.op != "null" for node in model.graph.nodes)
-    walk.declare()
-    for index, node in enumerate(model.graph.nodes):
-        if node.op != "null" and walk.needed[index]:
-            walk.results[index] = walk.convert(node, walk.needed[index])
+    scope = Scope(source=model.source)
+    main = walk.read(model.graph, scope)
+    inputs = walk.variables(scope, options)
+    outputs = walk.run(main, scope)
     report.raise_if_refused()
     if keep_labels:
-        walk.add_labels()
-    return walk.finish()
+        inputs = walk.with_labels(inputs, scope, options)
+    inputs = _in_noted_order(inputs, model.graph)
+    meta = ModelMeta(
+        inputs=tuple(each.name_hint for each in inputs),
+        outputs=tuple(_name_of(entry, scope) for entry in model.graph.heads),
+        source_format="mxnet",
+        source_version=model.version,
+    )
+    return walk.assembly.model(inputs, outputs, meta, _named_values(scope))
 
 
 def _report_weights(model: MxnetModel, report: Report) -> None:
@@ -129,205 +144,226 @@ def _report_weights(model: MxnetModel, report: Report) -> None:
         )
 
 
-@dataclass
-class _Walk:
+@dataclass(eq=False)
+class Scope(BaseScope[int, Sequence[Expr]]):
+    """What each node of a graph gives, by its place.
+
+    Attributes:
+        graph: The graph.
+        needed: For each node, how many outputs the heads need.
+        open_ended: Whether variables may be replaced by longer ones.
+    """
+
+    graph: MxnetGraph = field(default=MxnetGraph((), ()))
+    needed: Sequence[int] = ()
+    open_ended: bool = False
+
+    def value(self, entry: Entry) -> Expr:
+        """Return one output of a node."""
+        return self.values[entry.node][entry.index]
+
+
+class _Walk(ImportWalk[MxnetGraph, int, Scope]):
     """State of one conversion."""
 
-    model: MxnetModel
-    options: ImportOptions
-    report: Report
-    results: dict[int, Sequence[Expr]] = field(default_factory=dict)
-    inputs: dict[str, Var] = field(default_factory=dict)
-    weights: dict[str, Var] = field(default_factory=dict)
-    params: dict[str, Weight] = field(default_factory=dict)
-    needed: list[int] = field(default_factory=list)
-    completions: Completions = field(default_factory=dict)
+    def __init__(self, model: MxnetModel, report: Report) -> None:
+        super().__init__(report, Assembly(folding=False))
+        self._model = model
+        self._np_shape = "is_np_shape" in model.graph.attrs
+        self._as_numpy = bool(model.graph.attrs.get("is_np_shape", 0))
+        self._completed: dict[tuple[int, tuple[Type | None, ...]], list[Expr]] = {}
 
-    def __post_init__(self) -> None:
-        self.needed = needed_outputs(self.model.graph, TABLE)
-
-    @property
-    def shapes_as_numpy(self) -> bool:
-        """Whether the graph has NumPy's shapes: scalars, and axes of length 0."""
-        return bool(self.model.graph.attrs.get("is_np_shape", 0))
-
-    def declare(self) -> None:
-        """Make a variable of every weight and input that is needed."""
-        values = {**self.model.arg, **self.model.aux}
-        free = []
-        for index, node in enumerate(self.model.graph.nodes):
-            if node.op != "null" or not self.needed[index]:
+    def variables(self, scope: Scope, options: ImportOptions) -> list[Var]:
+        """Make a variable of every weight and input that is needed; return the inputs."""
+        values = {**self._model.arg, **self._model.aux}
+        weights: dict[str, Var] = {}
+        free: dict[str, Node] = {}
+        unused = set()
+        for place, node in enumerate(scope.graph.nodes):
+            if not node.is_variable:
                 continue
-            if node.name in values:
-                self.results[index] = [self._weight(node.name, values[node.name])]
+            if not scope.needed[place]:
+                unused.add(node.name)
+            elif node.name not in values:
+                free.setdefault(node.name, node)
             else:
-                free.append((index, node))
-        names = list(dict.fromkeys(node.name for _, node in free))
-        shapes = self._shapes(names)
-        missing = []
-        for index, node in free:
-            shape = shapes.get(node.name, _declared_shape(node, self.shapes_as_numpy))
-            if shape is None:
-                missing.append(node.name)
-                continue
-            self.results[index] = [self._input(index, node, shape)]
-        if missing:
-            raise OptionError(missing_text(self.model, list(dict.fromkeys(missing))))
+                if node.name not in weights:
+                    weights[node.name] = self.assembly.variable(values[node.name], node.name)
+                scope.define(place, [weights[node.name]])
+        given = options.input_shapes, options.input_dtypes
+        return self.inputs(free.values(), scope, *given, weights=values, unused=unused)
 
-    def _weight(self, name: str, weight: Weight) -> Var:
-        if name not in self.weights:
-            self.weights[name] = Var(name, TensorType(weight.shape, weight.dtype), Span(name))
-            self.params[name] = weight
-        return self.weights[name]
+    def declare(
+        self, entry: Node, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
+    ) -> Var | None:
+        """Return the variable for an input, of all nodes of its name."""
+        if shape is None:
+            shape = _declared_shape(entry, self._as_numpy)
+        if shape is None:
+            return None
+        nodes = enumerate(scope.graph.nodes)
+        places = [at for at, each in nodes if each.is_variable and each.name == entry.name]
+        dtype = dtype or _declared_dtype(entry) or self._implied_dtype(places[0])
+        variable = Var(entry.name, TensorType(shape, dtype), Span(entry.name))
+        for place in places:
+            scope.define(place, [variable])
+        return variable
 
-    def _input(self, index: int, node: Node, shape: Sequence[DimLike]) -> Var:
-        if node.name not in self.inputs:
-            dtypes = self.options.input_dtypes
-            dtype = dtypes.get(node.name, dtypes.get(""))
-            if dtype is None and "__dtype__" in node.hidden:
-                code = node.hidden["__dtype__"]
-                dtype = dtype_of_code(int(code)) if code.lstrip("-").isdigit() else None
-            dtype = dtype or self._implied_dtype(index)
-            self.inputs[node.name] = Var(node.name, TensorType(shape, dtype), Span(node.name))
-        return self.inputs[node.name]
+    def missing_text(self, names: Sequence[str]) -> str:
+        """Return what to say of inputs without a shape, which may be parameters that lack."""
+        return missing_text(self._model, names)
 
     def _implied_dtype(self, index: int) -> str:
         """Return the dtype of the weight beside which the input is used first, else float32."""
-        nodes = self.model.graph.nodes
+        nodes = self._model.graph.nodes
         for node in nodes:
             if canonical_name(node.op) not in WEIGHTED or len(node.inputs) < 2:
                 continue
-            weight = self.model.arg.get(nodes[node.inputs[1].node].name)
+            weight = self._model.arg.get(nodes[node.inputs[1].node].name)
             if node.inputs[0].node == index and weight is not None and is_float(weight.dtype):
                 return weight.dtype
         return "float32"
 
-    def _shapes(self, names: Sequence[str]) -> dict[str, Sequence[DimLike]]:
-        """Return the shapes given, the one without a name assigned to the only input."""
-        given = dict(self.options.input_shapes)
-        known = {node.name for node in self.model.graph.nodes if node.op == "null"}
-        if "" in given:
-            if len(names) != 1:
-                raise OptionError(f"a shape without a name, but the inputs are {', '.join(names)}")
-            given[names[0]] = given.pop("")
-        if "" in self.options.input_dtypes and len(names) != 1:
-            raise OptionError(f"a dtype without a name, but the inputs are {', '.join(names)}")
-        unknown = sorted({*given, *self.options.input_dtypes} - {*known, ""})
-        if unknown:
-            raise OptionError(f"no input is called {unknown[0]}; inputs: {', '.join(names)}")
-        fixed = sorted(set(given) & set(self.weights))
-        if fixed:
-            raise OptionError(f"{fixed[0]} is a weight of the model, not an input")
-        return given
+    def read(self, graph: MxnetGraph, scope: Scope) -> Graph[int]:
+        """Return a graph as the walk sees it."""
+        scope.graph, scope.needed = graph, _needed_outputs(graph)
+        variables = [place for place, node in enumerate(graph.nodes) if node.is_variable]
+        return Graph(variables, self._nodes(scope), graph.heads)
 
-    def convert(self, node: Node, outputs: int) -> Sequence[Expr]:
-        """Return the outputs of one node."""
-        op = canonical_name(node.op)
-        if not self.shapes_as_numpy:
-            Completion(self.model.graph, self.results, self._again, self._inside).complete(node)
-        ctx = self._context(node, outputs, self.report)
-        arguments = [self._value(entry) for entry in used_inputs(node, TABLE)]
-        results = TABLE.run_import(ctx, op, arguments, node.attrs, self.report)
-        if len(results) < outputs:
-            self.report.add(node.op, node.name, f"output {outputs - 1} is used but not converted")
-        return results
+    def _nodes(self, scope: Scope) -> Iterator[WalkNode[int]]:
+        for place, node in enumerate(scope.graph.nodes):
+            if scope.needed[place] and not node.is_variable:
+                yield WalkNode(node.op, node.name, [place], place)
 
-    def _context(self, node: Node, outputs: int, report: Report) -> ImportContext:
-        np_shape = "is_np_shape" in self.model.graph.attrs
-        known = self.completions
-        return ImportContext(TABLE, node, outputs, report, np_shape=np_shape, completions=known)
+    def output(self, name: Entry, scope: Scope) -> Expr:
+        """Return one output of a node."""
+        return scope.value(name)
 
-    def _inside(self, node: Node, variables: Sequence[Expr]) -> Sequence[Expr]:
-        return self._context(node, 0, Report()).completed(variables)
+    def convert(self, node: WalkNode[int], scope: Scope, label: str) -> Sequence[Sequence[Expr]]:
+        """Return all that a node gives, as one value."""
+        return [self._convert(node.source, scope)]
 
-    def _again(self, index: int) -> Sequence[Expr]:
-        return self.convert(self.model.graph.nodes[index], self.needed[index])
+    def _convert(self, place: int, scope: Scope) -> Sequence[Expr]:
+        """Return what a node gives, once its inputs have the lengths that it implies."""
+        node, count = scope.graph.nodes[place], scope.needed[place]
+        if not self._as_numpy:
+            self._completion(scope).complete(node)
+        label = f"{scope.prefix}{node.name}"
+        ctx = ImportContext(label, node, count, self, scope, np_shape=self._np_shape)
+        inputs = [scope.value(entry) for entry in _used_inputs(node)]
+        found = self.call(TABLE, ctx, canonical_name(node.op), inputs, node.attrs)
+        if len(found) < count:
+            self.report.add(node.op, label, f"output {count - 1} is used but not converted")
+        return [*found, *(Hole() for _ in range(len(found), count))]
 
-    def add_labels(self) -> None:
-        """Make inputs of the variables without a value that no result depends on."""
-        nodes = self.model.graph.nodes
-        values = {**self.model.arg, **self.model.aux}
-        implied = self._label_shapes()
-        missing = []
-        for index, node in enumerate(nodes):
-            if not node.is_variable or node.name in values or node.name in self.inputs:
-                continue
-            given = self.options.input_shapes.get(
-                node.name, _declared_shape(node, self.shapes_as_numpy)
-            )
-            shape = implied.get(index) if given is None else given
-            if shape is None:
-                missing.append(node.name)
-                continue
-            self._input(index, node, shape)
-        if missing:
-            raise OptionError(missing_text(self.model, missing))
-        order = {node.name: None for node in nodes if node.name in self.inputs}
-        self.inputs = {name: self.inputs[name] for name in order}
-
-    def _label_shapes(self) -> dict[int, Sequence[DimLike]]:
-        """Return the shapes that loss heads imply, by the position of the variable."""
-        found: dict[int, Sequence[DimLike]] = {}
-        for index, node in enumerate(self.model.graph.nodes):
-            if node.is_variable or len(node.inputs) < 2 or not self.needed[index]:
-                continue
-            type_ = self._value(node.inputs[0]).type
-            shape = label_shape(node, type_.shape) if isinstance(type_, TensorType) else None
-            if shape is not None:
-                found[node.inputs[1].node] = shape
-        return found
-
-    def _value(self, entry: Entry) -> Expr:
-        return self.results[entry.node][entry.index]
-
-    def finish(self) -> RelayModel:
-        """Return the module of everything converted."""
-        graph = self.model.graph
-        self._order_inputs()
-        values = [self._value(entry) for entry in graph.heads]
-        body = values[0] if len(values) == 1 else Tuple(values)
-        main = Function([*self.inputs.values(), *self.weights.values()], body)
-        meta = ModelMeta(
-            inputs=tuple(self.inputs),
-            outputs=tuple(self._output_name(entry) for entry in graph.heads),
-            source_format="mxnet",
-            source_version=self.model.version,
+    def _completion(self, scope: Scope) -> ShapeCompletion:
+        return ShapeCompletion(
+            scope.graph,
+            scope.values,
+            lambda place: self._convert(place, scope),
+            lambda node, variables: self._complete_body(node, variables, scope),
+            scope.open_ended,
         )
-        return RelayModel(IRModule({"main": main}), self.params, meta, self._values())
 
-    def _order_inputs(self) -> None:
-        """Put the inputs in the order that is noted on all of them, if there is one."""
-        places = {
-            node.name: int(node.hidden[INPUT_KEY])
-            for node in self.model.graph.variables
-            if node.hidden.get(INPUT_KEY, "").isdigit()
-        }
-        if self.inputs.keys() <= places.keys():
-            self.inputs = {
-                name: self.inputs[name] for name in sorted(self.inputs, key=places.__getitem__)
-            }
+    def _complete_body(self, node: Node, variables: Sequence[Expr], scope: Scope) -> Sequence[Expr]:
+        """Return variables of the first graph inside a node with the lengths that it tells.
 
-    def _values(self) -> dict[str, Expr]:
-        """Return what each node gives: by the node's name (and ``:1``...) and the output's.
-
-        A name that stands for several values is left out.
+        What was found is kept: without it, each loop within a loop would double the work.
         """
-        found: dict[str, Expr | None] = {}
-        for index, results in sorted(self.results.items()):
-            node = self.model.graph.nodes[index]
-            for number, value in enumerate(results):
-                own = node.name if len(results) == 1 else f"{node.name}:{number}"
-                for name in dict.fromkeys((own, self._output_name(Entry(index, number)))):
-                    found[name] = value if found.get(name, value) is value else None
-        return {name: value for name, value in found.items() if value is not None}
+        if not node.subgraphs:
+            return variables
+        graph = node.subgraphs[0]
+        key = id(graph), tuple(each.type for each in variables)
+        if key not in self._completed:
+            inner = scope.inner(f"{scope.prefix}{node.name}", parent=None, open_ended=True)
+            report, self.report = self.report, Report()  # Gaps show when the node is converted.
+            try:
+                self.evaluate(graph, inner, variables)
+            finally:
+                self.report = report
+            places = (place for place, each in enumerate(graph.nodes) if each.is_variable)
+            self._completed[key] = [inner.values[place][0] for place in places]
+        return self._completed[key]
 
-    def _output_name(self, entry: Entry) -> str:
-        """Return the name that ``Symbol.list_outputs`` gives a head."""
-        several = len(self.results[entry.node]) > 1
-        return _output_name(self.model.graph.nodes[entry.node], entry.index, several)
+    def evaluate(self, graph: MxnetGraph, scope: Scope, args: Sequence[AnyValue]) -> list[Expr]:
+        """Return what a graph inside a node yields of the values of its variables."""
+        return super().evaluate(graph, scope, [[each] for each in args])
+
+    def with_labels(self, inputs: Sequence[Var], scope: Scope, options: ImportOptions) -> list[Var]:
+        """Return inputs with those variables without a value that no result depends on.
+
+        Raises:
+            OptionError: Nobody tells the shape of one.
+        """
+        values = {**self._model.arg, **self._model.aux}
+        dtypes = options.input_dtypes
+        found = {each.name_hint: each for each in inputs}
+        implied = _label_shapes(scope)
+        missing = []
+        for place, node in enumerate(scope.graph.nodes):
+            name = node.name
+            if not node.is_variable or name in values or name in found:
+                continue
+            shape = options.input_shapes.get(name, _declared_shape(node, self._as_numpy))
+            shape = implied.get(place) if shape is None else shape
+            variable = self.declare(node, shape, dtypes.get(name, dtypes.get("")), scope)
+            if variable is None:
+                missing.append(name)
+            else:
+                found[name] = variable
+        if missing:
+            raise OptionError(self.missing_text(missing))
+        names = dict.fromkeys(node.name for node in scope.graph.nodes if node.name in found)
+        return [found[name] for name in names]
 
 
-def head_names(graph: Graph) -> tuple[str, ...]:
+def _label_shapes(scope: Scope) -> dict[int, Sequence[DimLike]]:
+    """Return the shapes that loss heads imply, by the position of the variable."""
+    found: dict[int, Sequence[DimLike]] = {}
+    for index, node in enumerate(scope.graph.nodes):
+        if node.is_variable or len(node.inputs) < 2 or not scope.needed[index]:
+            continue
+        type_ = scope.value(node.inputs[0]).type
+        shape = label_shape(node, type_.shape) if isinstance(type_, TensorType) else None
+        if shape is not None:
+            found[node.inputs[1].node] = shape
+    return found
+
+
+def _in_noted_order(inputs: Sequence[Var], graph: MxnetGraph) -> list[Var]:
+    """Return the inputs in the order that is noted on all of them, if there is one."""
+    places = {
+        node.name: int(node.hidden[INPUT_KEY])
+        for node in graph.variables
+        if node.hidden.get(INPUT_KEY, "").isdigit()
+    }
+    if not {each.name_hint for each in inputs} <= places.keys():
+        return list(inputs)
+    return sorted(inputs, key=lambda each: places[each.name_hint])
+
+
+def _named_values(scope: Scope) -> dict[str, Expr]:
+    """Return what each node gives: by the node's name (and ``:1``...) and the output's.
+
+    A name that stands for several values is left out.
+    """
+    found: dict[str, Expr | None] = {}
+    for place, results in sorted(scope.values.items()):
+        node = scope.graph.nodes[place]
+        for number, value in enumerate(results):
+            own = node.name if len(results) == 1 else f"{node.name}:{number}"
+            for name in dict.fromkeys((own, _name_of(Entry(place, number), scope))):
+                found[name] = value if found.get(name, value) is value else None
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _name_of(entry: Entry, scope: Scope) -> str:
+    """Return the name that ``Symbol.list_outputs`` gives a head."""
+    several = len(scope.values[entry.node]) > 1
+    return _output_name(scope.graph.nodes[entry.node], entry.index, several)
+
+
+def head_names(graph: MxnetGraph) -> tuple[str, ...]:
     """Return the names of the outputs; a node has several outputs if a further one is used."""
     used = [*graph.heads, *(entry for node in graph.nodes for entry in node.inputs)]
     several = {entry.node for entry in used if entry.index}
@@ -346,6 +382,12 @@ def _output_name(node: Node, index: int, several: bool) -> str:
     if several or op in NUMBERED:
         return f"{node.name}_output{index}"
     return f"{node.name}_output"
+
+
+def _declared_dtype(node: Node) -> str | None:
+    """Return the dtype noted on a variable when it was made, if it is known."""
+    code = node.hidden.get("__dtype__", "")
+    return dtype_of_code(int(code)) if code.lstrip("-").isdigit() else None
 
 
 def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
@@ -373,3 +415,23 @@ def _declared_shape(node: Node, as_numpy: bool) -> Sequence[DimLike] | None:
     if not all(type(length) is int and length >= least for length in shape):
         return None
     return tuple(shape) if shape or as_numpy else None
+
+
+def _used_inputs(node: Node) -> Sequence[Entry]:
+    """Return the inputs that bear on a node's result."""
+    converter = TABLE.importer(canonical_name(node.op), 1)
+    if converter is None or converter.uses is None:
+        return node.inputs
+    return node.inputs[: converter.uses]
+
+
+def _needed_outputs(graph: MxnetGraph) -> list[int]:
+    """Return, for each node, how many outputs the heads need: up to the last one used."""
+    needed = [0] * len(graph.nodes)
+    for entry in graph.heads:
+        needed[entry.node] = max(needed[entry.node], entry.index + 1)
+    for index in range(len(graph.nodes) - 1, -1, -1):
+        if needed[index]:
+            for entry in _used_inputs(graph.nodes[index]):
+                needed[entry.node] = max(needed[entry.node], entry.index + 1)
+    return needed

@@ -9,6 +9,7 @@ from serde.mxnet.aliases import canonical_name
 from serde.mxnet.model import MxnetModel, Node
 from serde.mxnet.ops import TABLE
 from serde.relay.ir.dims import Dim, DimLike, product
+from serde.walk.inputs import missing_shapes_text
 
 __all__ = ["label_shape", "missing_parameters", "missing_text"]
 
@@ -72,7 +73,7 @@ def missing_text(model: MxnetModel, names: Sequence[str]) -> str:
     """Return what to say of variables that have neither a value nor a shape."""
     parameters = missing_parameters(model, names)
     if not parameters:
-        return _missing_shapes(names)
+        return missing_shapes_text(names)
     verb = "is" if len(parameters) == 1 else "are"
     if not model.arg and not model.aux:
         return (
@@ -84,15 +85,6 @@ def missing_text(model: MxnetModel, names: Sequence[str]) -> str:
     return (
         f"{_listed(parameters)} {verb} not in {where}; is it the one of this symbol? "
         f"To make inputs of them, give their shapes: input_shapes={dict(shapes)}"
-    )
-
-
-def _missing_shapes(names: Sequence[str]) -> str:
-    shapes: Mapping[str, tuple[int, ...]] = {names[0]: (1, 3, 224, 224)}
-    return (
-        f"the {'shape' if len(names) == 1 else 'shapes'} of {_listed(names)} "
-        f"{'is' if len(names) == 1 else 'are'} missing; "
-        f"give --input-shape {names[0]}:1,3,224,224 or input_shapes={dict(shapes)}"
     )
 
 

@@ -11,7 +11,12 @@ import math
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["CODES", "ELEMENTS", "Element"]
+from serde.errors import Unsupported
+
+__all__ = ["CODES", "ELEMENTS", "Element", "element_dtype"]
+
+STRING = 8
+"""Number of the element type of strings, which is none of :data:`ELEMENTS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +84,16 @@ ELEMENTS = MappingProxyType(
 
 CODES = MappingProxyType({element.dtype: element for element in ELEMENTS.values()})
 """Element types by dtype name."""
+
+
+def element_dtype(code: int) -> str:
+    """Return the name of an element type.
+
+    Raises:
+        Unsupported: It is that of strings, or unknown.
+    """
+    if code == STRING:
+        raise Unsupported("a tensor of strings has no counterpart in Relay")
+    if code not in ELEMENTS:
+        raise Unsupported(f"element type {code} is unknown")
+    return ELEMENTS[code].dtype

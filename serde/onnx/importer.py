@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 import onnx
 
 from serde.errors import FormatError, Unsupported
-from serde.limits import MAX_EXPANDED_NODES, MAX_SUBGRAPH_DEPTH
+from serde.limits import MAX_EXPANDED_NODES
 from serde.onnx.attributes import attribute_value, resolved
+from serde.onnx.elements import element_dtype
 from serde.onnx.expansion import check_expansion, function_key
-from serde.onnx.import_context import ImportContext, element_dtype
-from serde.onnx.interface import declare_inputs, declared_shape, graph_meta, opset_versions
+from serde.onnx.import_context import Facts, ImportContext
+from serde.onnx.interface import declared_shape, graph_meta, input_dtype, opset_versions
 from serde.onnx.model import OnnxModel
 from serde.onnx.ops import TABLES
 from serde.onnx.schemas import fault_of_node
@@ -26,27 +27,28 @@ from serde.onnx.scopes import (
     domain_name,
     in_order,
     needed_values,
-    node_label,
+    node_name,
     read_names,
 )
-from serde.onnx.sparse import SparseWeight
 from serde.onnx.undecided import (
     INPUT_SHAPES_HINT,
     MAX_SUPPOSED,
-    Decisions,
     Undecided,
     join,
 )
 from serde.relay.ir.collection import without_collection
-from serde.relay.ir.dims import Dim, SymDim
-from serde.relay.ir.expr import Call, Constant, Expr, Function, Span, Var
+from serde.relay.ir.dims import Dim, DimLike, SymDim
+from serde.relay.ir.expr import Call, Constant, Expr, Span, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.registry import get
 from serde.relay.ir.types import SequenceType, TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.report import Report
-from serde.walk.assembly import Assembly, closed_over
-from serde.walk.table import ConverterTable, Hole, Incomplete
+from serde.walk.assembly import Assembly
+from serde.walk.holes import Hole
+from serde.walk.importer import Graph, ImportWalk, Node
+from serde.walk.inputs import check_rank
+from serde.walk.table import ConverterTable
 from serde.weights import Weight
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ if TYPE_CHECKING:
 __all__ = ["to_relay"]
 
 
-_OPEN = (Hole, Undecided)
 _OF_STRINGS = frozenset({"RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"})
 
 
@@ -75,14 +76,14 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
     graph = model.proto.graph
     report.nodes = len(graph.node)
     walk = _Walk(model, report)
-    opsets = opset_versions(model.proto, options.source_opset)
-    scope = Scope(opsets, decisions=walk.decisions)
-    walk.add_initializers(graph, scope, main=True)
-    inputs = declare_inputs(graph, scope, options, report)
-    kinds = {each.name: each.type.WhichOneof("value") for each in graph.input}
-    walk.optionals.update(x for x in inputs if kinds[x.name_hint] == "optional_type")
-    outputs = walk.run(graph.node, [output.name for output in graph.output], scope, "the graph")
-    outputs = walk.settled(outputs, graph.output)
+    scope = Scope(
+        opsets=opset_versions(model.proto, options.source_opset), decisions=walk.decisions
+    )
+    main = walk.read(graph, scope)
+    weights = () if options.keep_initializers_as_inputs else scope.values
+    shapes, dtypes = options.input_shapes, options.input_dtypes
+    inputs = walk.inputs(graph.input, scope, shapes, dtypes, weights=weights)
+    outputs = walk.settled(walk.run(main, scope), graph.output)
     lengths = walk.lengths_decided()
     if lengths:
         report.issues.clear()
@@ -90,30 +91,33 @@ def to_relay(model: OnnxModel, options: OnnxImportOptions, report: Report) -> Re
         return to_relay(model, replace(options, input_shapes=shapes), report)
     report.raise_if_refused()
     meta = graph_meta(model.proto, [each.name_hint for each in inputs], scope.opsets)
-    values = {name: value for name in scope.values if _stands(value := scope.find(name))}
-    return walk.assembly.model(inputs, outputs, meta, values)
+    return walk.assembly.model(inputs, outputs, meta, scope.expressions())
 
 
-class _Walk:
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A node, and which of its outputs bear on those of its graph."""
+
+    node: onnx.NodeProto
+    wanted: Sequence[bool]
+
+
+class _Walk(ImportWalk[onnx.GraphProto, _Step, Scope]):
     """State of one conversion.
 
     Attributes:
-        model: What is walked.
-        assembly: What has been made of it.
-        optionals: The sequences that stand for optional tensors.
+        facts: What is known of the model.
         decisions: What is known of conditions whose branches differ in rank.
     """
 
     def __init__(self, model: OnnxModel, report: Report) -> None:
-        self.model = model
-        self._report = report
         graph = model.proto.graph
         inputs = {each.name for each in graph.input} - set(model.weights)
-        self.assembly = Assembly(inputs - {each.name for each in graph.initializer})
+        super().__init__(report, Assembly(inputs - {each.name for each in graph.initializer}))
+        self.facts = Facts(model)
+        self.decisions = self.facts.decisions
         self._converted = 0
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
-        self.optionals: set[Expr] = set()
-        self.decisions = Decisions()
         self._wrong: set[Expr] = set()
         self._wrong_graphs: dict[str, bool] = {}
         for function in model.proto.functions:
@@ -123,31 +127,87 @@ class _Walk:
             self._functions[key] = function
         check_expansion(graph, self._functions)
 
-    def add_initializers(self, graph: onnx.GraphProto, scope: Scope, *, main: bool = False) -> None:
-        """Enter the initializers of a graph into its scope."""
+    def declare(
+        self,
+        entry: onnx.ValueInfoProto,
+        shape: Sequence[DimLike] | None,
+        dtype: str | None,
+        scope: Scope,
+    ) -> Var | None:
+        """Return the variable for an input; one that has an initializer loses its value."""
+        declared = declared_shape(entry.type)
+        if shape is None:
+            shape = declared
+        elif declared is not None:
+            check_rank(entry.name, shape, declared)
+        dtype = dtype or input_dtype(entry.type)
+        if shape is None:
+            return None
+        tensor = TensorType(shape, dtype)
+        kind = entry.type.WhichOneof("value")
+        type_ = tensor if kind == "tensor_type" else SequenceType(tensor)
+        variable = Var(entry.name, type_, Span(entry.name))
+        scope.values[entry.name] = variable
+        if kind == "optional_type":
+            self.facts.optionals.add(variable)
+        return variable
+
+    def read(self, graph: onnx.GraphProto, scope: Scope) -> Graph[_Step]:
+        """Return a graph as the walk sees it, its initializers being defined."""
+        self._define_initializers(graph, scope)
+        inputs, outputs = ([each.name for each in ends] for ends in (graph.input, graph.output))
+        return self._graph(inputs, graph.node, outputs, scope)
+
+    def _graph(
+        self,
+        inputs: Sequence[str],
+        nodes: Sequence[onnx.NodeProto],
+        outputs: Sequence[str],
+        scope: Scope,
+    ) -> Graph[_Step]:
+        if not outputs:
+            raise scope.fault("a graph without outputs")
+        return Graph(inputs, self._nodes(nodes, outputs, scope), outputs)
+
+    def _nodes(
+        self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope
+    ) -> Iterator[Node[_Step]]:
+        """Yield the nodes that bear on `outputs`, each with those of its outputs that do."""
+        nodes = in_order(nodes, scope)
+        needed = needed_values(nodes, outputs)
+        for node in nodes:
+            names = list(node.output)
+            while names and names[-1] not in needed:
+                names.pop()
+            wanted = [bool(name) and name in needed for name in names]
+            if any(wanted):
+                yield Node(node.op_type, node_name(node), names, _Step(node, wanted))
+
+    def _define_initializers(self, graph: onnx.GraphProto, scope: Scope) -> None:
         found: dict[str, Weight] = {}
         for tensor in graph.initializer:
             if tensor.data_type == onnx.TensorProto.STRING:
                 self._refuse("initializer", f"{scope.prefix}{tensor.name}", tensor.data_type)
-                _enter(scope, tensor.name, Hole())
+                scope.define(tensor.name, Hole())
                 continue
             if tensor.name in found:
                 raise FormatError(f"a second initializer is called {tensor.name!r}")
-            found[tensor.name] = self.model.weight(tensor)
-        if main:
-            found |= {name: w for name, w in self.model.weights.items() if name not in found}
+            found[tensor.name] = self.facts.model.weight(tensor)
+        if scope.parent is None:
+            found |= {name: w for name, w in self.facts.model.weights.items() if name not in found}
         for sparse in graph.sparse_initializer:
-            if sparse.values.name in found:
-                raise FormatError(f"a second initializer is called {sparse.values.name!r}")
-            found[sparse.values.name] = self._dense(sparse, sparse.values.name)
+            name = sparse.values.name
+            if name in found:
+                raise FormatError(f"a second initializer is called {name!r}")
+            found[name] = self.facts.model.sparse_weight(sparse, name)
         for name, weight in found.items():
-            _enter(scope, name, self._value(weight, name))
+            scope.define(name, self._value(weight, name))
 
     def _refuse(self, op: str, node: str, code: int) -> None:
         try:
             element_dtype(code)
         except Unsupported as error:
-            self._report.add(op, node, error.reason, error.hint)
+            self.report.add(op, node, error.reason, error.hint)
 
     def _value(self, weight: Weight, name: str) -> Expr:
         """Return a constant for a scalar or a shape, else a variable."""
@@ -156,47 +216,12 @@ class _Walk:
             return Constant(weight.array(), Span(name))
         return self.assembly.variable(weight, name)
 
-    def _dense(self, sparse: onnx.SparseTensorProto, name: str) -> Weight:
-        values, indices = (self.model.weight(part) for part in (sparse.values, sparse.indices))
-        return SparseWeight(name, tuple(sparse.dims), values, indices)
-
-    def run(
-        self, nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], scope: Scope, what: str
-    ) -> list[Expr]:
-        """Convert the nodes that bear on `outputs` and return these."""
-        if not outputs:
-            raise FormatError(f"{what} has no outputs")
-        nodes = in_order(nodes, scope)
-        needed = needed_values(nodes, outputs)
-        for node in nodes:
-            if any(name and name in needed for name in node.output):
-                self._node(node, scope, needed)
-        results = []
-        for name in outputs:
-            value = scope.find(name) if name and scope.knows(name) else None
-            if value is None:
-                raise FormatError(f"{what}: output {name!r} is given by no node or input")
-            results.append(value)
-        return results
-
-    def _node(self, node: onnx.NodeProto, scope: Scope, needed: set[str]) -> None:
-        """Convert one node and enter its outputs into the scope."""
+    def convert(self, node: Node[_Step], scope: Scope, label: str) -> Sequence[Expr | None]:
+        """Return the outputs of a node."""
         self._converted += 1
         if self._converted > MAX_EXPANDED_NODES:
             raise FormatError(f"more than {MAX_EXPANDED_NODES} nodes once functions are expanded")
-        label = node_label(node, scope.prefix)
-        names = list(node.output)
-        while names and names[-1] not in needed:
-            names.pop()
-        wanted = [bool(name) and name in needed for name in names]
-        results = self._read(node, scope, label, wanted)
-        missing = [i for i, want in enumerate(wanted) if want and i >= len(results)]
-        if missing:
-            self._report.add(node.op_type, label, f"output {missing[0]} is used but not converted")
-            results = [*results, *(Hole() for _ in range(len(wanted) - len(results)))]
-        for name, value in zip(names, results, strict=False):
-            if name:
-                scope.values[name] = value
+        return self._read(node.source.node, scope, label, node.source.wanted)
 
     def _read(
         self, node: onnx.NodeProto, scope: Scope, label: str, wanted: Sequence[bool]
@@ -207,7 +232,7 @@ class _Walk:
             return self._outputs(node, scope, label, wanted)
         if self.decisions.trying == MAX_SUPPOSED:
             reason = f"hangs on more than {MAX_SUPPOSED} conditions whose branches differ in rank"
-            self._report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
+            self.report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
             return [Hole() for _ in wanted]
         cases = []
         for side in (False, True):
@@ -232,12 +257,12 @@ class _Walk:
     @contextmanager
     def _held_back(self) -> Iterator[None]:
         """Let gaps only count where what is supposed turns out to hold."""
-        report, self._report = self._report, Report()
+        report, self.report = self.report, Report()
         try:
             yield
         finally:
-            self.decisions.hold_back(self._report.issues)
-            self._report = report
+            self.decisions.hold_back(self.report.issues)
+            self.report = report
 
     def settled(
         self, values: Sequence[Expr], declared: Sequence[onnx.ValueInfoProto]
@@ -249,17 +274,17 @@ class _Walk:
                 fits = partial(_may_have_rank, rank=len(shape))
                 why = f"output {each.name} has not the {len(shape)} axes that it declares"
                 self.decisions.settle(value, fits, why)
-        self._report.issues += self.decisions.gaps()
-        self._report.notes += self.decisions.notes
+        self.report.issues += self.decisions.gaps()
+        self.report.notes += self.decisions.notes
         resolved = [self.decisions.wholly(value) for value in values]
-        if self._report.issues:
+        if self.report.issues:
             return resolved
         try:
             return join(resolved)
         except Unsupported as error:
             open_ = (each for each in resolved if isinstance(each, Undecided))
             where = next((each.span.source_name for each in open_ if each.span is not None), "")
-            self._report.add("If", where, error.reason, error.hint)
+            self.report.add("If", where, error.reason, error.hint)
             return resolved
 
     def lengths_decided(self) -> dict[str, int]:
@@ -320,7 +345,7 @@ class _Walk:
         known = [None if each is None else self.assembly.known(each) for each in inputs]
         reason = fault_of_node(node, version, types, known)
         if reason is not None:
-            self._report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
+            self.report.add(node.op_type, label, reason, INPUT_SHAPES_HINT)
         return reason is not None
 
     def _branches_are_wrong(self, label: str) -> bool:
@@ -344,19 +369,17 @@ class _Walk:
         holes: list[Expr] = [Hole() for _ in wanted]
         table = TABLES.get(domain)
         if table is None:
-            self._report.add(op, label, f"operators of the domain {domain!r} are not read")
+            self.report.add(op, label, f"operators of the domain {domain!r} are not read")
             return holes
         if not domain and node.op_type in _OF_STRINGS:
-            self._report.add(op, label, "a tensor of strings has no counterpart in Relay")
+            self.report.add(op, label, "a tensor of strings has no counterpart in Relay")
             return holes
         version = scope.opsets.get(domain, _newest(table) if domain else None)
         if version is None:
-            self._report.add(op, label, "the model names no version of its operator set")
+            self.report.add(op, label, "the model names no version of its operator set")
             return holes
-        around = _Around(self, scope)
-        ctx = ImportContext(version, label, wanted, around, declared=len(node.output))
-        found = table.run_import(ctx, node.op_type, inputs, attributes, self._report)
-        return [each if isinstance(each, _OPEN) else self.assembly.fold(each) for each in found]
+        ctx = ImportContext(version, label, node, wanted, self, scope, self.facts)
+        return self.call(table, ctx, node.op_type, inputs, attributes)
 
     def _call(
         self,
@@ -381,86 +404,34 @@ class _Walk:
         if unknown:
             raise FormatError(f"{label}: {function.name!r} has no attribute {unknown[0]!r}")
         if any(each.HasField("g") or each.graphs for each in attributes.values()):
-            self._report.add(function.name, label, "a graph is given to a function")
+            self.report.add(function.name, label, "a graph is given to a function")
             return [Hole() for _ in wanted]
-        inner = Scope(
-            opset_versions(function, None),
-            prefix=f"{label}/",
+        inner = scope.inner(
+            label,
+            parent=None,
+            opsets=opset_versions(function, None),
             attributes={**defaults, **attributes},
             functions=(*scope.functions, key),
-            depth=_deeper(scope, label),
-            decisions=self.decisions,
         )
         given = [*inputs, *[None] * (len(function.input) - len(inputs))]
         for name, value in zip(function.input, given, strict=True):
-            _enter(inner, name, value)
+            inner.define(name, value)
         names = [name for name, want in zip(function.output, wanted, strict=False) if want]
-        results = self.run(function.node, names, inner, f"{label} ({function.name})")
+        results = self.run(self._graph((), function.node, names, inner), inner)
         found = dict(zip(names, results, strict=True))
         return [found[name] if name in found else Hole() for name in function.output]
 
-    def subgraph(self, graph: onnx.GraphProto, inner: Scope, args: Sequence[Expr]) -> list[Expr]:
-        """Return the outputs of a graph inside a scope made for it."""
-        what = inner.prefix.rstrip("/")
-        if len(args) != len(graph.input):
-            raise FormatError(f"{what}: expected {len(args)} inputs, found {len(graph.input)}")
-        before = len(self._report.issues)
-        self.add_initializers(graph, inner)
-        for each, value in zip(graph.input, args, strict=True):
-            _enter(inner, each.name, value)
+    def evaluate(self, graph: onnx.GraphProto, scope: Scope, args: Sequence[Expr]) -> list[Expr]:
+        """Return the outputs of a subgraph as far as what is known around it tells them."""
         with self.decisions.inside():
-            found = self.run(graph.node, [each.name for each in graph.output], inner, what)
+            found = super().evaluate(graph, scope, args)
             results = [self.decisions.wholly(each) for each in found]
-        self._wrong_graphs[what] = any(each in self._wrong for each in results)
-        if len(self._report.issues) > before or any(isinstance(each, Hole) for each in results):
-            raise Incomplete
+        self._wrong_graphs[scope.prefix.rstrip("/")] = any(each in self._wrong for each in results)
         return results
 
-
-class _Around:
-    """What the converter of one node may reach of the walk."""
-
-    def __init__(self, walk: _Walk, scope: Scope) -> None:
-        self._walk = walk
-        self._scope = scope
-        self.assembly = walk.assembly
-        self.decisions = walk.decisions
-
-    def optionals(self) -> set[Expr]:
-        return self._walk.optionals
-
-    def tensor(self, tensor: onnx.TensorProto, name: str) -> Expr:
-        element_dtype(tensor.data_type)
-        return self.assembly.tensor(self._walk.model.weight(tensor), name, inline=MAX_VALUES)
-
-    def sparse_tensor(self, tensor: onnx.SparseTensorProto, name: str) -> Expr:
-        model = self._walk.model
-        parts = (model.weight(part) for part in (tensor.values, tensor.indices))
-        dense = SparseWeight(name, tuple(tensor.dims), *parts)
-        return self.assembly.tensor(dense, name, inline=MAX_VALUES)
-
-    def subgraph(self, graph: onnx.GraphProto, args: Sequence[Expr], label: str) -> list[Expr]:
-        return self._walk.subgraph(graph, self._inner(label), args)
-
-    def closure(
-        self, graph: onnx.GraphProto, params: Sequence[Var], args: Sequence[Expr], label: str
-    ) -> tuple[Function, list[Expr]]:
-        inner = self._inner(label)
-        captures = inner.captures = dict[Expr, Var]()
-        results = join(self._walk.subgraph(graph, inner, args))
-        return closed_over(params, captures, results)
-
-    def _inner(self, label: str) -> Scope:
-        scope = self._scope
-        return Scope(
-            scope.opsets,
-            prefix=f"{label}/",
-            parent=scope,
-            attributes=scope.attributes,
-            functions=scope.functions,
-            depth=_deeper(scope, label),
-            decisions=scope.decisions,
-        )
+    def joined(self, results: Sequence[Expr]) -> Sequence[Expr]:
+        """Return outputs of a subgraph with a conditional for those that are undecided."""
+        return join(results)
 
 
 def _newest(table: ConverterTable) -> int:
@@ -477,24 +448,6 @@ def _with_lengths(variable: Var, lengths: Mapping[str, int]) -> list[Dim]:
     ]
 
 
-def _stands(value: Expr | None) -> TypeGuard[Expr]:
-    return value is not None and not isinstance(value, Undecided)
-
-
 def _may_have_rank(value: Expr, rank: int) -> bool:
     is_open = isinstance(value, Hole)
     return is_open or (isinstance(value.type, TensorType) and value.type.rank == rank)
-
-
-def _deeper(scope: Scope, label: str) -> int:
-    if scope.depth >= MAX_SUBGRAPH_DEPTH:
-        raise FormatError(f"{label}: more than {MAX_SUBGRAPH_DEPTH} subgraphs and functions deep")
-    return scope.depth + 1
-
-
-def _enter(scope: Scope, name: str, value: Expr | None) -> None:
-    if not name:
-        raise FormatError(f"{scope.prefix}: an input or initializer needs a name")
-    if name in scope.values:
-        raise FormatError(f"{scope.prefix}{name}: the name is given twice")
-    scope.values[name] = value

@@ -1,26 +1,19 @@
-"""The inputs of an ONNX graph, its operator sets, and what it says about itself."""
+"""What an ONNX model declares: types of inputs, operator sets, and facts about itself."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import onnx
 
-from serde.errors import FormatError, OptionError, Unsupported
-from serde.onnx.import_context import element_dtype
-from serde.onnx.scopes import Scope, domain_name
+from serde.errors import FormatError, Unsupported
+from serde.onnx.elements import element_dtype
+from serde.onnx.scopes import domain_name
 from serde.onnx.versions import NEWEST
 from serde.relay.ir.dims import DimLike
-from serde.relay.ir.expr import Span, Var
 from serde.relay.ir.model import ModelMeta
-from serde.relay.ir.types import SequenceType, TensorType
-from serde.report import Report
 
-if TYPE_CHECKING:
-    from serde.onnx.options import OnnxImportOptions
-
-__all__ = ["declare_inputs", "declared_shape", "graph_meta", "opset_versions"]
+__all__ = ["declared_shape", "graph_meta", "input_dtype", "opset_versions"]
 
 
 def opset_versions(
@@ -52,87 +45,12 @@ def opset_versions(
     return found
 
 
-def declare_inputs(
-    graph: onnx.GraphProto, scope: Scope, options: OnnxImportOptions, report: Report
-) -> list[Var]:
-    """Make a variable of every input and enter it into the scope.
-
-    An input with an initializer is a weight, unless the options keep it.
+def input_dtype(type_: onnx.TypeProto) -> str:
+    """Return the dtype of a tensor type, of the tensors of a sequence or an optional.
 
     Raises:
-        FormatError: A name occurs twice.
-        OptionError: An option names no input, or an input's shape is missing.
+        Unsupported: It is another type.
     """
-    names = [each.name for each in graph.input]
-    twice = sorted({name for name in names if names.count(name) > 1}) if _repeats(names) else []
-    if twice or "" in names:
-        raise FormatError(f"a second input is called {twice[0]!r}" if twice else "an input unnamed")
-    keep = options.keep_initializers_as_inputs
-    free = [each for each in graph.input if keep or each.name not in scope.values]
-    shapes, dtypes = _given(free, graph, options)
-    missing: list[str] = []
-    inputs = []
-    for each in free:
-        shape = shapes.get(each.name, declared_shape(each.type))
-        try:
-            dtype = dtypes.get(each.name) or _dtype(each.type)
-        except Unsupported as error:
-            report.add("input", each.name, error.reason, error.hint)
-            continue
-        if shape is None:
-            missing.append(each.name)
-            continue
-        tensor = TensorType(shape, dtype)
-        type_ = tensor if each.type.HasField("tensor_type") else SequenceType(tensor)
-        variable = Var(each.name, type_, Span(each.name))
-        scope.values[each.name] = variable
-        inputs.append(variable)
-    if missing:
-        raise OptionError(
-            f"the shape of {', '.join(missing)} is missing; "
-            f"give --input-shape {missing[0]}:1,3,224,224 or input_shapes={{{missing[0]!r}: ...}}"
-        )
-    report.raise_if_refused()
-    return inputs
-
-
-def _repeats(names: Sequence[str]) -> bool:
-    return len(set(names)) < len(names)
-
-
-def _given(
-    free: Sequence[onnx.ValueInfoProto], graph: onnx.GraphProto, options: OnnxImportOptions
-) -> tuple[dict[str, Sequence[DimLike]], dict[str, str]]:
-    """Return the shapes and dtypes given by name, one without a name for the only input."""
-    names = [each.name for each in free]
-    shapes, dtypes = dict(options.input_shapes), dict(options.input_dtypes)
-    for what, given in (("shape", shapes), ("dtype", dtypes)):
-        if "" in given and len(names) != 1:
-            raise OptionError(f"a {what} without a name, but the inputs are {', '.join(names)}")
-    if "" in shapes:
-        shapes[names[0]] = shapes.pop("")
-    if "" in dtypes:
-        dtypes[names[0]] = dtypes.pop("")
-    unknown = sorted({*shapes, *dtypes} - set(names))
-    if unknown and unknown[0] in {each.name for each in graph.input}:
-        raise OptionError(f"{unknown[0]} is a weight of the model, not an input")
-    if unknown:
-        raise OptionError(f"no input is called {unknown[0]}; inputs: {', '.join(names)}")
-    for each in free:
-        declared = declared_shape(each.type)
-        if each.name in shapes and declared is not None:
-            _check_rank(each.name, shapes[each.name], declared)
-    return shapes, dtypes
-
-
-def _check_rank(name: str, given: Sequence[DimLike], declared: Sequence[DimLike]) -> None:
-    if len(given) != len(declared):
-        raise OptionError(
-            f"input_shapes: {name}: expected {len(declared)} axes, found {len(given)}"
-        )
-
-
-def _dtype(type_: onnx.TypeProto) -> str:
     type_ = _element_type(type_)
     if not type_.HasField("tensor_type"):
         kind = (type_.WhichOneof("value") or "no type").removesuffix("_type")

@@ -14,6 +14,7 @@ from serde.io.packed import stored_chunks
 from serde.limits import MAX_PROTOBUF_BYTES, MAX_RANK
 from serde.onnx.elements import CODES, ELEMENTS, Element
 from serde.onnx.messages import MESSAGES
+from serde.onnx.sparse import SparseWeight
 from serde.weights import ArrayWeight, Weight
 
 __all__ = [
@@ -156,6 +157,15 @@ class OnnxModel:
             raise FormatError(f"tensor {tensor.name!r}: {fault}")
         element_of(tensor)
         return ArrayWeight(np.asarray(onnx.numpy_helper.to_array(tensor)))
+
+    def sparse_weight(self, tensor: onnx.SparseTensorProto, name: str) -> Weight:
+        """Return the values of a sparse tensor of `proto`, filled up; `name` is for messages.
+
+        Raises:
+            FormatError: It is not sound.
+        """
+        values, indices = self.weight(tensor.values), self.weight(tensor.indices)
+        return SparseWeight(name, tuple(tensor.dims), values, indices)
 
     def skeleton(self) -> onnx.ModelProto:
         """Return a copy of `proto` in which every weight stands without data.

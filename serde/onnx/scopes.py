@@ -10,7 +10,8 @@ import onnx
 
 from serde.errors import FormatError
 from serde.onnx.undecided import Decisions
-from serde.relay.ir.expr import Constant, Expr, Var
+from serde.relay.ir.expr import Expr
+from serde.walk.scope import Scope as BaseScope
 
 __all__ = [
     "FunctionKey",
@@ -18,7 +19,7 @@ __all__ = [
     "domain_name",
     "in_order",
     "needed_values",
-    "node_label",
+    "node_name",
     "read_names",
 ]
 
@@ -31,68 +32,32 @@ def domain_name(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
-def node_label(node: onnx.NodeProto, prefix: str) -> str:
+def node_name(node: onnx.NodeProto) -> str:
     """Return what a node is called in messages: its name, or that of its first output."""
-    name = node.name or next((each for each in node.output if each), "")
-    return f"{prefix}{name or node.op_type}"
+    return node.name or next((each for each in node.output if each), "") or node.op_type
 
 
-@dataclass
-class Scope:
+@dataclass(eq=False)
+class Scope(BaseScope[str, Expr | None]):
     """The values of one graph or function body by name.
+
+    An input that the caller of a function left out is None; functions see nothing around them.
 
     Attributes:
         opsets: Version of each operator set in force.
-        values: Values by name; an input that the caller left out is None.
-        prefix: What names of nodes begin with in messages.
-        parent: The scope around a subgraph; functions see nothing around them.
         attributes: What the function was called with.
         functions: The functions whose bodies these are, outermost first.
-        depth: Subgraphs and function calls around this one.
-        captures: For the body of a function that Relay keeps, the values it takes from around
-            it, with the parameters that stand for them.
         decisions: What is known of conditions whose branches differ in rank.
     """
 
-    opsets: Mapping[str, int]
-    values: dict[str, Expr | None] = field(default_factory=dict)
-    prefix: str = ""
-    parent: Scope | None = None
+    opsets: Mapping[str, int] = field(default_factory=dict)
     attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)
     functions: tuple[FunctionKey, ...] = ()
-    depth: int = 0
-    captures: dict[Expr, Var] | None = None
     decisions: Decisions = field(default_factory=Decisions)
 
-    def knows(self, name: str) -> bool:
-        """Whether a value of that name can be had here."""
-        scope: Scope | None = self
-        while scope is not None:
-            if name in scope.values:
-                return True
-            scope = scope.parent
-        return False
-
-    def find(self, name: str) -> Expr | None:
-        """Return the value of a name that is known; a captured one becomes a parameter."""
-        crossed: list[Scope] = []
-        scope = self
-        while name not in scope.values and scope.parent is not None:
-            crossed.append(scope)
-            scope = scope.parent
-        value = self.decisions.resolved(scope.values[name])
-        for inner in reversed(crossed):
-            if inner.captures is not None and value is not None:
-                value = _captured(inner.captures, value, name)
-        return value
-
-
-def _captured(captures: dict[Expr, Var], value: Expr, name: str) -> Expr:
-    if isinstance(value, Constant) or value.type is None:
-        return value
-    if value not in captures:
-        captures[value] = Var(name, value.type)
-    return captures[value]
+    def resolve(self, value: Expr | None) -> Expr | None:
+        """Return what a value is as far as is known here."""
+        return self.decisions.resolved(value)
 
 
 def in_order(nodes: Sequence[onnx.NodeProto], scope: Scope) -> Sequence[onnx.NodeProto]:
@@ -158,7 +123,7 @@ def _on_cycle(
 
 
 def _named(node: onnx.NodeProto, scope: Scope) -> str:
-    return f"{node_label(node, scope.prefix)} ({node.op_type})"
+    return f"{scope.prefix}{node_name(node)} ({node.op_type})"
 
 
 def _taken_names(node: onnx.NodeProto) -> set[str]:

@@ -15,6 +15,7 @@ from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
 from serde.relay.transform.infer_type import infer_if
 from serde.report import Issue
+from serde.walk.holes import Placeholder
 
 __all__ = [
     "INPUT_SHAPES_HINT",
@@ -31,7 +32,7 @@ MAX_SUPPOSED: Final = 6
 """Conditions that may be undecided at a node at once; it is read for all their values."""
 
 
-class Undecided(Expr):
+class Undecided(Placeholder):
     """One of two values that have no common type.
 
     Args:

@@ -7,10 +7,10 @@ The pivot between formats. Operators are attributes of this package, as
 from __future__ import annotations
 
 import importlib as _importlib
-from typing import Any as _AnyValue
 
 from serde.relay import op, transform
 from serde.relay.ir import loops
+from serde.relay.ir import registry as _registry
 from serde.relay.ir.compare import assert_structural_equal, structural_equal
 from serde.relay.ir.dims import Any, symbol
 from serde.relay.ir.expr import (
@@ -31,8 +31,6 @@ from serde.relay.ir.expr import (
 )
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import builder_names as _builder_names
-from serde.relay.ir.registry import lookup_builder as _lookup_builder
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType
 from serde.relay.ir.verify import verify
 from serde.relay.run.executor import create_executor
@@ -45,22 +43,18 @@ __all__ = [
     "fromtext", "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
 ]  # fmt: skip
 
-LATER = {
-    "frontend": "serde.compat.frontend",
-    **dict.fromkeys(["load_param_dict", "save_param_dict", "to_onnx"], "serde.compat.backend"),
-}
-"""What is imported when it is first asked for: a module, or where it is defined."""
+_BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
+LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}
 
 
-def __getattr__(name: str) -> _AnyValue:
+def __getattr__(name: str) -> object:
     if name in LATER:
         module = _importlib.import_module(LATER[name])
         return getattr(module, name, module)
-    found = None if name.startswith("_") else _lookup_builder(name)
-    if found is None:
+    if name.startswith("_") or not (found := _registry.lookup_builder(name)):
         raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *LATER, *_builder_names()})
+    return sorted({*__all__, *LATER, *_registry.builder_names()})

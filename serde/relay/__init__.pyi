@@ -525,7 +525,7 @@ def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -
 def sqrt(data: Expr) -> Expr:
     """Square root."""
 
-def squeeze(data: Expr, axis: int | Sequence[int] | None = None) -> Expr:
+def squeeze(data: Expr, axis: Expr | int | Sequence[int] | None = None) -> Expr:
     """Return `data` without `axis`: integers, an expression, or None for all of length 1."""
 
 def stack(data: Expr | TupleWrapper | Sequence[Expr], axis: int = 0) -> Expr:

@@ -24,9 +24,11 @@ class Assembly:
 
     Args:
         taken: Names that weights must not get.
+        folding: Whether constants are evaluated while the graph grows.
     """
 
-    def __init__(self, taken: Iterable[str] = ()) -> None:
+    def __init__(self, taken: Iterable[str] = (), *, folding: bool = True) -> None:
+        self._folding = folding
         self._folder = Folder()
         self._weights: dict[Var, Weight] = {}
         self._names = set(taken)
@@ -68,7 +70,7 @@ class Assembly:
 
     def fold(self, x: Expr) -> Expr:
         """Return what stands for a new expression: a constant if it is one."""
-        return self._folder.fold(x)
+        return self._folder.fold(x) if self._folding else x
 
     def model(
         self,

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from serde.errors import ConverterBug, Unsupported
 from serde.relay.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from serde.relay.ir.types import TensorType, TupleType, Type
-from serde.walk.table import TypedContext
+from serde.walk.context import TypedContext
 from serde.weights import Array
 
 __all__ = ["Emitted", "EmittingContext", "structural", "with_types"]

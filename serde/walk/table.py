@@ -14,59 +14,32 @@ from __future__ import annotations
 
 import inspect
 import typing
-from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from typing import Any as AnyValue
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceError, Unsupported
-from serde.relay.ir.expr import Call, Constant, Expr, Span, TupleWrapper
+from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.schema import REQUIRED, Array, attribute_converter
-from serde.relay.ir.types import TensorType, Type
+from serde.relay.ir.schema import REQUIRED, attribute_converter
 from serde.relay.ir.visit import children
 from serde.relay.transform.legalize import decompose
 from serde.report import Report
+from serde.walk.context import TypedContext
+from serde.walk.holes import Hole, Incomplete
+from serde.walk.import_context import ImportContext
 
 __all__ = [
     "Converter",
     "ConverterTable",
-    "Hole",
-    "ImportContext",
-    "Incomplete",
-    "TypedContext",
     "name_sources",
 ]
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
 Decode = Callable[[AnyValue, AnyValue], AnyValue]
-
-
-class Hole(Expr):
-    """Stands for the result of a node that could not be converted.
-
-    Args:
-        type_: Its type, where the file declares it.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, type_: Type | None = None) -> None:
-        self.type = type_
-        self.span = None
-
-    def __repr__(self) -> str:
-        return "Hole"
-
-
-class Incomplete(Unsupported):
-    """A part of a node, such as a branch, has gaps; they are recorded already."""
-
-    def __init__(self) -> None:
-        super().__init__("a part of it cannot be converted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,74 +123,6 @@ def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
     """Return a value of a file as text, cut where it would fill a screen."""
     text = spell(value)
     return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
-
-
-class TypedContext(ABC, Generic[ValueT]):
-    """What converters of both directions may ask of a tensor."""
-
-    @abstractmethod
-    def type(self, x: ValueT) -> TensorType:
-        """Return the type of a tensor."""
-
-    def static_shape(self, x: ValueT) -> tuple[int, ...]:
-        """Return the shape of a tensor whose dimensions are all integers.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        type_ = self.type(x)
-        shape = type_.concrete_shape
-        if shape is None:
-            raise Unsupported(f"needs a fixed shape, found {type_!r}")
-        return shape
-
-    def static_lengths(self, x: ValueT, axes: Iterable[int]) -> tuple[int, ...]:
-        """Return the lengths of some axes of a tensor, the others being as they may.
-
-        Raises:
-            Unsupported: One is symbolic.
-        """
-        type_ = self.type(x)
-        lengths = [type_.shape[axis] for axis in axes]
-        fixed = tuple(length for length in lengths if isinstance(length, int))
-        if len(fixed) < len(lengths):
-            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
-        return fixed
-
-
-class ImportContext(TypedContext[Expr]):
-    """What a converter into Relay may reach.
-
-    Attributes:
-        version: Version of the operator set in force for the node.
-        node: Name of the node.
-        outputs: Number of outputs that the node has.
-    """
-
-    def __init__(self, version: int, node: str = "", outputs: int = 1) -> None:
-        self.version = version
-        self.node = node
-        self.outputs = outputs
-
-    def type(self, x: Expr) -> TensorType:
-        """Return the type of a tensor.
-
-        Raises:
-            Unsupported: It is not known, or `x` is no tensor.
-        """
-        if isinstance(x.type, TensorType):
-            return x.type
-        raise Unsupported(f"expected a tensor of known type, found {x.type!r}")
-
-    def constant(self, x: Expr) -> Array:
-        """Return the value of a constant.
-
-        Raises:
-            Unsupported: `x` is computed when the model runs.
-        """
-        if isinstance(x, Constant):
-            return x.data
-        raise Unsupported("needs a constant, found a value computed at run time")
 
 
 def _identity(raw: AnyValue, _hint: AnyValue) -> AnyValue:
@@ -414,7 +319,7 @@ class ConverterTable:
         except TypeInferenceError as error:
             report.add(op, ctx.node, str(error))
             return None
-        except (ConverterBug, FormatError):
+        except (ConverterBug, FormatError, OSError):
             raise
         except Exception as error:
             raise ConverterBug(
@@ -467,7 +372,7 @@ class ConverterTable:
             raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
         try:
             return converter.run(ctx, _present(node.op, operands), attrs)
-        except (Unsupported, TypeInferenceError, ConverterBug):
+        except (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError):
             raise
         except Exception as error:
             name = node.span.source_name if node.span is not None else ""

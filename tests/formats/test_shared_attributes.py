@@ -9,7 +9,9 @@ import pytest
 import serde.relay as relay
 from serde.relay.ir.expr import Call, Expr
 from serde.report import Report
-from serde.walk.table import ConverterTable, ImportContext, TypedContext
+from serde.walk.context import TypedContext
+from serde.walk.import_context import ImportContext
+from serde.walk.table import ConverterTable
 
 TABLE = ConverterTable("test")
 

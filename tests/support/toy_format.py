@@ -33,7 +33,8 @@ from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.visit import post_order
 from serde.report import Report
-from serde.walk.table import ConverterTable, ImportContext
+from serde.walk.import_context import ImportContext
+from serde.walk.table import ConverterTable
 from serde.weights import ArrayWeight
 
 
@@ -151,6 +152,10 @@ class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions])
             raise FormatError(f"expected JSON: {error}", path=source) from None
         if not isinstance(model, dict) or model.get("toy") != 2:
             raise FormatError("expected version 2", path=source)
+        try:
+            _check(model)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"not as a toy's model is: {error!r}", path=source) from None
         return model
 
     def engine(self, model: AnyValue, relay_model: relay.RelayModel) -> Engine:
@@ -269,6 +274,26 @@ class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions])
         finally:
             partial.unlink(missing_ok=True)
         return path
+
+
+def _check(model: Mapping[str, AnyValue]) -> None:
+    """Fail where a part is missing or of another kind, or a name stands for nothing."""
+    for values_dtype, values in model["weights"].values():
+        np.array(values, values_dtype)
+    known = set(model["weights"])
+    for name, shape, dtype in model["inputs"]:
+        relay.var(name, shape=shape or (), dtype=dtype)
+        known.add(name)
+    for node in model["nodes"]:
+        _check_names(node["inputs"], known)
+        known.add(node["op"] and node["name"])
+    _check_names(model["outputs"], known)
+
+
+def _check_names(names: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KeyError(unknown[0])
 
 
 BRIDGE = ToyBridge()

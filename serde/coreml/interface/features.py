@@ -16,10 +16,10 @@ from serde.relay.ir.dims import DimLike
 from serde.relay.ir.expr import Expr, Span, Var
 from serde.relay.ir.types import TensorType
 
-__all__ = ["declare", "five_axes", "prepared"]
+__all__ = ["five_axes", "input_variable", "prepared"]
 
 
-def declare(feature: AnyValue, given: Sequence[DimLike] | None, dtype: str | None) -> Var:
+def input_variable(feature: AnyValue, given: Sequence[DimLike] | None, dtype: str | None) -> Var:
     """Return a variable for an input.
 
     An image is a batch of one, channels first, in the order of its colour space. Numbers of

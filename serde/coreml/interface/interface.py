@@ -9,14 +9,14 @@ input may have, the default one first; ``predicted_feature``, ``predicted_probab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from serde.bridge import ImportOptions, TensorSummary
+from serde.bridge import TensorSummary
 from serde.coreml.interface.requests import COLORS
 from serde.coreml.mlprogram.values import Plain, read_value
 from serde.coreml.model import CoremlModel, operations
-from serde.errors import FormatError, OptionError, Unsupported
+from serde.errors import Unsupported
 from serde.relay.ir.dims import DimLike
 from serde.relay.ir.model import ModelMeta
 
@@ -28,9 +28,7 @@ __all__ = [
     "described",
     "feature_facts",
     "feature_summary",
-    "input_names",
     "model_meta",
-    "read_shapes",
     "tensors_of",
 ]
 
@@ -42,40 +40,6 @@ ARRAY_DTYPES = {
     131080: "int8",
 }
 """dtypes by ``ArrayDataType`` of FeatureTypes.proto."""
-
-
-def input_names(inputs: Iterable[Any], source: str | None) -> list[str]:
-    """Return the names of what a model takes.
-
-    Raises:
-        FormatError: Two have one name, or one has none.
-    """
-    names = [each.name for each in inputs]
-    if len(set(names)) < len(names) or "" in names:
-        raise FormatError("two inputs have one name, or one has none", path=source)
-    return names
-
-
-def read_shapes(
-    names: Sequence[str], options: ImportOptions
-) -> tuple[Mapping[str, Sequence[DimLike]], Mapping[str, str]]:
-    """Return the shapes and dtypes given by name, one without a name for the only input.
-
-    Raises:
-        OptionError: There is no such input.
-    """
-    shapes, dtypes = dict(options.input_shapes), dict(options.input_dtypes)
-    listed = ", ".join(names)
-    if ("" in shapes or "" in dtypes) and len(names) != 1:
-        raise OptionError(f"a shape or dtype without a name, but the inputs are {listed}")
-    if "" in shapes:
-        shapes[names[0]] = shapes.pop("")
-    if "" in dtypes:
-        dtypes[names[0]] = dtypes.pop("")
-    unknown = sorted({*shapes, *dtypes} - set(names))
-    if unknown:
-        raise OptionError(f"no input is called {unknown[0]}; inputs: {listed}")
-    return shapes, dtypes
 
 
 def declared_dims(type_: Any, name: str) -> list[DimLike]:

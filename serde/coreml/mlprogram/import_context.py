@@ -1,44 +1,55 @@
-"""What a converter from Core ML may reach."""
+"""What a converter from ML Programs may reach."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any as AnyValue
 
+import serde.relay as relay
 from serde.coreml.mlprogram.lists import ListFacts
-from serde.relay.ir.expr import Expr, Function, Var
-from serde.walk.assembly import Assembly
-from serde.walk.folding import FoldingContext
+from serde.coreml.mlprogram.values import Plain
+from serde.errors import Unsupported
+from serde.io.packed import PackedWeight
+from serde.relay.ir.expr import Constant, Expr
+from serde.walk.import_context import GraphImporter
+from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.scope import Scope as BaseScope
+from serde.weights import ArrayWeight
 
-__all__ = ["ImportContext", "Surroundings"]
+__all__ = ["Facts", "ImportContext", "Scope", "Value"]
 
-
-class Surroundings(Protocol):
-    """What the walk offers to the context of one operation."""
-
-    assembly: Assembly
-    lists: ListFacts
-
-    def block(self, index: int, args: Sequence[Expr], label: str) -> list[Expr]:
-        """Return what a block of the operation gives for the values of its inputs."""
-
-    def closure(self, index: int, params: Sequence[Var], label: str) -> tuple[Function, list[Expr]]:
-        """Return a block as a function, and the values of its last parameters."""
-
-    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
-        """Return what stands for the elements that a weight of bytes holds."""
-
-    def note_labels(self, labels: Sequence[str | int]) -> None:
-        """Keep the class labels of a classifier."""
-
-    def read_state(self, name: str) -> Expr:
-        """Return the present value of a state."""
-
-    def write_state(self, name: str, value: Expr) -> None:
-        """Give a state another value."""
+Value = Expr | Plain
 
 
-class ImportContext(FoldingContext):
+@dataclass
+class Facts:
+    """What a conversion knows of the whole program.
+
+    Attributes:
+        lists: What is known of its lists.
+        states: The present value of each state.
+        written: Names of the states that are written, in order.
+        labels: Class labels of a classifier.
+    """
+
+    lists: ListFacts = field(default_factory=ListFacts)
+    states: dict[str, Expr] = field(default_factory=dict)
+    written: list[str] = field(default_factory=list)
+    labels: tuple[str | int, ...] = ()
+
+
+@dataclass(eq=False)
+class Scope(BaseScope[str, Value]):
+    """The values of one block by name; a block inside sees those around it."""
+
+    def parameter_name(self, name: str) -> str:
+        """Return what the parameter for a captured value is called: they are numbered."""
+        return f"captured{len(self.captures or ())}"
+
+
+class ImportContext(BaseContext):
     """What a converter of one operation may reach.
 
     Attributes:
@@ -48,10 +59,25 @@ class ImportContext(FoldingContext):
         lists: What is known of the lists of the program.
     """
 
-    def __init__(self, version: int, node: str, outputs: int, around: Surroundings) -> None:
-        super().__init__(version, node, outputs, around.assembly)
-        self._around = around
-        self.lists = around.lists
+    _scope: Scope
+
+    def __init__(
+        self, version: int, node: str, op: AnyValue, walk: GraphImporter, scope: Scope, facts: Facts
+    ) -> None:
+        super().__init__(version, node, len(op.outputs), walk, scope)
+        self.lists = facts.lists
+        self._blocks = op.blocks
+        self._facts = facts
+
+    def graph(self, index: int) -> AnyValue:
+        """Return a block of the operation.
+
+        Raises:
+            FormatError: There is none.
+        """
+        if index >= len(self._blocks):
+            raise self._scope.fault(f"{self.node}: expected {index + 1} blocks")
+        return self._blocks[index]
 
     def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int) -> Expr:
         """Return what stands for the elements that a weight of bytes holds, `bits` each.
@@ -59,11 +85,21 @@ class ImportContext(FoldingContext):
         Raises:
             Unsupported: It is no weight, or holds another number of elements.
         """
-        return self._around.unpacked(x, shape, bits, f"{self.node}_elements")
+        weight = self._assembly.weight(x)
+        if weight is None and isinstance(x, Constant):
+            weight = ArrayWeight(x.data)
+        if weight is None:
+            raise Unsupported("packed elements that are computed at run time")
+        if weight.size != -(-math.prod(shape) * bits // 8):
+            raise Unsupported(f"{weight.size} bytes do not hold {bits} bits each of {list(shape)}")
+        if bits == 8:
+            return relay.reshape(x, shape)
+        packed = PackedWeight(weight, shape, "uint8", bits)
+        return self._assembly.tensor(packed, f"{self.node}_elements")
 
     def note_labels(self, labels: Sequence[str | int]) -> None:
         """Keep the class labels of a classifier, in order of its scores."""
-        self._around.note_labels(labels)
+        self._facts.labels = tuple(labels)
 
     def read_state(self, name: str) -> Expr:
         """Return the present value of a state.
@@ -71,7 +107,7 @@ class ImportContext(FoldingContext):
         Raises:
             Unsupported: There is no such state, or this is a block inside the program.
         """
-        return self._around.read_state(name)
+        return self._facts.states[self._state(name)]
 
     def write_state(self, name: str, value: Expr) -> None:
         """Give a state another value, which becomes an output in the end.
@@ -79,24 +115,13 @@ class ImportContext(FoldingContext):
         Raises:
             Unsupported: There is no such state, or this is a block inside the program.
         """
-        self._around.write_state(name, value)
+        self._facts.states[self._state(name)] = value
+        if name not in self._facts.written:
+            self._facts.written.append(name)
 
-    def block(self, index: int, *args: Expr) -> list[Expr]:
-        """Return what a block of the operation gives for the values of its inputs.
-
-        Raises:
-            Incomplete: Some of its operations cannot be converted.
-        """
-        return self._around.block(index, args, self.node)
-
-    def closure(self, index: int, params: Sequence[Var]) -> tuple[Function, list[Expr]]:
-        """Return a block as a function of `params` and of what it takes from around it.
-
-        Returns:
-            The function, whose result is a tuple, and the arguments for the parameters that
-            follow `params`: the values from around the block.
-
-        Raises:
-            Incomplete: Some of its operations cannot be converted.
-        """
-        return self._around.closure(index, params, self.node)
+    def _state(self, name: str) -> str:
+        if name not in self._facts.states:
+            raise Unsupported(f"no state is called {name!r}")
+        if self._scope.parent is not None:
+            raise Unsupported("a state is used in a block inside the program")
+        return name

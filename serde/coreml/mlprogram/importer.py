@@ -2,46 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-import serde.relay as relay
-from serde.coreml.interface.interface import declared_dims, input_names, model_meta, read_shapes
-from serde.coreml.mlprogram.import_context import ImportContext
-from serde.coreml.mlprogram.lists import ListFacts
+from serde.coreml.interface.interface import declared_dims, model_meta
+from serde.coreml.mlprogram.import_context import Facts, ImportContext, Scope, Value
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.mlprogram.states import FACT, later_names
 from serde.coreml.mlprogram.values import Plain, element_of, read_value
 from serde.coreml.model import CoremlModel
 from serde.coreml.versions import BY_OPSET
 from serde.errors import FormatError, OptionError, Unsupported
-from serde.io.packed import PackedWeight
-from serde.limits import MAX_SUBGRAPH_DEPTH
 from serde.relay.ir.collection import without_collection
-from serde.relay.ir.expr import Constant, Expr, Function, Span, Var
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.expr import Constant, Expr, Span, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.report import Report
-from serde.walk.assembly import Assembly, closed_over
-from serde.walk.table import Hole, Incomplete
+from serde.walk.assembly import Assembly
+from serde.walk.holes import Hole
+from serde.walk.importer import Graph, ImportWalk, Node
+from serde.walk.inputs import check_rank
 from serde.weights import ArrayWeight, dtype_name
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlImportOptions
 
-__all__ = ["program_to_relay"]
-
-Value = Expr | Plain
+__all__ = ["to_relay"]
 
 
 @without_collection()
-def program_to_relay(
-    model: CoremlModel, options: CoremlImportOptions, report: Report
-) -> RelayModel:
+def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -> RelayModel:
     """Return a function of an ML Program as Relay.
 
     Its states become inputs and outputs.
@@ -54,20 +48,20 @@ def program_to_relay(
     name, function = _function(model, options.function)
     version, block = _block(function, model.source)
     walk = _Walk(model, report, version)
-    scope = _Scope()
-    inputs = walk.declare(function, options, scope)
-    outputs = walk.run(block, scope)
-    states = [walk.states[state] for state in walk.written]
+    scope = Scope(source=model.source)
+    inputs = walk.inputs(function.inputs, scope, options.input_shapes, options.input_dtypes)
+    outputs = walk.run(walk.read(block, scope), scope)
+    facts = walk.facts
+    states = [facts.states[state] for state in facts.written]
     report.raise_if_refused()
     given = [each.name_hint for each in inputs]
-    later = later_names(walk.written, [*given, *walk.outputs])
-    names = [*walk.outputs, *later]
-    meta = model_meta(model, given, names, function=name, labels=walk.labels)
-    becomes = dict(zip(walk.written, later, strict=True))
-    kept = {f"{state}{FACT}": becomes.get(state, state) for state in walk.states}
+    names = [each for each in block.outputs if not isinstance(scope.find(each), Plain)]
+    later = later_names(facts.written, [*given, *names])
+    meta = model_meta(model, given, [*names, *later], function=name, labels=facts.labels)
+    becomes = dict(zip(facts.written, later, strict=True))
+    kept = {f"{state}{FACT}": becomes.get(state, state) for state in facts.states}
     meta = replace(meta, extra={**meta.extra, **kept})
-    values = {key: value for key, value in scope.values.items() if isinstance(value, Expr)}
-    return walk.assembly.model(inputs, [*outputs, *states], meta, values)
+    return walk.assembly.model(inputs, [*outputs, *states], meta, scope.expressions())
 
 
 def _function(model: CoremlModel, wanted: str | None) -> tuple[str, AnyValue]:
@@ -100,113 +94,56 @@ def _block(function: AnyValue, source: str | None) -> tuple[int, AnyValue]:
     return target.number, function.block_specializations[function.opset]
 
 
-@dataclass
-class _Scope:
-    """The values of one block by name; a block inside sees those around it."""
-
-    values: dict[str, Value] = field(default_factory=dict)
-    parent: _Scope | None = None
-    prefix: str = ""
-    depth: int = 0
-    captures: dict[Expr, Var] | None = None
-
-    def find(self, name: str) -> Value | None:
-        """Return a value, taken from around a block that becomes a function as a parameter."""
-        if name in self.values:
-            return self.values[name]
-        found = self.parent.find(name) if self.parent is not None else None
-        if self.captures is None or not isinstance(found, Expr) or isinstance(found, Constant):
-            return found
-        if isinstance(found, Hole):
-            return found
-        if found not in self.captures:
-            self.captures[found] = Var(f"captured{len(self.captures)}", found.type)
-        return self.captures[found]
-
-
-class _Walk:
+class _Walk(ImportWalk[AnyValue, AnyValue, Scope]):
     """State of one conversion.
 
     Attributes:
-        assembly: What has been made of the program.
-        lists: What is known of its lists.
-        states: The present value of each state.
-        written: Names of the states that are written, in order.
-        outputs: Names of the outputs, in order.
-        labels: Class labels of a classifier.
+        facts: What is known of the program.
     """
 
     def __init__(self, model: CoremlModel, report: Report, version: int) -> None:
-        self.model = model
-        self._report = report
+        super().__init__(report, Assembly())
+        self.facts = Facts()
+        self._model = model
         self._version = version
-        self.assembly = Assembly()
-        self.lists = ListFacts()
-        self.states: dict[str, Expr] = {}
-        self.written: list[str] = []
-        self.outputs: list[str] = []
-        self.labels: tuple[str | int, ...] = ()
         report.nodes = 0
 
-    def declare(self, function: AnyValue, options: CoremlImportOptions, scope: _Scope) -> list[Var]:
-        """Make a variable of every input and every state."""
-        names = input_names(function.inputs, self.model.source)
-        shapes, dtypes = read_shapes(names, options)
-        found = []
-        for each in function.inputs:
-            kind = each.type.WhichOneof("type")
-            type_ = each.type.stateType.wrappedType if kind == "stateType" else each.type
-            try:
-                if type_.WhichOneof("type") != "tensorType":
-                    raise Unsupported(f"expected a tensor, found {kind}")
-                dtype = dtypes.get(each.name) or element_of(type_.tensorType.dataType).dtype
-            except Unsupported as error:
-                self._report.add("input", each.name, error.reason, error.hint)
-                continue
-            declared = declared_dims(type_.tensorType, each.name)
-            shape = shapes.get(each.name, declared)
-            if len(shape) != len(declared):
-                raise OptionError(
-                    f"input_shapes: {each.name}: expected {len(declared)} axes, found {len(shape)}"
-                )
-            variable = Var(each.name, TensorType(shape, dtype), Span(each.name))
-            if kind == "stateType":
-                self.states[each.name] = variable
-                scope.values[each.name] = Plain(each.name)
-            else:
-                scope.values[each.name] = variable
-            self.assembly.take(each.name)
-            found.append(variable)
-        self._report.raise_if_refused()
-        return found
+    def declare(
+        self, entry: AnyValue, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
+    ) -> Var:
+        """Return the variable for an input or a state; of a state, its name is text."""
+        kind = entry.type.WhichOneof("type")
+        type_ = entry.type.stateType.wrappedType if kind == "stateType" else entry.type
+        if type_.WhichOneof("type") != "tensorType":
+            raise Unsupported(f"expected a tensor, found {kind}")
+        dtype = dtype or element_of(type_.tensorType.dataType).dtype
+        declared = declared_dims(type_.tensorType, entry.name)
+        if shape is not None:
+            check_rank(entry.name, shape, declared)
+        type_ = TensorType(declared if shape is None else shape, dtype)
+        variable = Var(entry.name, type_, Span(entry.name))
+        if kind == "stateType":
+            self.facts.states[entry.name] = variable
+        scope.define(entry.name, Plain(entry.name) if kind == "stateType" else variable)
+        return variable
 
-    def run(self, block: AnyValue, scope: _Scope) -> list[Expr]:
-        """Convert the operations of a block and return its outputs; of the whole, name them."""
+    def read(self, graph: AnyValue, scope: Scope) -> Graph[AnyValue]:
+        """Return a block as the walk sees it."""
+        return Graph([each.name for each in graph.inputs], self._nodes(graph), graph.outputs)
+
+    def _nodes(self, block: AnyValue) -> Iterator[Node[AnyValue]]:
         for op in block.operations:
-            self._report.nodes += op.type != "const"
-            self._operation(op, scope)
-        results = []
-        for name in block.outputs:
-            value = scope.find(name)
-            if value is None:
-                raise self._fault(scope, f"output {name!r} is given by no operation")
-            if isinstance(value, Plain):
-                continue
-            results.append(value)
-            if scope.parent is None:
-                self.outputs.append(name)
-        return results
+            self.report.nodes += op.type != "const"
+            names = [each.name for each in op.outputs]
+            yield Node(op.type, names[0] if names else op.type, names, op)
 
-    def _operation(self, op: AnyValue, scope: _Scope) -> None:
-        names = [each.name for each in op.outputs]
-        label = f"{scope.prefix}{names[0] if names else op.type}"
-        values = self._results(op, scope, label, len(names))
-        for name, value in zip(names, values, strict=False):
-            if name in scope.values:
-                raise self._fault(scope, f"{name}: the name is given twice")
-            scope.values[name] = value
+    def run(self, graph: Graph[AnyValue], scope: Scope) -> list[Expr]:
+        """Convert the operations of a block and return its outputs, without those of text."""
+        return [each for each in super().run(graph, scope) if not isinstance(each, Plain)]
 
-    def _results(self, op: AnyValue, scope: _Scope, label: str, outputs: int) -> Sequence[Value]:
+    def convert(self, node: Node[AnyValue], scope: Scope, label: str) -> Sequence[Value]:
+        """Return what an operation gives."""
+        op = node.source
         if op.type == "const":
             return [self._constant(op.attributes["val"], op, label)]
         converter = TABLE.importer(op.type, self._version)
@@ -216,10 +153,9 @@ class _Walk:
         for name, value in op.attributes.items():
             if name != "name":
                 inputs[name] = [self._constant(value, op, f"{label}_{name}")]
-        around = _Around(self, op, scope)
         known = converter.attributes if converter is not None else {}
         operands = converter.operands if converter is not None else ()
-        ctx = ImportContext(self._version, label, outputs, around)
+        ctx = ImportContext(self._version, label, op, self, scope, self.facts)
         attributes, arguments, rest = {}, dict[str, list[Expr]](), []
         for name, found in inputs.items():
             if name in known or (converter is not None and name in converter.ignored):
@@ -229,14 +165,13 @@ class _Walk:
             else:
                 rest.append(name)
         for name in rest:
-            self._report.add(op.type, label, f"unknown input {name}")
+            self.report.add(op.type, label, f"unknown input {name}")
         if rest:
-            return [Hole() for _ in range(outputs)]
+            return [Hole() for _ in op.outputs]
         given = self._ordered(operands, arguments, converter is None or converter.accepted is None)
-        results = TABLE.run_import(ctx, op.type, given, attributes, self._report)
-        found = [each if isinstance(each, Hole) else self.assembly.fold(each) for each in results]
+        results = self.call(TABLE, ctx, op.type, given, attributes)
         # What a classifier names is text; the scores that it names it by are its result.
-        return [Plain(self.labels), *found] if op.type == "classify" else found
+        return [Plain(self.facts.labels), *results] if op.type == "classify" else results
 
     def _ordered(
         self, operands: Sequence[str], found: Mapping[str, list[Expr]], variadic: bool
@@ -252,12 +187,12 @@ class _Walk:
             given.pop()
         return given
 
-    def _argument(self, binding: AnyValue, op: AnyValue, scope: _Scope, label: str) -> Value:
+    def _argument(self, binding: AnyValue, op: AnyValue, scope: Scope, label: str) -> Value:
         if binding.WhichOneof("binding") == "value":
             return self._constant(binding.value, op, label)
         value = scope.find(binding.name)
         if value is None:
-            raise self._fault(scope, f"{label} ({op.type}): no value is called {binding.name!r}")
+            raise scope.fault(f"{label} ({op.type}): no value is called {binding.name!r}")
         return value
 
     def _attribute(
@@ -274,7 +209,7 @@ class _Walk:
             try:
                 data = ctx.constant(each)
             except Unsupported as error:
-                self._report.add(op.type, ctx.node, f"{name}: {error.reason}")
+                self.report.add(op.type, ctx.node, f"{name}: {error.reason}")
                 continue
             values.append(data.item() if not data.shape else tuple(data.reshape(-1).tolist()))
         return values[0] if len(values) == 1 else tuple(values)
@@ -284,89 +219,13 @@ class _Walk:
         try:
             if value.WhichOneof("value") == "blobFileValue":
                 blob = value.blobFileValue
-                return self.assembly.tensor(self.model.blobs[blob.fileName, blob.offset], label)
-            data = read_value(value, self.model.source)
+                return self.assembly.tensor(self._model.blobs[blob.fileName, blob.offset], label)
+            data = read_value(value, self._model.source)
         except Unsupported as error:
-            self._report.add(op.type, label, error.reason, error.hint)
+            self.report.add(op.type, label, error.reason, error.hint)
             return Hole()
         if isinstance(data, Plain):
             return data
         if is_float(dtype_name(data.dtype)) and data.size > 1:
             return self.assembly.tensor(ArrayWeight(data), label)
         return Constant(data, Span(label))
-
-    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, name: str) -> Expr:
-        """Return what stands for the elements that a weight of bytes holds, `bits` each."""
-        weight = self.assembly.weight(x)
-        if weight is None and isinstance(x, Constant):
-            weight = ArrayWeight(x.data)
-        if weight is None:
-            raise Unsupported("packed elements that are computed at run time")
-        if weight.size != -(-math.prod(shape) * bits // 8):
-            raise Unsupported(f"{weight.size} bytes do not hold {bits} bits each of {list(shape)}")
-        if bits == 8:
-            return relay.reshape(x, shape)
-        return self.assembly.tensor(PackedWeight(weight, shape, "uint8", bits), name)
-
-    def _fault(self, scope: _Scope, message: str) -> FormatError:
-        return FormatError(f"{scope.prefix}{message}", path=self.model.source)
-
-    def inner(self, op: AnyValue, index: int, scope: _Scope, label: str) -> tuple[AnyValue, _Scope]:
-        """Return a block of an operation, and a new scope for it."""
-        if index >= len(op.blocks):
-            raise self._fault(scope, f"{label}: expected {index + 1} blocks")
-        if scope.depth >= MAX_SUBGRAPH_DEPTH:
-            raise self._fault(scope, f"{label}: more than {MAX_SUBGRAPH_DEPTH} blocks deep")
-        return op.blocks[index], _Scope(parent=scope, prefix=f"{label}/", depth=scope.depth + 1)
-
-    def run_block(self, block: AnyValue, inner: _Scope, args: Sequence[Expr]) -> list[Expr]:
-        """Return what a block gives for the values of its inputs."""
-        if len(args) != len(block.inputs):
-            raise self._fault(inner, f"expected {len(args)} inputs, found {len(block.inputs)}")
-        before = len(self._report.issues)
-        inner.values |= {each.name: arg for each, arg in zip(block.inputs, args, strict=True)}
-        results = self.run(block, inner)
-        if len(self._report.issues) > before or any(isinstance(each, Hole) for each in results):
-            raise Incomplete
-        return results
-
-
-class _Around:
-    """What the converter of one operation may reach of the walk."""
-
-    def __init__(self, walk: _Walk, op: AnyValue, scope: _Scope) -> None:
-        self._walk = walk
-        self._op = op
-        self._scope = scope
-        self.assembly = walk.assembly
-        self.lists = walk.lists
-
-    def unpacked(self, x: Expr, shape: tuple[int, ...], bits: int, label: str) -> Expr:
-        return self._walk.unpacked(x, shape, bits, label)
-
-    def note_labels(self, labels: Sequence[str | int]) -> None:
-        self._walk.labels = tuple(labels)
-
-    def read_state(self, name: str) -> Expr:
-        return self._walk.states[self._state(name)]
-
-    def write_state(self, name: str, value: Expr) -> None:
-        self._walk.states[self._state(name)] = value
-        if name not in self._walk.written:
-            self._walk.written.append(name)
-
-    def _state(self, name: str) -> str:
-        if name not in self._walk.states:
-            raise Unsupported(f"no state is called {name!r}")
-        if self._scope.parent is not None:
-            raise Unsupported("a state is used in a block inside the program")
-        return name
-
-    def block(self, index: int, args: Sequence[Expr], label: str) -> list[Expr]:
-        block, inner = self._walk.inner(self._op, index, self._scope, label)
-        return self._walk.run_block(block, inner, args)
-
-    def closure(self, index: int, params: Sequence[Var], label: str) -> tuple[Function, list[Expr]]:
-        block, inner = self._walk.inner(self._op, index, self._scope, label)
-        captures = inner.captures = dict[Expr, Var]()
-        return closed_over(params, captures, self._walk.run_block(block, inner, params))

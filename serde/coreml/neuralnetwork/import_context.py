@@ -3,69 +3,91 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 import serde.relay as relay
-from serde.coreml.neuralnetwork.parts import Part
+from serde.coreml.neuralnetwork.parameters import Parameters
+from serde.coreml.neuralnetwork.parts import Part, layers_of
 from serde.errors import Unsupported
+from serde.limits import MAX_LOOP_FORKS, MAX_SUBGRAPH_DEPTH
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Constant, Expr, const
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.transform.fold_shape import MAX_VALUES
-from serde.walk.assembly import Assembly
-from serde.walk.folding import FoldingContext
+from serde.walk.import_context import GraphImporter
+from serde.walk.import_context import ImportContext as BaseContext
+from serde.walk.scope import Scope as BaseScope
 from serde.weights import Array
 
-__all__ = ["ImportContext", "images", "is_lifted", "lifted", "lowered", "number"]
+__all__ = [
+    "Facts",
+    "ImportContext",
+    "Scope",
+    "images",
+    "is_lifted",
+    "lifted",
+    "lowered",
+    "number",
+]
 
 
-class Neighbours(Protocol):
-    """What the walk offers to the context of one layer."""
+@dataclass
+class Facts:
+    """What a conversion knows of the whole model.
 
-    assembly: Assembly
+    Attributes:
+        parameters: The weights of its layers.
+        exact: Whether tensors have the axes that the model declares, and not always five.
+        forks: How many branches have taken in what follows them.
+    """
+
+    parameters: Parameters
     exact: bool
-
-    def parameter(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
-        """Return the values of a ``WeightParams``."""
-
-    def length(self, part: Part) -> int:
-        """Return how many values a ``WeightParams`` has."""
-
-    def values(self) -> Mapping[str, Expr]:
-        """Return the tensors that there are, by name."""
-
-    def define(self, name: str, value: Expr) -> None:
-        """Give a name to a tensor, whatever had it before."""
-
-    def network(self, part: Part, values: Mapping[str, Expr], flag: str) -> dict[str, Expr]:
-        """Convert a network within the layer; return the tensors that there are after it."""
-
-    @property
-    def forks(self) -> bool:
-        """Whether an iteration may end in the layer, a branch."""
-
-    def branch(self, part: Part | None) -> dict[str, Expr]:
-        """Convert a branch, and what follows the layer where an iteration may end in it."""
-
-    def end(self, *, again: bool) -> None:
-        """End the iteration."""
+    forks: int = 0
 
 
-class ImportContext(FoldingContext):
+@dataclass(eq=False)
+class Scope(BaseScope[str, Expr]):
+    """The tensors of a network by name; those of a network within have been copied from around.
+
+    Attributes:
+        flag: In the body of a loop, the name of what tells whether to go on with it.
+        ended: Whether an iteration ends here, so that no layers follow.
+    """
+
+    flag: str = ""
+    ended: bool = False
+
+
+class ImportContext(BaseContext):
     """What a converter of one layer may reach.
 
     Attributes:
         exact: Whether tensors have the axes that the model declares, and not always five.
+        forks: Whether the iteration of a loop may end in the layer, which is a branch. What
+            follows the layer is then a part of both branches.
     """
 
-    def __init__(self, node: str, outputs: int, around: Neighbours) -> None:
-        super().__init__(1, node, outputs, around.assembly)
-        self._around = around
-        self.exact = around.exact
+    _scope: Scope
+
+    def __init__(
+        self,
+        node: str,
+        outputs: int,
+        following: Sequence[Part] | None,
+        walk: GraphImporter,
+        scope: Scope,
+        facts: Facts,
+    ) -> None:
+        super().__init__(1, node, outputs, walk, scope)
+        self.exact = facts.exact
+        self.forks = following is not None
+        self._following = following
+        self._facts = facts
 
     def weight(self, part: Part | None, shape: tuple[int, ...], *, axis: int = 0) -> Expr:
         """Return the values of a ``WeightParams`` as a tensor of float32.
@@ -81,7 +103,7 @@ class ImportContext(FoldingContext):
         """
         if part is None:
             raise Unsupported("its weights are missing")
-        return self._around.parameter(part, shape, axis)
+        return self._facts.parameters.read(part, shape, axis)
 
     def small(self, part: Part | None, shape: tuple[int, ...]) -> Expr:
         """Return the values of a ``WeightParams``, as a constant where they are few."""
@@ -92,15 +114,15 @@ class ImportContext(FoldingContext):
 
     def length(self, part: Part) -> int:
         """Return how many values a ``WeightParams`` that is not quantised has."""
-        return self._around.length(part)
+        return self._facts.parameters.length(part)
 
     def values(self) -> Mapping[str, Expr]:
         """Return the tensors that there are, by name."""
-        return self._around.values()
+        return self._scope.values
 
     def define(self, name: str, value: Expr) -> None:
         """Give a name to a tensor, whatever had it before."""
-        self._around.define(name, value)
+        self._scope.values[name] = self.fold(value)
 
     def network(
         self, part: Part, values: Mapping[str, Expr] | None = None, *, flag: str = ""
@@ -115,15 +137,7 @@ class ImportContext(FoldingContext):
         Raises:
             Incomplete: Some of its layers cannot be converted.
         """
-        return self._around.network(part, values or {}, flag)
-
-    @property
-    def forks(self) -> bool:
-        """Whether the iteration of a loop may end in the layer, which is a branch.
-
-        What follows the layer is then a part of both branches.
-        """
-        return self._around.forks
+        return self._network(layers_of(part), values or {}, flag)
 
     def branch(self, part: Part | None) -> dict[str, Expr]:
         """Convert a branch, which may have no layers; return the tensors that there are after it.
@@ -132,7 +146,23 @@ class ImportContext(FoldingContext):
             Incomplete: Some of its layers cannot be converted.
             Unsupported: There are too many ways through the body of a loop.
         """
-        return self._around.branch(part)
+        layers = [] if part is None else layers_of(part)
+        if self._following is not None:
+            self._facts.forks += 1
+            too_deep = self._scope.depth + 1 >= MAX_SUBGRAPH_DEPTH
+            if self._facts.forks > MAX_LOOP_FORKS or too_deep:
+                raise Unsupported("iterations of a loop end in too many ways")
+            layers = [*layers, *self._following]
+        return self._network(layers, {}, self._scope.flag)
+
+    def _network(
+        self, layers: Sequence[Part], values: Mapping[str, Expr], flag: str
+    ) -> dict[str, Expr]:
+        """Convert layers within the layer; return the tensors that there are after them."""
+        seen = {**self._scope.values, **values}
+        inner = self._scope.inner(self.node, parent=None, values=seen, flag=flag, ended=False)
+        self._importer.subgraph(layers, inner, ())
+        return inner.values
 
     def end(self, *, again: bool) -> None:
         """End the iteration of the loop that is around the layer.
@@ -143,7 +173,12 @@ class ImportContext(FoldingContext):
         Raises:
             Unsupported: The layer is not in the body of a loop.
         """
-        self._around.end(again=again)
+        flag = self._scope.flag
+        if not flag:
+            raise Unsupported("it is not in the body of a loop")
+        if not again:
+            self._scope.values[flag] = const(False, "bool")
+        self._scope.ended = True
 
     def integers(self, x: Expr) -> Expr:
         """Return a tensor of whole numbers as int32: what was cast to float32, if it was."""

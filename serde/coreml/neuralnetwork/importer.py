@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
-from serde.coreml.interface.features import declare, five_axes, prepared
+from serde.coreml.interface.features import five_axes, input_variable, prepared
 from serde.coreml.interface.interface import (
     ARRAY_DTYPES,
     class_labels,
-    input_names,
     model_meta,
-    read_shapes,
 )
 from serde.coreml.model import CoremlModel
-from serde.coreml.neuralnetwork.import_context import ImportContext, is_lifted, lifted, lowered
+from serde.coreml.neuralnetwork.import_context import (
+    Facts,
+    ImportContext,
+    Scope,
+    is_lifted,
+    lifted,
+    lowered,
+)
 from serde.coreml.neuralnetwork.ops import LAYERS
-from serde.coreml.neuralnetwork.parameters import read_parameter, stored
+from serde.coreml.neuralnetwork.parameters import Parameters
 from serde.coreml.neuralnetwork.parts import Part, ends_iteration, fields_of, layers_of, written
-from serde.errors import FormatError, Unsupported
-from serde.limits import MAX_LOOP_FORKS, MAX_SUBGRAPH_DEPTH
+from serde.errors import FormatError
 from serde.relay import cast, reshape, squeeze
 from serde.relay.ir.collection import without_collection
-from serde.relay.ir.expr import Expr, Var, const
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.expr import Expr, Var
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.walk.assembly import Assembly
-from serde.walk.table import Hole, Incomplete
-from serde.weights import Weight
+from serde.walk.holes import Hole
+from serde.walk.importer import Graph, ImportWalk, Node
 
 if TYPE_CHECKING:
     from serde.coreml.options import CoremlImportOptions
 
-__all__ = ["network_to_relay"]
+__all__ = ["to_relay"]
 
 
 @without_collection()
-def network_to_relay(
-    model: CoremlModel, options: CoremlImportOptions, report: Report
-) -> RelayModel:
+def to_relay(model: CoremlModel, options: CoremlImportOptions, report: Report) -> RelayModel:
     """Return a NeuralNetwork, a classifier or a regressor as Relay.
 
     Raises:
@@ -50,9 +53,10 @@ def network_to_relay(
         UnsupportedModelError: Some layers cannot be converted.
     """
     walk = _Walk(model, report)
-    scope = _Scope()
-    inputs = walk.declare(options, scope)
-    walk.run(layers_of(Part(model.network, model.kind)), scope)
+    scope = Scope(source=model.source)
+    features = model.spec.description.input
+    inputs = walk.inputs(features, scope, options.input_shapes, options.input_dtypes)
+    walk.run(walk.read(layers_of(Part(model.network, model.kind)), scope), scope)
     results = walk.results(scope, inputs)
     report.raise_if_refused()
     meta = model_meta(
@@ -62,122 +66,100 @@ def network_to_relay(
         labels=class_labels(model),
         image_axes=("height", "width"),
     )
-    return walk.assembly.model(inputs, list(results.values()), meta, scope.values)
+    return walk.assembly.model(inputs, list(results.values()), meta, scope.expressions())
 
 
-@dataclass
-class _Scope:
-    """The tensors of a network by name, and where they are.
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A layer; a branch in which an iteration may end, with the layers that follow it."""
 
-    Attributes:
-        values: The tensors.
-        prefix: What the names of layers follow.
-        depth: How many networks are around.
-        flag: In the body of a loop, the name of what tells whether to go on with it.
-        ended: Whether an iteration ends here, so that no layers follow.
-    """
-
-    values: dict[str, Expr] = field(default_factory=dict)
-    prefix: str = ""
-    depth: int = 0
-    flag: str = ""
-    ended: bool = False
+    layer: Part
+    following: Sequence[Part] | None
 
 
-class _Walk:
+class _Walk(ImportWalk[Sequence[Part], _Step, Scope]):
     """State of one conversion.
 
     Attributes:
-        assembly: What has been made of the network.
+        facts: What is known of the model.
     """
 
     def __init__(self, model: CoremlModel, report: Report) -> None:
-        self.model = model
-        self._report = report
-        self.assembly = Assembly()
-        self._parameters: dict[tuple[str, tuple[int, ...], int], Expr] = {}
-        self._forks = 0
+        super().__init__(report, Assembly())
+        exact = bool(model.network.arrayInputShapeMapping)
+        self.facts = Facts(Parameters(model, self.assembly.tensor), exact)
+        self._model = model
+        self._steps = self._preparations(model.spec.description.input)
         report.nodes = 0
 
-    @property
-    def exact(self) -> bool:
-        """Whether tensors have the axes that the model declares, and not always five."""
-        return bool(self.model.network.arrayInputShapeMapping)
+    def declare(
+        self, entry: AnyValue, shape: Sequence[DimLike] | None, dtype: str | None, scope: Scope
+    ) -> Var:
+        """Return the variable for an input; its name is that of what the network makes of it."""
+        variable = input_variable(entry, shape, dtype)
+        image = entry.type.WhichOneof("Type") == "imageType"
+        x: Expr = variable
+        if isinstance(variable.type, TensorType) and variable.type.dtype != "float32":
+            x = cast(x, "float32")
+        x = prepared(x, entry, self._steps.get(entry.name, ()))
+        exact = self._model.network.imageInputShapeMapping if image else self.facts.exact
+        scope.define(entry.name, self.assembly.fold(x if exact else five_axes(x)))
+        return variable
 
-    def declare(self, options: CoremlImportOptions, scope: _Scope) -> list[Var]:
-        """Make a variable of every input, and what the network makes of it first."""
-        features = list(self.model.spec.description.input)
-        names = input_names(features, self.model.source)
-        shapes, dtypes = read_shapes(names, options)
-        steps = self._preparations(features)
-        found = []
-        for feature in features:
-            name = feature.name
-            try:
-                variable = declare(feature, shapes.get(name), dtypes.get(name))
-                image = feature.type.WhichOneof("Type") == "imageType"
-                x: Expr = variable
-                if isinstance(variable.type, TensorType) and variable.type.dtype != "float32":
-                    x = cast(x, "float32")
-                x = prepared(x, feature, steps.get(name, ()))
-                exact = self.model.network.imageInputShapeMapping if image else self.exact
-                scope.values[name] = self.assembly.fold(x if exact else five_axes(x))
-            except Unsupported as error:
-                self._report.add("input", name, error.reason, error.hint)
-                continue
-            self.assembly.take(name)
-            found.append(variable)
-        self._report.raise_if_refused()
-        return found
+    def read(self, graph: Sequence[Part], scope: Scope) -> Graph[_Step]:
+        """Return layers as the walk sees them; what they give stays in the scope."""
+        return Graph((), self._nodes(graph, scope), ())
+
+    def _nodes(self, layers: Sequence[Part], scope: Scope) -> Iterator[Node[_Step]]:
+        """Yield layers, up to where an iteration ends."""
+        for place, layer in enumerate(layers):
+            self.report.nodes += 1
+            message = layer.message
+            following = layers[place + 1 :] if ends_iteration(message) else None
+            kind = message.WhichOneof("layer") or ""
+            names = () if kind in WRITERS else message.output
+            yield Node(kind, message.name or layer.path, names, _Step(layer, following))
+            if scope.ended or following is not None:
+                return
+
+    def bind(self, node: Node[_Step], name: Hashable, value: Expr, scope: Scope) -> None:
+        """Give a tensor its name; a copy may give one that there is anew."""
+        if node.op == "copy":
+            scope.values.pop(str(name), None)
+        super().bind(node, name, value, scope)
+
+    def convert(self, node: Node[_Step], scope: Scope, label: str) -> Sequence[Expr]:
+        """Return what a layer gives; some define it themselves."""
+        layer, following = node.source.layer, node.source.following
+        kind, message = node.op, layer.message
+        if not kind:
+            self.report.add("layer", label, "a layer of an unknown kind")
+            return [Hole() for _ in message.output]
+        inputs = [self._value(name, label, scope) for name in message.input]
+        ctx = ImportContext(label, len(message.output), following, self, scope, self.facts)
+        lift = kind in LIFTED and all(map(is_lifted, inputs)) and bool(inputs)
+        given = [lowered(x) for x in inputs] if lift else inputs
+        before = len(self.report.issues)
+        found = self.call(LAYERS, ctx, kind, given, self._attributes(layer, kind))
+        if kind in WRITERS:
+            if len(self.report.issues) > before or any(isinstance(x, Hole) for x in inputs):
+                missing = (name for each in (layer, *(following or ())) for name in written(each))
+                scope.values |= {name: Hole() for name in missing}
+            return []
+        return [
+            self.assembly.fold(lifted(x)) if lift and not isinstance(x, Hole) else x for x in found
+        ]
 
     def _preparations(self, features: Sequence[AnyValue]) -> dict[str, list[AnyValue]]:
         """Return the steps of each input; without a name they are those of the only image."""
         images = [each.name for each in features if each.type.WhichOneof("Type") == "imageType"]
         found: dict[str, list[AnyValue]] = {}
-        for step in self.model.network.preprocessing:
+        for step in self._model.network.preprocessing:
             name = step.featureName or (images[0] if len(images) == 1 else "")
             if name not in {each.name for each in features}:
-                raise FormatError(f"no input is called {name!r}", path=self.model.source)
+                raise FormatError(f"no input is called {name!r}", path=self._model.source)
             found.setdefault(name, []).append(step)
         return found
-
-    def run(self, layers: Sequence[Part], scope: _Scope) -> None:
-        """Convert layers, up to where an iteration ends."""
-        for place, layer in enumerate(layers):
-            self._report.nodes += 1
-            following = layers[place + 1 :] if ends_iteration(layer.message) else None
-            self._layer(layer, scope, following)
-            if scope.ended or following is not None:
-                return
-
-    def _layer(self, layer: Part, scope: _Scope, following: Sequence[Part] | None) -> None:
-        """Convert a layer; a branch in which an iteration may end takes what follows it in."""
-        message = layer.message
-        kind = message.WhichOneof("layer")
-        label = f"{scope.prefix}{message.name or layer.path}"
-        if kind is None:
-            self._report.add("layer", label, "a layer of an unknown kind")
-            scope.values |= {name: Hole() for name in message.output}
-            return
-        inputs = [self._value(name, label, scope) for name in message.input]
-        around = _Around(self, layer, scope, label, following)
-        ctx = ImportContext(label, len(message.output), around)
-        lift = kind in LIFTED and all(map(is_lifted, inputs)) and bool(inputs)
-        given = [lowered(x) for x in inputs] if lift else inputs
-        before = len(self._report.issues)
-        results = LAYERS.run_import(ctx, kind, given, self._attributes(layer, kind), self._report)
-        if kind in WRITERS:
-            if len(self._report.issues) > before or any(isinstance(x, Hole) for x in inputs):
-                missing = (name for each in (layer, *(following or ())) for name in written(each))
-                scope.values |= {name: Hole() for name in missing}
-            return
-        if len(results) < len(message.output):
-            raise self._fault(f"{label}: expected at most {len(results)} outputs")
-        for name, value in zip(message.output, results, strict=False):
-            if name in scope.values and kind != "copy":
-                raise self._fault(f"{label}: the name {name!r} is given twice")
-            done = value if isinstance(value, Hole) or not lift else lifted(value)
-            scope.values[name] = done if isinstance(done, Hole) else self.assembly.fold(done)
 
     def _attributes(self, layer: Part, kind: str) -> dict[str, AnyValue]:
         parameters = layer.part(kind)
@@ -185,16 +167,16 @@ class _Walk:
             return {"function": parameters}
         return fields_of(parameters.message, parameters.path)
 
-    def _value(self, name: str, label: str, scope: _Scope) -> Expr:
+    def _value(self, name: str, label: str, scope: Scope) -> Expr:
         if name not in scope.values:
-            raise self._fault(f"{label}: no tensor is called {name!r}")
+            raise FormatError(f"{label}: no tensor is called {name!r}", path=scope.source)
         return scope.values[name]
 
-    def results(self, scope: _Scope, inputs: Sequence[Var]) -> dict[str, Expr]:
+    def results(self, scope: Scope, inputs: Sequence[Var]) -> dict[str, Expr]:
         """Return the outputs by name; of a classifier its scores and not the class itself."""
-        description = self.model.spec.description
+        description = self._model.spec.description
         probabilities = ""
-        if self.model.kind == "neuralNetworkClassifier":
+        if self._model.kind == "neuralNetworkClassifier":
             probabilities = description.predictedProbabilitiesName
         plain = all(isinstance(each.type, TensorType) and each.type.rank < 5 for each in inputs)
         found = {}
@@ -203,15 +185,15 @@ class _Walk:
             kind = feature.type.WhichOneof("Type")
             source = name
             if kind == "dictionaryType" or (probabilities and name == probabilities):
-                source = self.model.network.labelProbabilityLayerName or name
+                source = self._model.network.labelProbabilityLayerName or name
             elif kind in ("stringType", "int64Type") and name == description.predictedFeatureName:
                 continue
             if source not in scope.values and kind == "dictionaryType":
                 source = self._last(scope)
             if source not in scope.values:
-                raise self._fault(f"output {name!r} is given by no layer")
+                raise scope.fault(f"output {name!r} is given by no layer")
             value = scope.values[source]
-            if not self.exact and plain and not isinstance(value, Hole):
+            if not self.facts.exact and plain and not isinstance(value, Hole):
                 value = self.assembly.fold(_as_declared(value, feature))
             array = feature.type.multiArrayType if kind == "multiArrayType" else None
             if array is not None and ARRAY_DTYPES.get(array.dataType) == "int32":
@@ -223,69 +205,12 @@ class _Walk:
             found[last] = scope.values[last]
         return found
 
-    def _last(self, scope: _Scope) -> str:
+    def _last(self, scope: Scope) -> str:
         """Return the name of what the last layer gives."""
-        names = [name for layer in self.model.network.layers for name in layer.output]
+        names = [name for layer in self._model.network.layers for name in layer.output]
         if not names or names[-1] not in scope.values:
-            raise self._fault("no layer gives an output")
+            raise scope.fault("no layer gives an output")
         return names[-1]
-
-    def parameter(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
-        """Return the values of a ``WeightParams``; the same ones are the same expression."""
-        key = part.path, shape, axis
-        if key not in self._parameters:
-            source = self.model.source
-            self._parameters[key] = read_parameter(
-                part, shape, self.model.arrays, source, self._weight, axis=axis
-            )
-        return self._parameters[key]
-
-    def _weight(self, weight: Weight, path: str) -> Expr:
-        return self.assembly.tensor(weight, self._named(path))
-
-    def _named(self, path: str) -> str:
-        """Return a name for a weight: that of its layer and that of its field."""
-        node: AnyValue = self.model.spec
-        names = []
-        for step in path.split("."):
-            field_name, _, index = step.partition("[")
-            node = getattr(node, field_name, None)
-            if index and node is not None:
-                node = node[int(index[:-1])]
-            if field_name == "layers" and node is not None:
-                names.append(node.name or f"layer{index[:-1]}")
-        return "_".join([*names, path.rsplit(".", 1)[-1]])
-
-    def _fault(self, message: str) -> FormatError:
-        return FormatError(message, path=self.model.source)
-
-    def inner(
-        self,
-        layers: Sequence[Part],
-        scope: _Scope,
-        label: str,
-        values: Mapping[str, Expr],
-        flag: str,
-    ) -> _Scope:
-        """Convert layers within a layer; return the tensors that there are after them."""
-        if scope.depth >= MAX_SUBGRAPH_DEPTH:
-            raise self._fault(f"{label}: more than {MAX_SUBGRAPH_DEPTH} networks deep")
-        before = len(self._report.issues)
-        inner = _Scope({**scope.values, **values}, f"{label}/", scope.depth + 1, flag)
-        self.run(layers, inner)
-        if len(self._report.issues) > before:
-            raise Incomplete
-        return inner
-
-    def fork(self, scope: _Scope) -> None:
-        """Count a branch that takes in what follows it.
-
-        Raises:
-            Unsupported: There are too many: what follows may be doubled by each.
-        """
-        self._forks += 1
-        if self._forks > MAX_LOOP_FORKS or scope.depth + 1 >= MAX_SUBGRAPH_DEPTH:
-            raise Unsupported("iterations of a loop end in too many ways")
 
 
 def _as_declared(x: Expr, feature: AnyValue) -> Expr:
@@ -336,58 +261,3 @@ LIFTED = frozenset(
 
 WRITERS = frozenset({"branch", "loop", "loopBreak", "loopContinue"})
 """Layers that give their tensors names themselves, or have none."""
-
-
-class _Around:
-    """What the converter of one layer may reach of the walk."""
-
-    def __init__(
-        self,
-        walk: _Walk,
-        layer: Part,
-        scope: _Scope,
-        label: str,
-        following: Sequence[Part] | None,
-    ) -> None:
-        self._walk = walk
-        self._layer = layer
-        self._scope = scope
-        self._label = label
-        self._following = following
-        self.assembly = walk.assembly
-        self.exact = walk.exact
-
-    def parameter(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
-        return self._walk.parameter(part, shape, axis)
-
-    def length(self, part: Part) -> int:
-        found = stored(part, self._walk.model.arrays, self._walk.model.source)
-        return 0 if found is None else found.size
-
-    def values(self) -> Mapping[str, Expr]:
-        return self._scope.values
-
-    def define(self, name: str, value: Expr) -> None:
-        self._scope.values[name] = self.assembly.fold(value)
-
-    def network(self, part: Part, values: Mapping[str, Expr], flag: str) -> dict[str, Expr]:
-        return self._walk.inner(layers_of(part), self._scope, self._label, values, flag).values
-
-    @property
-    def forks(self) -> bool:
-        return self._following is not None
-
-    def branch(self, part: Part | None) -> dict[str, Expr]:
-        own = [] if part is None else layers_of(part)
-        if self._following is not None:
-            self._walk.fork(self._scope)
-            own = [*own, *self._following]
-        return self._walk.inner(own, self._scope, self._label, {}, self._scope.flag).values
-
-    def end(self, *, again: bool) -> None:
-        flag = self._scope.flag
-        if not flag:
-            raise Unsupported("it is not in the body of a loop")
-        if not again:
-            self._scope.values[flag] = const(False, "bool")
-        self._scope.ended = True

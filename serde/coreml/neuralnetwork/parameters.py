@@ -9,98 +9,134 @@ from typing import Any as AnyValue
 import numpy as np
 
 import serde.relay as relay
+from serde.coreml.model import CoremlModel
 from serde.coreml.neuralnetwork.parts import Part
 from serde.errors import FormatError
 from serde.io.packed import HighFirstWeight
 from serde.relay.ir.expr import Expr
 from serde.weights import ArrayWeight, Weight
 
-__all__ = ["read_parameter", "stored"]
-
-Make = Callable[[Weight, str], Expr]
+__all__ = ["Parameters"]
 
 
-def stored(part: Part, arrays: dict[str, Weight], source: str | None) -> Weight | None:
-    """Return the values of a ``WeightParams`` as they lie in the file; None where it has none."""
-    found = arrays.get(part.path)
-    if found is not None:
-        return found
-    message = part.message
-    if len(message.floatValue):
-        return ArrayWeight(np.array(message.floatValue, np.float32))
-    for field, dtype in (
-        ("float16Value", "float16"),
-        ("rawValue", "uint8"),
-        ("int8RawValue", "int8"),
-    ):
-        raw = getattr(message, field)
-        if not raw:
-            continue
-        if len(raw) % np.dtype(dtype).itemsize:
-            raise FormatError(
-                f"{part.path}: {len(raw)} bytes are no values of {dtype}", path=source
-            )
-        return ArrayWeight(np.frombuffer(raw, dtype))
-    return None
-
-
-def read_parameter(
-    part: Part,
-    shape: tuple[int, ...],
-    arrays: dict[str, Weight],
-    source: str | None,
-    make: Make,
-    *,
-    axis: int = 0,
-) -> Expr:
-    """Return the values of a ``WeightParams`` as a tensor of float32.
+class Parameters:
+    """The weights of a model's layers, and what stands for them in the graph.
 
     Args:
-        part: The message.
-        shape: Lengths of the axes.
-        arrays: Large values of the model by the path of their message.
-        source: The file, for messages.
-        make: Returns what stands in the graph for a weight.
-        axis: The axis that scales of more than one element go along.
-
-    Raises:
-        FormatError: The values do not fill the shape.
+        model: The model.
+        make: Returns what stands in the graph for a weight of a name.
     """
-    weight = stored(part, arrays, source)
-    size = math.prod(shape)
-    if weight is None:
-        weight = ArrayWeight(np.zeros(0, np.float32))
-    if not part.message.HasField("quantization"):
-        if weight.dtype in ("uint8", "int8") or weight.size != size:
-            raise _fault(part, weight, shape, source)
-        values = make(weight.reshaped(shape), part.path)
-        return values if weight.dtype == "float32" else relay.cast(values, "float32")
-    quantization = part.message.quantization
-    bits = quantization.numberOfBits
-    if not 1 <= bits <= 8 or weight.dtype not in ("uint8", "int8"):
-        raise FormatError(f"{part.path}: {weight.dtype} in {bits} bits a value", path=source)
-    if weight.size != -(-size * bits // 8):
-        raise _fault(part, weight, shape, source)
-    narrow = weight if bits == 8 else HighFirstWeight(weight, bits, size)
-    codes = make(narrow.reshaped(shape), part.path)
-    kind = quantization.WhichOneof("QuantizationType")
-    if kind == "lookupTableQuantization":
-        table = np.array(quantization.lookupTableQuantization.floatValue, np.float32)
-        if len(table) != 2**bits:
-            raise FormatError(
-                f"{part.path}: expected {2**bits} entries of a table, found {len(table)}",
-                path=source,
-            )
-        return relay.take(
-            make(ArrayWeight(table), f"{part.path}.table"), relay.cast(codes, "int32")
+
+    def __init__(self, model: CoremlModel, make: Callable[[Weight, str], Expr]) -> None:
+        self._model = model
+        self._make = make
+        self._known: dict[tuple[str, tuple[int, ...], int], Expr] = {}
+
+    def length(self, part: Part) -> int:
+        """Return how many values a ``WeightParams`` has."""
+        found = self._stored(part)
+        return 0 if found is None else found.size
+
+    def read(self, part: Part, shape: tuple[int, ...], axis: int = 0) -> Expr:
+        """Return the values of a ``WeightParams`` as a tensor of float32.
+
+        The same ones are the same expression.
+
+        Args:
+            part: The message.
+            shape: Lengths of the axes.
+            axis: The axis that scales of more than one element go along.
+
+        Raises:
+            FormatError: The values do not fill the shape.
+        """
+        key = part.path, shape, axis
+        if key not in self._known:
+            self._known[key] = self._read(part, shape, axis)
+        return self._known[key]
+
+    def _read(self, part: Part, shape: tuple[int, ...], axis: int) -> Expr:
+        weight = self._stored(part)
+        size = math.prod(shape)
+        if weight is None:
+            weight = ArrayWeight(np.zeros(0, np.float32))
+        if not part.message.HasField("quantization"):
+            if weight.dtype in ("uint8", "int8") or weight.size != size:
+                raise self._fault(part, shape, weight)
+            values = self._tensor(weight.reshaped(shape), part.path)
+            return values if weight.dtype == "float32" else relay.cast(values, "float32")
+        quantization = part.message.quantization
+        bits = quantization.numberOfBits
+        source = self._model.source
+        if not 1 <= bits <= 8 or weight.dtype not in ("uint8", "int8"):
+            raise FormatError(f"{part.path}: {weight.dtype} in {bits} bits a value", path=source)
+        if weight.size != -(-size * bits // 8):
+            raise self._fault(part, shape, weight)
+        narrow = weight if bits == 8 else HighFirstWeight(weight, bits, size)
+        codes = self._tensor(narrow.reshaped(shape), part.path)
+        kind = quantization.WhichOneof("QuantizationType")
+        if kind == "lookupTableQuantization":
+            table = np.array(quantization.lookupTableQuantization.floatValue, np.float32)
+            if len(table) != 2**bits:
+                raise FormatError(
+                    f"{part.path}: expected {2**bits} entries of a table, found {len(table)}",
+                    path=source,
+                )
+            entries = self._tensor(ArrayWeight(table), f"{part.path}.table")
+            return relay.take(entries, relay.cast(codes, "int32"))
+        linear = quantization.linearQuantization
+        result = relay.cast(codes, "float32")
+        for operation, values in ((relay.multiply, linear.scale), (relay.add, linear.bias)):
+            if len(values):
+                factors = _spread(part, np.array(values, np.float32), shape, axis, source)
+                result = operation(result, factors)
+        return result
+
+    def _stored(self, part: Part) -> Weight | None:
+        """Return the values as they lie in the file; None where there are none."""
+        found = self._model.arrays.get(part.path)
+        if found is not None:
+            return found
+        message = part.message
+        if len(message.floatValue):
+            return ArrayWeight(np.array(message.floatValue, np.float32))
+        for field, dtype in (
+            ("float16Value", "float16"),
+            ("rawValue", "uint8"),
+            ("int8RawValue", "int8"),
+        ):
+            raw = getattr(message, field)
+            if not raw:
+                continue
+            if len(raw) % np.dtype(dtype).itemsize:
+                raise FormatError(
+                    f"{part.path}: {len(raw)} bytes are no values of {dtype}",
+                    path=self._model.source,
+                )
+            return ArrayWeight(np.frombuffer(raw, dtype))
+        return None
+
+    def _tensor(self, weight: Weight, path: str) -> Expr:
+        return self._make(weight, self._name(path))
+
+    def _name(self, path: str) -> str:
+        """Return a name for a weight: that of its layer and that of its field."""
+        node: AnyValue = self._model.spec
+        names = []
+        for step in path.split("."):
+            field_name, _, index = step.partition("[")
+            node = getattr(node, field_name, None)
+            if index and node is not None:
+                node = node[int(index[:-1])]
+            if field_name == "layers" and node is not None:
+                names.append(node.name or f"layer{index[:-1]}")
+        return "_".join([*names, path.rsplit(".", 1)[-1]])
+
+    def _fault(self, part: Part, shape: tuple[int, ...], weight: Weight) -> FormatError:
+        return FormatError(
+            f"{part.path}: expected values of {list(shape)}, found {weight.size} of {weight.dtype}",
+            path=self._model.source,
         )
-    linear = quantization.linearQuantization
-    result = relay.cast(codes, "float32")
-    for operation, values in ((relay.multiply, linear.scale), (relay.add, linear.bias)):
-        if len(values):
-            factors = _spread(part, np.array(values, np.float32), shape, axis, source)
-            result = operation(result, factors)
-    return result
 
 
 def _spread(
@@ -115,10 +151,3 @@ def _spread(
     lengths = [1] * len(shape)
     lengths[axis] = -1
     return relay.Constant(values.reshape(lengths))
-
-
-def _fault(part: Part, weight: Weight, shape: tuple[int, ...], source: str | None) -> FormatError:
-    return FormatError(
-        f"{part.path}: expected values of {list(shape)}, found {weight.size} of {weight.dtype}",
-        path=source,
-    )

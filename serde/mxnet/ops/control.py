@@ -404,7 +404,7 @@ def import_foreach(
     carried = [_variable(f"state{i}", x) for i, x in enumerate(states)]
     taken = [_variable(f"captured{i}", x) for i, x in enumerate(captures)]
     groups = [(slices, in_data_locs), (carried, in_state_locs), (taken, remain_locs)]
-    found = ctx.subgraph(0, _arranged(len(inputs), groups))
+    found = ctx.subgraph(ctx.graph(0), *_arranged(len(inputs), groups))
     results = relay.Tuple([*found[num_out_data:], *found[:num_out_data]])
     body = Function([*carried, *slices, *taken], results)
     scan = call("serde.scan", tuple(states), tuple(data), tuple(captures), body=body)
@@ -423,7 +423,8 @@ def import_cond(
 ) -> Sequence[Expr]:
     places = (cond_input_locs, then_input_locs, else_input_locs)
     (condition,), *branches = (
-        ctx.subgraph(i, [inputs[place] for place in own]) for i, own in enumerate(places)
+        ctx.subgraph(ctx.graph(i), *(inputs[place] for place in own))
+        for i, own in enumerate(places)
     )
     one, two = (relay.Tuple(list(branch)) for branch in branches)
     chosen = If(_truth(ctx, condition), one, two)
@@ -449,11 +450,11 @@ def import_while_loop(
     taken = {place: _variable(f"captured{place}", inputs[place]) for place in others}
     inside: dict[int, Expr] = {**carried, **taken}
     number = Var("number", SCALAR)
-    found = ctx.subgraph(1, [inside[place] for place in func_input_locs])
+    found = ctx.subgraph(ctx.graph(1), *(inside[place] for place in func_input_locs))
     rows, nexts = found[:num_out_data], found[num_out_data:]
     following = {**taken, **dict(zip(names, nexts, strict=True))}
-    (again,) = ctx.subgraph(0, [following[place] for place in cond_input_locs])
-    (begins,) = ctx.subgraph(0, [inputs[place] for place in cond_input_locs])
+    (again,) = ctx.subgraph(ctx.graph(0), *(following[place] for place in cond_input_locs))
+    (begins,) = ctx.subgraph(ctx.graph(0), *(inputs[place] for place in cond_input_locs))
     stacks = [
         Var(f"stack{i}", TensorType((max_iterations, *ctx.type(row).shape), ctx.type(row).dtype))
         for i, row in enumerate(rows)

@@ -9,7 +9,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import is_exact, is_float32, scalar_like
+from serde.onnx.ops.elementwise.convert import has_dtype, is_exact, scalar_like
 from serde.onnx.ops.elementwise.unary import make_exporter, make_importer
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
@@ -157,6 +157,8 @@ def import_swish(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.swish", x, alpha=alpha)
 
 
+@OPS.exports("serde.celu", since=12, when=has_dtype("float32"))
+@OPS.exports("serde.celu", since=28)
 def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
     """Up to 27, Celu takes float32 only."""
     return ctx.emit("Celu", x, alpha=alpha)
@@ -165,12 +167,6 @@ def export_celu(ctx: ExportContext, x: Value, *, alpha: float) -> Value:
 @OPS.imports("Celu", since=(12, 28))
 def import_celu(ctx: ImportContext, x: Expr, *, alpha: float = 1.0) -> Expr:
     return call("serde.celu", x, alpha=alpha)
-
-
-OPS.exports("serde.celu", since=28)(export_celu)
-
-
-OPS.exports("serde.celu", since=12, when=is_float32)(export_celu)
 
 
 @OPS.exports("serde.thresholded_relu")

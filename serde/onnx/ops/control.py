@@ -14,6 +14,7 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import differ_in_rank
 from serde.relay.ir.dims import Any
@@ -71,8 +72,8 @@ def import_loop(
         raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
     v_initial = _type_empty_sequences(ctx, v_initial, body)
     types = [_type_of_state(ctx, each) for each in v_initial]
-    limit = None if m is None else ctx.fold(_as_scalar(ctx, m))
-    going = None if cond is None else ctx.fold(_as_scalar(ctx, cond))
+    limit = None if m is None else ctx.fold(as_scalar(ctx, m))
+    going = None if cond is None else ctx.fold(as_scalar(ctx, cond))
     while True:
         number = Var(body.input[0].name, TensorType((), "int64"))
         names = [each.name for each in body.input[2:]]
@@ -158,7 +159,7 @@ def import_scan(
         raise Unsupported(f"a body of {len(body.input)} inputs for {len(inputs)} inputs")
     state, scanned = inputs[:count], inputs[count:]
     axes = scan_input_axes or (0,) * num_scan_inputs
-    rows = [_drop_axis_of(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
+    rows = [_drop_axis(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
     types = [ctx.type(each) for each in state]
     while True:
         names = [each.name for each in body.input]
@@ -215,6 +216,7 @@ def _widen_types(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Va
 
 
 def _drop_axis(type_: TensorType, axis: int) -> TensorType:
+    """Return the type of one entry of an axis."""
     shape = list(type_.shape)
     del shape[axis]
     return TensorType(shape, type_.dtype)
@@ -236,7 +238,7 @@ def import_if(
     if known is not None and known.size == 1:
         taken = then_branch if known.item() else else_branch
         return ctx.subgraph(taken, label="then" if known.item() else "else")
-    scalar = relay.reshape(cond, newshape=()) if ctx.type(cond).rank else cond
+    scalar = as_scalar(ctx, cond)
     branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
     if differ_in_rank(*branches):
         return [ctx.undecided(scalar, yes, no) for yes, no in zip(*branches, strict=True)]
@@ -247,10 +249,6 @@ def import_if(
     node.type = infer_if(node)
     found = [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
     return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
-
-
-def _as_scalar(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
 def _type_of_state(ctx: ImportContext, x: Expr) -> ValueType:
@@ -292,11 +290,5 @@ def _reshape_as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
 
 def _make_condition_scalar(ctx: ImportContext, function: Function) -> Function:
     fields = function.body.fields if isinstance(function.body, Tuple) else ()
-    going = ctx.fold(_as_scalar(ctx, fields[0]))
+    going = ctx.fold(as_scalar(ctx, fields[0]))
     return Function(function.params, Tuple([going, *fields[1:]]))
-
-
-def _drop_axis_of(type_: TensorType, axis: int) -> TensorType:
-    """Return the type of one entry of an axis."""
-    position = axis % type_.rank
-    return TensorType([*type_.shape[:position], *type_.shape[position + 1 :]], type_.dtype)

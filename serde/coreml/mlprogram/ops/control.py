@@ -31,9 +31,9 @@ def import_cond(ctx: ImportContext, pred: Expr) -> list[Expr]:
     """A condition that is known leaves its branch only."""
     known = ctx.known(pred)
     if known is not None and known.size == 1:
-        return ctx.block(0 if known.item() else 1)
+        return ctx.subgraph(ctx.graph(0 if known.item() else 1))
     scalar = relay.reshape(pred, newshape=()) if ctx.type(pred).rank else pred
-    branches = _alike(ctx.block(0), ctx.block(1))
+    branches = _alike(ctx.subgraph(ctx.graph(0)), ctx.subgraph(ctx.graph(1)))
     single = all(len(branch) == 1 for branch in branches)
     yes, no = (branch[0] if single else Tuple(branch) for branch in branches)
     node = If(scalar, yes, no)
@@ -57,16 +57,16 @@ def import_while_loop(ctx: ImportContext, *loop_vars: Expr) -> list[Expr]:
     """The condition is a block of its own: it is asked before the loop, and at its end."""
     given = list(loop_vars)
     types = [ctx.type(each) for each in given]
-    going = ctx.fold(_scalar(ctx.block(0, *loop_vars)[0]))
+    going = ctx.fold(_scalar(ctx.subgraph(ctx.graph(0), *loop_vars)[0]))
     number = Var("i", TensorType((), "int64"))
     while True:
         again = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
-        test, more = _typed(ctx.closure(0, again))
+        test, more = _typed(ctx.closure(ctx.graph(0), again))
         state = [Var(f"state{i}", type_) for i, type_ in enumerate(types)]
         for variable, value in zip(state, given, strict=True):
             ctx.lists.follow(variable, value)
         _note_bounds(ctx, state, test, more)
-        step, captures = _typed(ctx.closure(1, state))
+        step, captures = _typed(ctx.closure(ctx.graph(1), state))
         later = results(step)
         if len(later) != len(types):
             raise Unsupported(f"a loop of {len(types)} variables whose body gives {len(later)}")

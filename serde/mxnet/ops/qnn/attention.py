@@ -55,7 +55,7 @@ def import_sg_mkldnn_selfatt_qk(
 ) -> Sequence[Expr]:
     """Sums as the result come with a range from zero to zero."""
     if not quantized:
-        return ctx.subgraph(0, inputs)
+        return ctx.subgraph(ctx.graph(0), *inputs)
     (data,), ranges = split_inputs(inputs, [1, 2])
     queries, width = _part(ctx, data, heads, 0)
     keys = relay.transpose(_part(ctx, data, heads, 1)[0], axes=[0, 1, 3, 2])
@@ -83,7 +83,7 @@ def import_sg_mkldnn_selfatt_valatt(
     max_calib_range: float | None = None,
 ) -> Sequence[Expr]:
     if not quantized:
-        return ctx.subgraph(0, inputs)
+        return ctx.subgraph(ctx.graph(0), *inputs)
     (data, attention), ranges = split_inputs(inputs, [2, 4])
     if ctx.type(attention).dtype != "uint8":
         raise Unsupported(f"expected attention of uint8, found {ctx.type(attention)!r}")

@@ -112,7 +112,7 @@ def import_sg_mkldnn_conv(
 ) -> Sequence[Expr]:
     """The float form is the graph inside; attributes called ``relu`` are from before 1.6."""
     if not quantized:
-        return ctx.subgraph(0, inputs)
+        return ctx.subgraph(ctx.graph(0), *inputs)
     layers, functions = activations(
         ctx, ("Convolution", "BatchNorm"), ("relu", "leaky", "gelu", "clip")
     )

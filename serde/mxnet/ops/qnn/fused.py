@@ -14,7 +14,10 @@ import numpy as np
 
 import serde.relay as relay
 from serde.errors import Unsupported
+from serde.mxnet.aliases import canonical_name
+from serde.mxnet.attributes import decode_attribute
 from serde.mxnet.import_context import ImportContext
+from serde.mxnet.model import Graph
 from serde.mxnet.ops.qnn.parameters import (
     LEVELS,
     ONE,
@@ -154,7 +157,7 @@ def activations(
     """
     attributes: dict[str, dict[str, AnyValue]] = {}
     functions: list[tuple[str, Step]] = []
-    for op, attrs in ctx.operators(0):
+    for op, attrs in _operators(ctx.graph(0), ctx.version):
         if op in layers:
             attributes[op] = attrs
             continue
@@ -165,6 +168,24 @@ def activations(
             raise Unsupported(f"{op} of quantised numbers with {attrs}")
         functions.append((name, _step(ctx, op, attrs)))
     return attributes, functions
+
+
+def _operators(graph: Graph, version: int) -> list[tuple[str, dict[str, AnyValue]]]:
+    """Return the operators of a graph inside a node, each with all its attributes."""
+    found = []
+    for node in graph.nodes:
+        if node.is_variable:
+            continue
+        op = canonical_name(node.op)
+        converter = OPS.importer(op, version)
+        if converter is None:
+            raise Unsupported(f"{op} inside: no importer")
+        bound, faults = converter.bind(node.attrs, decode_attribute)
+        if faults:
+            raise Unsupported(f"{op} inside: {faults[0]}")
+        defaults = {name: each.default for name, each in converter.attributes.items()}
+        found.append((op, {**defaults, **bound}))
+    return found
 
 
 def _step(ctx: ImportContext, op: str, attrs: dict[str, AnyValue]) -> Step:

@@ -90,7 +90,7 @@ def import_sg_mkldnn_fully_connected(
 ) -> Sequence[Expr]:
     """The float form is the graph inside. Channel by channel, weights are float still."""
     if not quantized:
-        return ctx.subgraph(0, inputs)
+        return ctx.subgraph(ctx.graph(0), *inputs)
     layers, functions = activations(ctx, ("FullyConnected",), (*POSITIVE, "gelu"))
     attrs = layers["FullyConnected"]
     count = 2 if attrs["no_bias"] else 3

@@ -23,7 +23,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call, get
 from serde.relay.op.recurrent.gates import count_directions
-from serde.walk.table import ImportContext
+from serde.walk.import_context import ImportContext
 
 _ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 """Where MXNet has the gates that Relay's operators list: input, forget, cell and output of an

@@ -69,7 +69,7 @@ def _stack(
     """The outputs of the last layer, and the final states of all layers and directions."""
     from serde.mxnet.ops.recurrent.layers import import_rnn
     from serde.relay.run.interpreter import run
-    from serde.walk.table import ImportContext
+    from serde.walk.import_context import ImportContext
 
     rows = num_layers * (2 if bidirectional else 1)
     widths = [projection_size or hidden_size, hidden_size][: 2 if mode == "lstm" else 1]

@@ -20,7 +20,7 @@ from serde.mxnet.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.shapes import is_float
-from serde.walk.table import TypedContext
+from serde.walk.context import TypedContext
 from serde.weights import Array, numpy_dtype
 
 FLOAT32 = np.dtype("float32")

@@ -63,12 +63,12 @@ class ImplicitMask:
     right: int | None = None
 
     @property
-    def is_plain(self) -> bool:
+    def is_causal_only(self) -> bool:
         """Whether the operator itself says all of it."""
         parts = (self.offset, self.lengths, self.left, self.right)
         return all(each is None for each in parts)
 
-    def allowed(self, ctx: ImportContext, query: Expr, key: Expr) -> Expr | None:
+    def build(self, ctx: ImportContext, query: Expr, key: Expr) -> Expr | None:
         """Return what is seen as bool, of rank 2 or 4; None if it is everything."""
         keys = arange_like(ctx, key, 2)
         found = []
@@ -118,8 +118,8 @@ def attend(
 ) -> Expr:
     """Return attention over heads; arguments as of the operator ``serde.attention``."""
     whole = mask
-    if not implicit.is_plain:
-        seen = implicit.allowed(ctx, query, key)
+    if not implicit.is_causal_only:
+        seen = implicit.build(ctx, query, key)
         whole = combine_masks(ctx, mask, seen)
         implicit = replace(implicit, causal=False)
     return call(

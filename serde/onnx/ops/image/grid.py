@@ -21,6 +21,7 @@ from serde.onnx.ops.image.sampling import (
     round_half_away,
     sample,
 )
+from serde.onnx.ops.shape.join import emit_split
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
@@ -148,10 +149,7 @@ def export_affine_grid(
         size = ctx.shape([batch, 1, *target_shape])
         grid = ctx.emit("AffineGrid", matrix, size, align_corners=1)
         return ctx.emit("Transpose", grid, perm=[0, 3, 1, 2])
-    if ctx.version >= 13:
-        columns = ctx.emit_tuple("Split", matrix, ctx.ints([1, 1, 1]), outputs=3, axis=2)
-    else:
-        columns = ctx.emit_tuple("Split", matrix, outputs=3, axis=2, split=[1, 1, 1])
+    columns = emit_split(ctx, matrix, [1, 1, 1], 2)
     right, down, shift = (unsqueeze(ctx, column, [3]) for column in columns)
     y, x = (np.linspace(-1, 1, length) for length in target_shape)
     along = ctx.emit("Mul", right, ctx.const(x.reshape(1, 1, 1, -1), dtype))
@@ -165,6 +163,8 @@ def _is_image(node: Call) -> bool:
     return isinstance(data, TensorType) and data.rank == 4
 
 
+@OPS.exports("serde.grid_sample", since=16, when=_is_image)
+@OPS.exports("serde.grid_sample", since=20)
 def export_grid_sample_whole(
     ctx: ExportContext,
     x: Value,
@@ -205,12 +205,6 @@ def import_grid_sample(
         padding_mode=padding_mode,
         align_corners=align_corners,
     )
-
-
-OPS.exports("serde.grid_sample", since=20)(export_grid_sample_whole)
-
-
-OPS.exports("serde.grid_sample", since=16, when=_is_image)(export_grid_sample_whole)
 
 
 @OPS.exports("serde.affine_grid", since=20)

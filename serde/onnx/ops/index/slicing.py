@@ -50,6 +50,41 @@ def export_strided_slice(
     )
 
 
+@OPS.imports("Slice", since=1)
+def import_slice_v1(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    starts: tuple[int, ...],
+    ends: tuple[int, ...],
+    axes: tuple[int, ...] | None = None,
+) -> Expr:
+    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
+
+
+@OPS.imports("Slice", since=(10, 11, 13))
+def import_slice(
+    ctx: ImportContext,
+    x: Expr,
+    starts: Expr,
+    ends: Expr,
+    axes: Expr | None = None,
+    steps: Expr | None = None,
+) -> Expr:
+    """An end that is the length of its axis is every end behind it."""
+    (count,) = ctx.static_shape(starts)
+    if axes is not None and not ctx.is_constant(axes):
+        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
+    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
+    lengths = [ctx.type(x).shape[position] for position in indices]
+    begin, end = ctx.dims(starts), ctx.dims(ends)
+    if end is not None:
+        pairs = zip(end, lengths, strict=True)
+        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
+    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
+    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
+
+
 @OPS.exports("slice_like")
 def export_slice_like(
     ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
@@ -102,41 +137,6 @@ def export_dyn_strided_slice(
         rest = ctx.emit("Less", last, ctx.const(0, np.int64))
         last = ctx.emit("Where", rest, ctx.const(END, np.int64), ctx.emit("Add", first, last))
     return ctx.emit("Slice", x, first, last, indices, steps)
-
-
-@OPS.imports("Slice", since=1)
-def import_slice_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    starts: tuple[int, ...],
-    ends: tuple[int, ...],
-    axes: tuple[int, ...] | None = None,
-) -> Expr:
-    return relay.strided_slice(x, starts, ends, axes=axes or tuple(range(len(starts))))
-
-
-@OPS.imports("Slice", since=(10, 11, 13))
-def import_slice(
-    ctx: ImportContext,
-    x: Expr,
-    starts: Expr,
-    ends: Expr,
-    axes: Expr | None = None,
-    steps: Expr | None = None,
-) -> Expr:
-    """An end that is the length of its axis is every end behind it."""
-    (count,) = ctx.static_shape(starts)
-    if axes is not None and not ctx.is_constant(axes):
-        return _slice_computed_axes(ctx, x, starts, ends, axes, steps)
-    indices = tuple(range(count)) if axes is None else ctx.ints(axes)
-    lengths = [ctx.type(x).shape[position] for position in indices]
-    begin, end = ctx.dims(starts), ctx.dims(ends)
-    if end is not None:
-        pairs = zip(end, lengths, strict=True)
-        end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
-    step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
-    return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
 
 
 def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:

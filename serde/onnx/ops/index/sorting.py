@@ -82,6 +82,24 @@ def export_topk(
     return found if ret_type == "indices" else (values, found)
 
 
+@OPS.imports("TopK", since=1)
+def import_topk_v1(ctx: ImportContext, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
+    return _build_topk(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
+
+
+@OPS.imports("TopK", since=10)
+def import_topk_v10(ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
+    return _build_topk(ctx, x, k, axis, is_ascend=False)
+
+
+@OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
+def import_topk(
+    ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
+) -> list[Expr]:
+    """What is not asked to be sorted may be."""
+    return _build_topk(ctx, x, k, axis, is_ascend=not largest)
+
+
 def _build_topk(ctx: ImportContext, x: Expr, k: Expr, axis: int, is_ascend: bool) -> list[Expr]:
     """Return values and places; to Relay a number below 1 means all, so none is cut off."""
     known = ctx.ints(k)[0] if ctx.is_constant(k) and ctx.type(k).shape in ((), (1,)) else None
@@ -178,21 +196,3 @@ def export_dyn_topk(
         return values
     found = cast(ctx, indices, np.dtype(dtype))
     return found if ret_type == "indices" else (values, found)
-
-
-@OPS.imports("TopK", since=1)
-def import_topk_v1(ctx: ImportContext, x: Expr, *, k: int, axis: int = -1) -> list[Expr]:
-    return _build_topk(ctx, x, relay.const(k, "int64"), axis, is_ascend=False)
-
-
-@OPS.imports("TopK", since=10)
-def import_topk_v10(ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1) -> list[Expr]:
-    return _build_topk(ctx, x, k, axis, is_ascend=False)
-
-
-@OPS.imports("TopK", since=(11, 24), ignored=("sorted",))
-def import_topk(
-    ctx: ImportContext, x: Expr, k: Expr, *, axis: int = -1, largest: bool = True
-) -> list[Expr]:
-    """What is not asked to be sorted may be."""
-    return _build_topk(ctx, x, k, axis, is_ascend=not largest)

@@ -12,8 +12,9 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype
-from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import as_dtype, const_int64
+from serde.onnx.ops.shape.create import build_arange
+from serde.onnx.ops.shape.reshape import as_scalar, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, If
 from serde.relay.ir.registry import call
@@ -36,43 +37,6 @@ def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tu
     found = [ctx.emit("Gather", result, ctx.const(i, np.int64), axis=axis + 1) for i in (0, 1)]
     real, imaginary = (squeeze(ctx, part, [0]) if leading else part for part in found)
     return real, imaginary
-
-
-@OPS.imports("DFT", since=20)
-def import_dft(
-    ctx: ImportContext,
-    x: Expr,
-    dft_length: Expr | None = None,
-    axis: Expr | None = None,
-    *,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Expr:
-    """Where the axis is computed, it decides between the transforms along all of them."""
-    if axis is None or ctx.is_constant(axis):
-        position = -2 if axis is None else ctx.ints(axis)[0]
-        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
-    rank = ctx.type(x).rank
-    wanted = relay.floor_mod(_to_scalar(axis), _int64(rank))
-    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
-    for each in range(rank - 2):
-        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
-        chosen = If(relay.equal(wanted, _int64(each)), found, chosen)
-        chosen.type = infer_if(chosen)
-    return chosen
-
-
-@OPS.imports("DFT", since=17)
-def import_dft_v17(
-    ctx: ImportContext,
-    x: Expr,
-    dft_length: Expr | None = None,
-    *,
-    axis: int = 1,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Expr:
-    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
 
 
 @OPS.exports("stft")
@@ -164,6 +128,43 @@ def export_spectrum(
     return ctx.emit("DFT", x, length, axis=position, **flags)
 
 
+@OPS.imports("DFT", since=20)
+def import_dft(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    axis: Expr | None = None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    """Where the axis is computed, it decides between the transforms along all of them."""
+    if axis is None or ctx.is_constant(axis):
+        position = -2 if axis is None else ctx.ints(axis)[0]
+        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
+    rank = ctx.type(x).rank
+    wanted = relay.floor_mod(_to_scalar(axis), const_int64(rank))
+    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
+    for each in range(rank - 2):
+        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
+        chosen = If(relay.equal(wanted, const_int64(each)), found, chosen)
+        chosen.type = infer_if(chosen)
+    return chosen
+
+
+@OPS.imports("DFT", since=17)
+def import_dft_v17(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    *,
+    axis: int = 1,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
+
+
 def _build_dft(
     ctx: ImportContext, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
 ) -> Expr:
@@ -208,16 +209,12 @@ def _mirror(full: int) -> tuple[Expr, Expr]:
 
 
 def _mirror_at_run_time(full: Expr) -> tuple[Expr, Expr]:
-    position = call("arange", _int64(0), full, _int64(1), dtype="int64")
-    side = relay.add(relay.divide(full, _int64(2)), _int64(1))
+    position = build_arange(full)
+    side = relay.add(relay.divide(full, const_int64(2)), const_int64(1))
     mirrored = relay.greater_equal(position, side)
     ones = relay.ones_like(position)
     signs = relay.stack([ones, relay.where(mirrored, relay.negative(ones), ones)], axis=1)
     return relay.where(mirrored, relay.subtract(full, position), position), signs
-
-
-def _int64(value: int) -> Expr:
-    return relay.Constant(np.array(value, np.int64))
 
 
 def _to_scalar(x: Expr) -> Expr:
@@ -226,18 +223,18 @@ def _to_scalar(x: Expr) -> Expr:
 
 def _length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int64: a constant where it is known."""
-    position = _int64(axis % ctx.type(x).rank)
+    position = const_int64(axis % ctx.type(x).rank)
     return ctx.fold(relay.take(relay.shape_of(x, "int64"), position, axis=0, mode="fast"))
 
 
 def _even_length(ctx: ImportContext, x: Expr, axis: int) -> Expr:
-    return relay.multiply(relay.subtract(_length_of(ctx, x, axis), _int64(1)), _int64(2))
+    return relay.multiply(relay.subtract(_length_of(ctx, x, axis), const_int64(1)), const_int64(2))
 
 
 def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
     """Return `x` with the first elements of an axis, as many as asked for, zeros after the last."""
     rank = ctx.type(x).rank
-    position = call("arange", _int64(0), length, _int64(1), dtype="int64")
+    position = build_arange(length)
     shape = [-1 if each == axis % rank else 1 for each in range(rank)]
     inside = relay.reshape(relay.less(position, _length_of(ctx, x, axis)), shape)
     found = relay.take(x, position, axis=axis % rank, mode="clip")
@@ -251,9 +248,9 @@ def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> 
         whole, wide, apart = (int(each.item()) for each in known if each is not None)
         starts = np.arange(1 + (whole - wide) // apart) * apart
         return relay.Constant((starts[:, None] + np.arange(wide)).astype(np.int64))
-    count = relay.add(relay.divide(relay.subtract(length, size), step), _int64(1))
-    frame = call("arange", _int64(0), count, _int64(1), dtype="int64")
-    within = call("arange", _int64(0), size, _int64(1), dtype="int64")
+    count = relay.add(relay.divide(relay.subtract(length, size), step), const_int64(1))
+    frame = build_arange(count)
+    within = build_arange(size)
     starts_of = relay.expand_dims(relay.multiply(frame, step), axis=1)
     return relay.add(starts_of, relay.expand_dims(within, axis=0))
 
@@ -264,8 +261,7 @@ def _float64(value: float) -> Expr:
 
 def _cast_scalar(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
     """Return a number as a scalar of `dtype`."""
-    shaped = relay.reshape(x, newshape=()) if ctx.type(x).rank else x
-    return relay.cast(shaped, dtype)
+    return relay.cast(as_scalar(ctx, x), dtype)
 
 
 def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:

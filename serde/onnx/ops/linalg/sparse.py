@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, fill
+from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
@@ -119,10 +120,7 @@ def export_sparse_reshape(
     new = resolved_shape(old, ctx.constant(after))
     wide = as_dtype(ctx, indices, "int64")
     scaled = ctx.emit("Mul", wide, ctx.ints(_row_major_strides(old)))
-    if ctx.version >= 13:
-        numbers = ctx.emit("ReduceSum", scaled, ctx.ints([1]), keepdims=1)
-    else:
-        numbers = ctx.emit("ReduceSum", scaled, axes=[1], keepdims=1)
+    numbers = emit_reduce(ctx, "ReduceSum", scaled, [1], True)
     found = ctx.emit(
         "Mod", ctx.emit("Div", numbers, ctx.ints(_row_major_strides(new))), ctx.ints(new)
     )

@@ -213,21 +213,21 @@ class _Table:
         """Return a column."""
         return self._expressions[name]
 
-    def of(self, name: str, indices: Expr) -> Expr:
+    def look_up(self, name: str, indices: Expr) -> Expr:
         """Return a column at each place."""
         return relay.take(self._expressions[name], indices, axis=0, mode="fast")
 
     def step(self, x: Expr, indices: Expr) -> Expr:
         """Return the child that follows at each place."""
-        values = relay.gather(x, 1, self.of("features", indices))
+        values = relay.gather(x, 1, self.look_up("features", indices))
         return self.follow(values, indices)
 
     def follow(self, values: Expr, indices: Expr) -> Expr:
         """Return the child that follows, for the values of the features at places."""
-        goes = self._compared(values, self.of("thresholds", indices), indices)
-        return relay.where(goes, self.of("first", indices), self.of("second", indices))
+        goes = self._compare(values, self.look_up("thresholds", indices), indices)
+        return relay.where(goes, self.look_up("first", indices), self.look_up("second", indices))
 
-    def _compared(self, values: Expr, threshold: Expr, indices: Expr) -> Expr:
+    def _compare(self, values: Expr, threshold: Expr, indices: Expr) -> Expr:
         """Return whether the first child follows."""
         if self._outcomes is not None:
             return _compare_uniform(values, threshold, self._outcomes)
@@ -235,7 +235,9 @@ class _Table:
         for name in self.columns:
             if name.startswith("outcome"):
                 holds = _HOLDS[int(name.removeprefix("outcome"))](values, threshold)
-                found = relay.logical_or(found, relay.logical_and(holds, self.of(name, indices)))
+                found = relay.logical_or(
+                    found, relay.logical_and(holds, self.look_up(name, indices))
+                )
         return found
 
 

@@ -112,8 +112,8 @@ def _reduce_windows(
     ctx: ExportContext, op: str, x: Value, windows: Windows, rank: int, fill: Value
 ) -> Value:
     """Reduce the places of each window, one axis after another."""
-    found = windows.padded(ctx, x, rank, fill)
-    for axis, indices in zip(windows.axes, windows.places, strict=True):
+    found = windows.pad(ctx, x, rank, fill)
+    for axis, indices in zip(windows.axes, windows.indices, strict=True):
         found = emit_reduce(
             ctx, op, ctx.emit("Gather", found, indices, axis=axis), [axis + 1], False
         )
@@ -155,7 +155,7 @@ def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
     """Return how many places of each window hold data, at least 1."""
     zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
     result = one
-    parts = zip(windows.axes, windows.sides, windows.places, strict=True)
+    parts = zip(windows.axes, windows.sides, windows.indices, strict=True)
     for axis, (before, _), indices in parts:
         first = ctx.const(before, np.int64)
         end = ctx.emit("Add", emit_lengths(ctx, x, [axis]), first)

@@ -133,7 +133,7 @@ def _conv_by_matmul(
         dilations=require_fixed(conv.dilation, "dilation"),
         pads=to_onnx_pads(conv.padding, 2),
     )
-    data = windows.padded(
+    data = windows.pad(
         ctx, to_layout(ctx, sides[0], conv.data_layout, "NCHW"), 4, ctx.const(0, dtype)
     )
     batch, channels, (rows, columns) = (
@@ -143,7 +143,7 @@ def _conv_by_matmul(
     )
     depth = channels // conv.groups
     cut = ctx.shape([batch, conv.groups, depth, rows, size[0], columns, size[1]])
-    parts = ctx.emit("Reshape", windows.taken(ctx, data), cut)
+    parts = ctx.emit("Reshape", windows.gather(ctx, data), cut)
     transposed = ctx.emit("Transpose", parts, perm=[0, 1, 3, 5, 2, 4, 6])
     taps = depth * size[0] * size[1]
     flat = ctx.emit("Reshape", transposed, ctx.shape([batch, conv.groups, rows * columns, taps]))

@@ -89,13 +89,6 @@ def export_quantize_linear(
     )
 
 
-@OPS.imports("QuantizeLinear", since=(10, 13))
-def import_quantize_linear_v10(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
-) -> Expr:
-    return quantize(ctx, x, scale, zero_point, axis=axis)
-
-
 @OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
 def import_quantize_linear(
     ctx: ImportContext,
@@ -109,17 +102,31 @@ def import_quantize_linear(
     saturate: bool = True,
     precision: int = 0,
 ) -> Expr:
-    return quantize(
-        ctx,
+    """``y = saturate(round(x / scale) + zero_point)``, in the type of the zero point if given."""
+    dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
+    if zero_point is not None:
+        told = ctx.type(zero_point).dtype
+        if output_dtype and told != dtype:
+            raise Unsupported(f"output_dtype {dtype} with a zero point of {told}")
+        dtype = told
+    return call(
+        "serde.quantize_linear",
         x,
         scale,
-        zero_point,
-        axis=axis,
+        _match_rank(ctx, scale, zero_point),
+        axis=_normalize_axis(ctx, scale, axis),
         block_size=block_size,
-        output_dtype=output_dtype,
+        out_dtype=dtype,
         saturate=saturate,
-        precision=precision,
+        precision=ctx.dtype(precision) if precision else None,
     )
+
+
+@OPS.imports("QuantizeLinear", since=(10, 13))
+def import_quantize_linear_v10(
+    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+) -> Expr:
+    return import_quantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
 def _axis_or_none(ctx: ExportContext, scale: Value, axis: int) -> int | None:
@@ -189,42 +196,6 @@ def export_dynamic_quantize_linear(ctx: ExportContext, x: Value) -> tuple[Value,
 def import_dynamic_quantize_linear(ctx: ImportContext, x: Expr) -> list[Expr]:
     found = call("serde.dynamic_quantize_linear", x)
     return [TupleGetItem(found, index) for index in range(3)]
-
-
-def quantize(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    saturate: bool = True,
-    precision: int = 0,
-) -> Expr:
-    """Return QuantizeLinear; the zero point or else the attribute tells the type.
-
-    Raises:
-        Unsupported: They tell different ones.
-    """
-    dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
-    if zero_point is not None:
-        told = ctx.type(zero_point).dtype
-        if output_dtype and told != dtype:
-            raise Unsupported(f"output_dtype {dtype} with a zero point of {told}")
-        dtype = told
-    return call(
-        "serde.quantize_linear",
-        x,
-        scale,
-        _match_rank(ctx, scale, zero_point),
-        axis=_normalize_axis(ctx, scale, axis),
-        block_size=block_size,
-        out_dtype=dtype,
-        saturate=saturate,
-        precision=ctx.dtype(precision) if precision else None,
-    )
 
 
 def _match_rank(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr | None:

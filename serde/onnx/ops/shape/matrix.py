@@ -8,7 +8,7 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where, to_int64
-from serde.onnx.ops.shape.reshape import emit_lengths, emit_range, reshape_along
+from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, emit_range, reshape_along
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
@@ -44,9 +44,7 @@ def export_trilu_v1(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> V
 @OPS.imports("Trilu", since=14)
 def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
     diagonal = relay.Constant(np.int64(0)) if k is None else k
-    if ctx.type(diagonal).rank:
-        diagonal = relay.reshape(diagonal, newshape=())
-    return relay.trilu(x, diagonal, upper=upper)
+    return relay.trilu(x, as_scalar(ctx, diagonal), upper=upper)
 
 
 @OPS.exports("matrix_set_diag")

@@ -13,7 +13,7 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, scalar_like, to_int64
-from serde.onnx.ops.shape.reshape import emit_lengths, emit_range, unsqueeze
+from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, emit_range, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
@@ -236,8 +236,7 @@ def import_pad(
     mode: Mode = "constant",
 ) -> Expr:
     value = scalar_like(ctx, x, 0) if constant_value is None else constant_value
-    if ctx.type(value).rank:
-        value = relay.reshape(value, newshape=())
+    value = as_scalar(ctx, value)
     rank = ctx.type(x).rank
     if ctx.is_constant(pads) and (axes is None or ctx.is_constant(axes)):
         along = range(rank) if axes is None else [axis % rank for axis in ctx.ints(axes)]

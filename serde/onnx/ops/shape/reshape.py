@@ -11,7 +11,7 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, fill, to_int64
+from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
 from serde.relay.ir.dims import Any, Dim, product
@@ -96,18 +96,6 @@ def _infer_one(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
     return found
 
 
-@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
-def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    shape = ctx.type(x).shape
-    position = axis + len(shape) if axis < 0 else axis
-    if position == 1 and len(shape) > 1:
-        return relay.nn.batch_flatten(x)
-    parts = [product(shape[:position]), product(shape[position:])]
-    if all(isinstance(part, Any) for part in parts):
-        raise Unsupported(f"both parts of {shape} are without a length or a name")
-    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
-
-
 @OPS.imports("Unsqueeze", since=(1, 11))
 def import_unsqueeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...]) -> Expr:
     return _build_unsqueeze(ctx, x, axes)
@@ -165,16 +153,19 @@ def _squeeze_ones(ctx: ImportContext, x: Expr) -> Expr:
         )
     lengths = relay.shape_of(x, "int64")
     conditions = {
-        axis: ctx.fold(
-            relay.equal(_take_entry(lengths, axis), relay.Constant(np.array(1, np.int64)))
-        )
-        for axis in open_
+        axis: ctx.fold(relay.equal(take_entry(lengths, axis), const_int64(1))) for axis in open_
     }
     return _squeeze_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
 
 
-def _take_entry(vector: Expr, position: int) -> Expr:
-    return relay.take(vector, relay.Constant(np.array(position, np.int64)), axis=0, mode="fast")
+def take_entry(vector: Expr, index: int) -> Expr:
+    """Return one entry of a vector as a scalar."""
+    return relay.take(vector, const_int64(index), axis=0, mode="fast")
+
+
+def as_scalar(ctx: ImportContext, x: Expr) -> Expr:
+    """Return a tensor of one element as a scalar."""
+    return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
 def _squeeze_where(
@@ -269,6 +260,18 @@ def export_reshape_like(
 @OPS.exports("nn.batch_flatten")
 def export_batch_flatten(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Flatten", x, axis=1)
+
+
+@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+    shape = ctx.type(x).shape
+    position = axis + len(shape) if axis < 0 else axis
+    if position == 1 and len(shape) > 1:
+        return relay.nn.batch_flatten(x)
+    parts = [product(shape[:position]), product(shape[position:])]
+    if all(isinstance(part, Any) for part in parts):
+        raise Unsupported(f"both parts of {shape} are without a length or a name")
+    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
 
 
 @OPS.exports("transpose")

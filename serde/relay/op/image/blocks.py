@@ -13,7 +13,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import layout_axes
-from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Moves, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -156,7 +156,10 @@ def _space_to_batch_type(
 
 @relay_op(
     "nn.space_to_batch_nd",
-    traits=(Fusion(FusionPattern.INJECTIVE),),
+    traits=(
+        Values(0),
+        Fusion(FusionPattern.INJECTIVE),
+    ),
     infer=_space_to_batch_type,
     samples=[
         sample((1, 4, 6, 1), block_shape=(2, 2), paddings=((0, 0), (2, 0))),

@@ -11,7 +11,7 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import at
-from serde.relay.ir.traits import Fusion, FusionPattern, Layout
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.pool.reduction import relayout, spatial_axes, to_out_layout, total
 
@@ -77,7 +77,7 @@ def _mean(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
 
 @relay_op(
     "nn.adaptive_max_pool1d",
-    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_relation(1),
     samples=[sample((2, 3, 7), output_size=(3,)), sample((2, 7, 3), layout="NWC")],
 )
@@ -102,7 +102,7 @@ def build_adaptive_max_pool1d(
 
 @relay_op(
     "nn.adaptive_max_pool2d",
-    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_relation(2),
     samples=[
         sample((2, 3, 7, 8), output_size=(3, 2)),
@@ -131,7 +131,7 @@ def build_adaptive_max_pool2d(
 
 @relay_op(
     "nn.adaptive_max_pool3d",
-    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_relation(3),
     samples=[
         sample((1, 2, 5, 6, 7), output_size=(2, 3, 4)),

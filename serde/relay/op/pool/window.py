@@ -10,7 +10,7 @@ import numpy as np
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at
-from serde.relay.ir.traits import Fusion, FusionPattern, Layout
+from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import padding_sides, per_axis
 from serde.relay.op.pool.reduction import (
@@ -79,7 +79,7 @@ def mean_of(rank: int, data: Array, attrs: Mapping[str, AnyValue]) -> Array:
 
 
 @relay_op(
-    "nn.max_pool1d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    "nn.max_pool1d", traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_relation(1),
     samples=[
         sample((2, 3, 9), pool_size=(3,), strides=(2,), padding=(1, 0), ceil_mode=True),
@@ -117,7 +117,7 @@ def build_max_pool1d(
 
 
 @relay_op(
-    "nn.max_pool2d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    "nn.max_pool2d", traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_relation(2),
     samples=[
         sample((1, 2, 9, 8), pool_size=(3, 2), strides=(2, 3), padding=(1, 0, 1, 1)),
@@ -156,7 +156,7 @@ def build_max_pool2d(
 
 
 @relay_op(
-    "nn.max_pool3d", traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    "nn.max_pool3d", traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_relation(3),
     samples=[
         sample((1, 2, 4, 5, 6), pool_size=(2, 3, 2), strides=(1, 2, 2), padding=(1, 1, 0)),
@@ -348,7 +348,7 @@ _GLOBAL_SAMPLES = [
 
 @relay_op(
     "nn.global_max_pool2d",
-    traits=(Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
+    traits=(Values(0), Layout(), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE)),
     infer=_global_type,
     samples=_GLOBAL_SAMPLES,
 )

@@ -209,7 +209,7 @@ def _as_dense(
 
 
 @relay_op(
-    "qnn.contrib_dense_pack", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),),
+    "qnn.contrib_dense_pack", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Rescales,),
     infer=_dense_pack_type,
     decompose=_as_dense,
     samples=[

@@ -151,7 +151,10 @@ def _dilate_type(
 
 @relay_op(
     "nn.dilate",
-    traits=(Fusion(FusionPattern.INJECTIVE),),
+    traits=(
+        Values(0),
+        Fusion(FusionPattern.INJECTIVE),
+    ),
     infer=_dilate_type,
     meta_class="relay.attrs.DilateAttrs",
     samples=[sample((2, 3), strides=(1, 2)), sample((2, 3), strides=(3, 1), dilation_value=1.5)],

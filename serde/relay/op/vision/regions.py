@@ -19,6 +19,7 @@ from serde.relay.ir.traits import (
     Layout,
     Moves,
     Regions,
+    Values,
 )
 from serde.relay.ir.types import TensorType
 
@@ -176,6 +177,7 @@ def _bins(start: int, end: int, count: int, length: int, dtype: type) -> list[sl
 @relay_op(
     "vision.roi_pool",
     traits=(
+        Values(0),
         Layout(),
         Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE),
         Float32(),

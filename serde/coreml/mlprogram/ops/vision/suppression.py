@@ -16,7 +16,7 @@ from serde.relay.ir.expr import Call, Constant, Expr, Tuple
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.walk.expansion.tensors import converted, fixed_shape, tensor_type
-from serde.walk.folding import FoldingContext
+from serde.walk.import_context import ImportContext as BaseContext
 from serde.weights import numpy_dtype
 
 _FLOATS = ("float16", "float32")
@@ -38,7 +38,7 @@ def _corners(boxes: Expr) -> Expr:
 
 
 def suppressed(
-    ctx: FoldingContext,
+    ctx: BaseContext,
     boxes: Expr,
     scores: Expr,
     *,

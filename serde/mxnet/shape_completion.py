@@ -19,7 +19,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr, Var
 from serde.relay.ir.types import TensorType, Type
 
-__all__ = ["Completion"]
+__all__ = ["ShapeCompletion"]
 
 _SAME_SHAPE = frozenset([
     "_equal", "_grad_add", "_greater", "_greater_equal", "_hypot", "_lesser",
@@ -44,7 +44,7 @@ Missing = tuple[Entry, Dim]
 
 
 @dataclass(frozen=True)
-class Completion:
+class ShapeCompletion:
     """Completes a graph while it is walked over.
 
     Attributes:
@@ -89,6 +89,8 @@ class Completion:
         """Yield the lengths that the body tells of its variables."""
         types = [self.results[entry.node][entry.index].type for entry in node.inputs]
         variables = _variables(node, types)
+        if not variables:
+            return
         completed = self.inside(node, [variables[place] for place in range(len(variables))])
         for place, entry in zip(variables, node.inputs, strict=False):
             shape, found = shapes[entry], _shape(completed[place])

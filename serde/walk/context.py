@@ -1,0 +1,47 @@
+"""What converters of both directions may ask of a tensor."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from serde.errors import Unsupported
+from serde.relay.ir.types import TensorType
+
+__all__ = ["TypedContext"]
+
+ValueT = TypeVar("ValueT")
+
+
+class TypedContext(ABC, Generic[ValueT]):
+    """What converters of both directions may ask of a tensor."""
+
+    @abstractmethod
+    def type(self, x: ValueT) -> TensorType:
+        """Return the type of a tensor."""
+
+    def static_shape(self, x: ValueT) -> tuple[int, ...]:
+        """Return the shape of a tensor whose dimensions are all integers.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        type_ = self.type(x)
+        shape = type_.concrete_shape
+        if shape is None:
+            raise Unsupported(f"needs a fixed shape, found {type_!r}")
+        return shape
+
+    def static_lengths(self, x: ValueT, axes: Iterable[int]) -> tuple[int, ...]:
+        """Return the lengths of some axes of a tensor, the others being as they may.
+
+        Raises:
+            Unsupported: One is symbolic.
+        """
+        type_ = self.type(x)
+        lengths = [type_.shape[axis] for axis in axes]
+        fixed = tuple(length for length in lengths if isinstance(length, int))
+        if len(fixed) < len(lengths):
+            raise Unsupported(f"needs fixed lengths of axes, found {type_!r}")
+        return fixed

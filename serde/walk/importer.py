@@ -1,0 +1,260 @@
+"""The walk over a model into Relay: what is the same in every format.
+
+A format says by a handful of methods how its graphs are read: which nodes there are, what they
+give, and how one of them is handed to its converter. Names, scopes, gaps, subgraphs, functions of
+loops and the finished model are the business of the walk.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any as AnyValue
+from typing import Generic, Protocol, TypeVar
+
+from serde.errors import OptionError, Unsupported
+from serde.relay.ir.dims import DimLike
+from serde.relay.ir.expr import Expr, Function, Var
+from serde.report import Report
+from serde.walk.assembly import Assembly, closed_over
+from serde.walk.holes import Hole, Incomplete, Placeholder
+from serde.walk.import_context import ImportContext
+from serde.walk.inputs import bind_inputs, check_names, missing_shapes_text
+from serde.walk.scope import Scope
+from serde.walk.table import ConverterTable
+
+__all__ = ["Graph", "ImportWalk", "Node"]
+
+
+SourceT = TypeVar("SourceT")
+
+
+@dataclass(frozen=True, slots=True)
+class Node(Generic[SourceT]):
+    """A node of a model as the walk sees it.
+
+    Attributes:
+        op: Its operator, for messages.
+        name: What it is called in its graph.
+        outputs: Names of the values that it gives; "" for one that nothing reads.
+        source: The node as the format has it.
+    """
+
+    op: str
+    name: str
+    outputs: Sequence[Hashable]
+    source: SourceT
+
+
+@dataclass(frozen=True, slots=True)
+class Graph(Generic[SourceT]):
+    """A graph of a model as the walk sees it.
+
+    Attributes:
+        inputs: Names of its inputs.
+        nodes: The nodes to convert, each after those that it reads from. They are asked for one
+            after the other, once the inputs have their values.
+        outputs: Names of its outputs.
+    """
+
+    inputs: Sequence[Hashable]
+    nodes: Iterable[Node[SourceT]]
+    outputs: Sequence[Hashable]
+
+
+class Named(Protocol):
+    """An input as a model declares it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+
+GraphT = TypeVar("GraphT")
+ScopeT = TypeVar("ScopeT", bound=Scope[AnyValue, AnyValue])
+
+
+class ImportWalk(ABC, Generic[GraphT, SourceT, ScopeT]):
+    """State of one conversion into Relay, and the walk itself.
+
+    Attributes:
+        report: Filled with gaps.
+        assembly: What has been made of the model.
+    """
+
+    def __init__(self, report: Report, assembly: Assembly) -> None:
+        self.report = report
+        self.assembly = assembly
+
+    # What a format says.
+
+    @abstractmethod
+    def declare(
+        self, entry: AnyValue, shape: Sequence[DimLike] | None, dtype: str | None, scope: ScopeT
+    ) -> Var | None:
+        """Return the variable for an input of the model, and define its name.
+
+        Args:
+            entry: The input.
+            shape: Its shape, if the caller gives one.
+            dtype: Its dtype, if the caller gives one.
+            scope: The scope of the main graph.
+
+        Returns:
+            The variable; None where nobody tells the shape.
+
+        Raises:
+            OptionError: The shape contradicts what is declared.
+            Unsupported: Relay has no such input.
+        """
+
+    @abstractmethod
+    def read(self, graph: GraphT, scope: ScopeT) -> Graph[SourceT]:
+        """Return a graph as the walk sees it, and define what it holds itself, as its weights."""
+
+    @abstractmethod
+    def convert(self, node: Node[SourceT], scope: ScopeT, label: str) -> Sequence[AnyValue]:
+        """Return the values that a node gives, as :meth:`call` makes them.
+
+        Args:
+            node: The node.
+            scope: Where it finds its inputs.
+            label: Its name with the graphs around it.
+        """
+
+    # The walk.
+
+    def inputs(
+        self,
+        entries: Iterable[Named],
+        scope: ScopeT,
+        shapes: Mapping[str, Sequence[DimLike]],
+        dtypes: Mapping[str, str],
+        *,
+        weights: Collection[str] = (),
+        unused: Collection[str] = (),
+    ) -> list[Var]:
+        """Make a variable of every input.
+
+        Args:
+            entries: The inputs, weights that are declared like them included.
+            scope: The scope of the main graph.
+            shapes: The shapes that the caller gives.
+            dtypes: The dtypes that the caller gives.
+            weights: Names that are weights.
+            unused: Names of what would be inputs if a result depended on them.
+
+        Raises:
+            FormatError: Two inputs have one name, or one has none.
+            OptionError: An option names no input, or an input's shape is missing.
+            UnsupportedModelError: Relay has no such inputs.
+        """
+        declared = list(entries)
+        check_names([each.name for each in declared], scope.source)
+        declared = [each for each in declared if each.name not in weights]
+        names = [each.name for each in declared]
+        shapes, dtypes = bind_inputs(names, shapes, dtypes, weights=weights, unused=unused)
+        found, missing = [], []
+        for each, name in zip(declared, names, strict=True):
+            try:
+                variable = self.declare(each, shapes.get(name), dtypes.get(name), scope)
+            except Unsupported as error:
+                self.report.add("input", name, error.reason, error.hint)
+                continue
+            if variable is None:
+                missing.append(name)
+                continue
+            self.assembly.take(name)
+            found.append(variable)
+        if missing:
+            raise OptionError(self.missing_text(missing))
+        self.report.raise_if_refused()
+        return found
+
+    def missing_text(self, names: Sequence[str]) -> str:
+        """Return what to say of inputs that nobody tells the shape of."""
+        return missing_shapes_text(names)
+
+    def run(self, graph: Graph[SourceT], scope: ScopeT) -> list[AnyValue]:
+        """Convert the nodes of a graph and return its outputs."""
+        for node in graph.nodes:
+            label = f"{scope.prefix}{node.name}"
+            values = self.convert(node, scope, label)
+            if len(values) < len(node.outputs):
+                values = self._filled(node, values, label)
+            for name, value in zip(node.outputs, values, strict=False):
+                if name != "":
+                    self.bind(node, name, value, scope)
+        return [self.output(name, scope) for name in graph.outputs]
+
+    def bind(self, node: Node[SourceT], name: Hashable, value: AnyValue, scope: ScopeT) -> None:
+        """Give a value that a node gives its name."""
+        scope.define(name, value)
+
+    def _filled(
+        self, node: Node[SourceT], values: Sequence[AnyValue], label: str
+    ) -> list[AnyValue]:
+        """Return holes for the outputs that a converter did not give, and record the first."""
+        missing = range(len(values), len(node.outputs))
+        for index in [i for i in missing if node.outputs[i] != ""][:1]:
+            self.report.add(node.op, label, f"output {index} is used but not converted")
+        return [*values, *(Hole() for _ in missing)]
+
+    def output(self, name: AnyValue, scope: ScopeT) -> AnyValue:
+        """Return an output of a graph.
+
+        Raises:
+            FormatError: Nothing gives it.
+        """
+        value = scope.find(name) if name != "" else None
+        if value is None:
+            raise scope.fault(f"output {name!r} is given by no node or input")
+        return value
+
+    def call(
+        self,
+        table: ConverterTable,
+        ctx: ImportContext,
+        op: str,
+        inputs: Sequence[Expr | None],
+        attributes: Mapping[str, AnyValue],
+    ) -> list[Expr]:
+        """Return what the converter of an operator makes of a node, folded."""
+        found = table.run_import(ctx, op, inputs, attributes, self.report)
+        fold = self.assembly.fold
+        return [each if isinstance(each, Placeholder) else fold(each) for each in found]
+
+    # Graphs inside nodes.
+
+    def subgraph(self, graph: GraphT, scope: ScopeT, args: Sequence[Expr]) -> list[Expr]:
+        """Return the outputs of a graph for arguments, in a scope made for it.
+
+        Raises:
+            Incomplete: Some of its nodes cannot be converted.
+        """
+        before = len(self.report.issues)
+        results = self.evaluate(graph, scope, args)
+        if len(self.report.issues) > before or any(isinstance(each, Hole) for each in results):
+            raise Incomplete
+        return results
+
+    def evaluate(self, graph: GraphT, scope: ScopeT, args: Sequence[AnyValue]) -> list[Expr]:
+        """Return the outputs of a graph for arguments, holes where there are gaps."""
+        found = self.read(graph, scope)
+        if len(args) != len(found.inputs):
+            raise scope.fault(f"expected {len(args)} inputs, found {len(found.inputs)}")
+        for name, value in zip(found.inputs, args, strict=True):
+            scope.define(name, value)
+        return self.run(found, scope)
+
+    def closure(
+        self, graph: GraphT, scope: ScopeT, params: Sequence[Var], args: Sequence[Expr]
+    ) -> tuple[Function, list[Expr]]:
+        """Return a graph as a function, and the values of its last parameters."""
+        captures = scope.captures = dict[Expr, Var]()
+        return closed_over(params, captures, self.joined(self.subgraph(graph, scope, args)))
+
+    def joined(self, results: Sequence[Expr]) -> Sequence[Expr]:
+        """Return outputs of a graph as the results of a function."""
+        return results
