@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any as AnyValue
 from typing import TypeVar
 
@@ -52,6 +52,7 @@ __all__ = [
     "SequenceSpec",
     "TensorSpec",
     "all_ops",
+    "Arguments",
     "builder",
     "builder_names",
     "call",
@@ -141,6 +142,26 @@ def sample(*operands: AnyValue, **attrs: AnyValue) -> Sample:
     return Sample(tuple(spec(operand) for operand in operands), attrs)
 
 
+@dataclass(frozen=True)
+class Arguments:
+    """How a builder takes attributes, where it does so otherwise than the declaration says.
+
+    Attributes:
+        order: Attributes that come first, in this order; the others follow as declared.
+        defaults: Values of attributes that may be left out though they are required, or that
+            have other defaults than in text.
+        convert: What makes the value of an attribute of what is given, defaults included.
+    """
+
+    order: tuple[str, ...] = ()
+    defaults: Mapping[str, AnyValue] = field(default_factory=dict)
+    convert: Mapping[str, Callable[[AnyValue], AnyValue]] = field(default_factory=dict)
+
+
+PLAIN = Arguments()
+"""Operands, then attributes, as the declaration has them."""
+
+
 class OpDef(Op):
     """The declaration of an operator.
 
@@ -156,9 +177,11 @@ class OpDef(Op):
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
         traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
+        arguments: How the builder takes attributes.
     """
 
     __slots__ = (
+        "arguments",
         "attributes",
         "by_value",
         "complete",
@@ -185,8 +208,10 @@ class OpDef(Op):
         by_value: Sequence[str] = (),
         complete: Callable[..., AnyValue] | None = None,
         meta_class: str | None = None,
+        arguments: Arguments = PLAIN,
     ) -> None:
         super().__init__(name)
+        self.arguments = arguments
         self.kernel = kernel
         self.infer = infer
         self.samples = tuple(samples)
@@ -250,6 +275,7 @@ def relay_op(
     by_value: Sequence[str] = (),
     complete: Callable[..., AnyValue] | None = None,
     meta_class: str | None = None,
+    arguments: Arguments = PLAIN,
 ) -> Callable[[Kernel], Kernel]:
     """Declare an operator; decorates its NumPy kernel, which stays an ordinary function.
 
@@ -269,6 +295,7 @@ def relay_op(
         by_value: Operands that `infer` wants as an array where they are constant.
         complete: Gets operand types, None where unknown, and attributes; returns all types.
         meta_class: TVM's attribute class for operators that print it as metadata.
+        arguments: How the builder takes attributes, where it does so otherwise than declared.
 
     Raises:
         RelayError: The name is taken, or the signature is not as above.
@@ -287,6 +314,7 @@ def relay_op(
             by_value=by_value,
             complete=complete,
             meta_class=meta_class,
+            arguments=arguments,
         )
         return kernel
 
@@ -515,10 +543,13 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
         inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
         for place, o in enumerate(definition.operands)
     ]
+    arguments = definition.arguments
     attributes = [
-        inspect.Parameter(a.name, keyword, default=a.default)
-        for a in definition.attributes.values()
+        inspect.Parameter(name, keyword, default=arguments.defaults.get(name, attribute.default))
+        for name, attribute in definition.attributes.items()
     ]
+    front = {name: place for place, name in enumerate(arguments.order)}
+    attributes.sort(key=lambda p: front.get(p.name, len(front)))
     if any(p.default is not REQUIRED for p in parameters):
         attributes = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in attributes]
     else:
@@ -527,9 +558,12 @@ def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeInferenceError(f"{definition.name}: {error}") from None
+        given = {**arguments.defaults, **bound.arguments}
+        for name, convert in arguments.convert.items():
+            given[name] = convert(given.get(name, signature.parameters[name].default))
         operands = [given.pop(name, None) for name in names]
         return wrap_tuple(call(definition.name, *operands, **given))
 

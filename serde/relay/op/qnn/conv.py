@@ -13,8 +13,8 @@ from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, builder, call, get, relay_op, sample, tensor
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Rescales
 from serde.relay.ir.types import TensorType
-from serde.relay.op.conv.direct import conv2d as convolve
-from serde.relay.op.conv.transposed import conv2d_transpose as transpose_convolve
+from serde.relay.op.conv.direct import run_convolution
+from serde.relay.op.conv.transposed import run_transposed
 from serde.relay.op.conv.windows import padding_sides, per_axis
 from serde.relay.op.qnn.parameters import require_dtype, require_parameters
 from serde.relay.op.qnn.product import (
@@ -143,15 +143,14 @@ def conv2d(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """Convolution of (data - zero) with (weight - zero) in integers; padding is the zero point."""
-    return convolve(
+    return run_convolution(
         shifted(data, input_zero_point),
         shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout)),
+        rank=2,
         strides=strides,
         padding=padding,
         dilation=dilation,
         groups=groups,
-        channels=channels,
-        kernel_size=kernel_size,
         data_layout=data_layout,
         kernel_layout=kernel_layout,
         out_layout=out_layout,
@@ -253,11 +252,10 @@ def conv2d_transpose(
     out_dtype: np.dtype[AnyValue] | None = None,
 ) -> Array:
     """Transposed convolution of (data - zero) with (weight - zero) in integers."""
-    return transpose_convolve(
+    return run_transposed(
         shifted(data, input_zero_point.reshape(())),
         shifted(weight, channel_zero_point(weight_zero_point, weight, kernel_layout, "I")),
-        channels=channels,
-        kernel_size=kernel_size,
+        rank=2,
         strides=strides,
         output_padding=output_padding,
         padding=padding,
