@@ -7,9 +7,10 @@ the order of the text format. See :func:`relay_op`.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any as AnyValue
 from typing import TypeVar
 
@@ -43,6 +44,7 @@ from serde.weights import numpy_dtype
 
 __all__ = [
     "REQUIRED",
+    "Arguments",
     "Array",
     "Attribute",
     "Namespace",
@@ -52,7 +54,6 @@ __all__ = [
     "SequenceSpec",
     "TensorSpec",
     "all_ops",
-    "Arguments",
     "builder",
     "builder_names",
     "call",
@@ -148,14 +149,16 @@ class Arguments:
 
     Attributes:
         order: Attributes that come first, in this order; the others follow as declared.
+        names: What the builder calls operands and attributes, where it calls them otherwise.
         defaults: Values of attributes that may be left out though they are required, or that
             have other defaults than in text.
         convert: What makes the value of an attribute of what is given, defaults included.
     """
 
     order: tuple[str, ...] = ()
-    defaults: Mapping[str, AnyValue] = field(default_factory=dict)
-    convert: Mapping[str, Callable[[AnyValue], AnyValue]] = field(default_factory=dict)
+    names: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    defaults: Mapping[str, AnyValue] = dataclasses.field(default_factory=dict)
+    convert: Mapping[str, Callable[[AnyValue], AnyValue]] = dataclasses.field(default_factory=dict)
 
 
 PLAIN = Arguments()
@@ -535,36 +538,38 @@ def _paths() -> Iterator[str]:
 
 
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
-    names = [operand.name for operand in definition.operands]
+    arguments = definition.arguments
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
     required = [place for place, o in enumerate(definition.operands) if not o.optional]
     last = required[-1] if required else -1  # Nothing before it can be left out by position.
-    parameters = [
-        inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
+    parameters = {
+        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
         for place, o in enumerate(definition.operands)
-    ]
-    arguments = definition.arguments
-    attributes = [
-        inspect.Parameter(name, keyword, default=arguments.defaults.get(name, attribute.default))
-        for name, attribute in definition.attributes.items()
-    ]
-    front = {name: place for place, name in enumerate(arguments.order)}
-    attributes.sort(key=lambda p: front.get(p.name, len(front)))
-    if any(p.default is not REQUIRED for p in parameters):
-        attributes = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in attributes]
-    else:
-        attributes.sort(key=lambda p: p.default is not REQUIRED)
-    signature = inspect.Signature(parameters + attributes)
+    }
+    kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
+    attributes = {
+        name: inspect.Parameter(name, kind, default=arguments.defaults.get(name, each.default))
+        for name, each in definition.attributes.items()
+    }
+    order = dict.fromkeys([*arguments.order, *attributes])
+    if kind is keyword:
+        order = dict.fromkeys(
+            sorted(order, key=lambda name: attributes[name].default is not REQUIRED)
+        )
+    parameters |= {name: attributes[name] for name in order}
+    shown = {name: arguments.names.get(name, name) for name in parameters}
+    signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         try:
-            bound = signature.bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise TypeInferenceError(f"{definition.name}: {error}") from None
-        given = {**arguments.defaults, **bound.arguments}
+        given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
+        given = {**arguments.defaults, **given}
         for name, convert in arguments.convert.items():
-            given[name] = convert(given.get(name, signature.parameters[name].default))
-        operands = [given.pop(name, None) for name in names]
+            given[name] = convert(given.get(name, parameters[name].default))
+        operands = [given.pop(operand.name, None) for operand in definition.operands]
         return wrap_tuple(call(definition.name, *operands, **given))
 
     build.__name__ = build.__qualname__ = definition.name.rsplit(".", 1)[-1]

@@ -32,7 +32,7 @@ from serde.relay.op.conv.windows import (
 )
 from serde.relay.op.linalg import product_dtype, to_product_dtype
 
-__all__ = ["run_transposed"]
+__all__ = ["TRANSPOSED_ORDER", "run_transposed"]
 
 
 def _transposed_type(
@@ -154,10 +154,11 @@ def run_transposed(
     return np.ascontiguousarray(total.transpose(to_layout(out_layout or data_layout, rank)))
 
 
-_ORDER = (
+TRANSPOSED_ORDER = (
     "strides", "padding", "dilation", "groups", "channels", "kernel_size", "data_layout",
     "kernel_layout", "out_layout", "output_padding",
 )  # fmt: skip
+"""Attributes as TVM's builders have them."""
 
 
 def _declare(rank: int, *samples: Sample) -> None:
@@ -170,7 +171,7 @@ def _declare(rank: int, *samples: Sample) -> None:
         # TVM leaves the padding of the form over one axis as it was given.
         arguments=window_arguments(
             rank, "strides", "dilation", "kernel_size", "output_padding",
-            padding=rank > 1, order=_ORDER,
+            padding=rank > 1, order=TRANSPOSED_ORDER,
         ),
     )  # fmt: skip
     def conv_transpose(

@@ -123,7 +123,7 @@ def padding_sides(padding: AnyValue, rank: int) -> AnyValue:
 
 
 def window_arguments(
-    rank: int, *per_axis_names: str, padding: bool = True, order: tuple[str, ...] = ()
+    rank: int, *per_axis_names: str, padding: bool = True, **others: AnyValue
 ) -> Arguments:
     """Return how builders of windows take attributes: one number holds for all axes and sides.
 
@@ -131,14 +131,14 @@ def window_arguments(
         rank: Number of spatial axes.
         per_axis_names: Attributes with a number for each axis.
         padding: Whether padding becomes that of all sides; else it stays as it is given.
-        order: Attributes that come first.
+        others: Whatever else :class:`Arguments` say.
     """
     convert: dict[str, Callable[[AnyValue], AnyValue]] = dict.fromkeys(
         per_axis_names, partial(per_axis, rank=rank)
     )
     if padding:
         convert["padding"] = partial(padding_sides, rank=rank)
-    return Arguments(order=order, convert=convert)
+    return Arguments(convert=convert, **others)
 
 
 def pad_sides(data: Array, before: Sequence[int], after: Sequence[int], value: float = 0) -> Array:
