@@ -175,9 +175,7 @@ def test_layer_of_an_open_batch() -> None:
     built = build(
         all_ops()["serde.lstm"],
         all_ops()["serde.lstm"].samples[0],
-        lambda number, axis, length: (
-            relay.dims.symbol("batch") if (number, axis) == (0, 1) else length
-        ),
+        lambda number, axis, length: relay.symbol("batch") if (number, axis) == (0, 1) else length,
     )
     source, inputs = with_weights(built)
     model = written(source, "iOS15")
