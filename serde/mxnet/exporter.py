@@ -23,6 +23,7 @@ from serde.relay.ir.visit import post_order
 from serde.report import Report
 from serde.walk.export_context import Values
 from serde.walk.exporter import ExportWalk, Known, source_name
+from serde.walk.lowering import lower_to_static
 from serde.walk.placement import Scope
 from serde.weights import Weight
 
@@ -62,25 +63,19 @@ def _lowered(model: RelayModel, report: Report) -> RelayModel:
     def supported(node: Call) -> bool:
         return TABLE.can_export(node, 1)
 
-    passes = transform.Sequential(
-        [
-            transform.Inline(opaque=True),
-            transform.ToGraphNormalForm(),
-            transform.RaiseRecursion(),
-            transform.DynamicToStatic(),
+    return lower_to_static(
+        model,
+        TABLE,
+        supported,
+        report,
+        before=[
             transform.Compose(transform.box_nms_patterns(model.params)),
             transform.RaiseSliceLike(),
             transform.RaiseLayers(_is_whole, frozenset(model.params)),
-            transform.channels_first(),
-            transform.Legalize(supported, TABLE.expansion),
-            transform.SimplifyExpr(),
-            MergeStacks(),
-            transform.SimplifyExpr(),
-            transform.FoldConstant(),
-        ]
+        ],
+        after=[MergeStacks(), transform.SimplifyExpr()],
+        packing=(STACK.name,),
     )
-    model = model.evolve(mod=passes(model.mod))
-    return transform.fold_weights(model, report=report, packing=(STACK.name,))
 
 
 def _is_whole(node: Call) -> bool:
