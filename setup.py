@@ -25,6 +25,7 @@ EXTRAS = {
     "tvm": ["apache-tvm>=0.25"],
     "check": ["onnxruntime>=1.19", "pillow>=10"],
     "dev": [
+        "basedpyright>=1.31",
         "build>=1.2",
         "coremltools>=9.0",
         "hypothesis>=6.100",
@@ -55,7 +56,7 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     packages=find_packages(include=["serde", "serde.*"]),
-    package_data={"serde": ["py.typed"]},
+    package_data={"serde": ["py.typed", "*.pyi"], "serde.relay": ["*.pyi", "_builders/**/*.pyi"]},
     python_requires=">=3.10,<3.14",
     install_requires=[
         "numpy>=1.26",

@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any as AnyValue
 from typing import Literal, overload
 
+import coremltools
+import mxnet
+import mxnet.gluon
+import numpy as np
+import onnx
+
 from serde import relay as relay
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
@@ -18,9 +24,12 @@ from serde.errors import MissingDependency as MissingDependency
 from serde.errors import OptionError as OptionError
 from serde.errors import SerdeError as SerdeError
 from serde.errors import UnsupportedModelError as UnsupportedModelError
+from serde.mxnet.live import Params
 from serde.relay.ir.dims import Any, SymDim
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
 from serde.report import Report as Report
+from serde.weights import Array
 
 @overload
 def bisect(
@@ -33,8 +42,12 @@ def bisect(
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -63,8 +76,12 @@ def bisect(
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -92,8 +109,12 @@ def bisect(
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -118,8 +139,12 @@ def bisect(
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     lift_constants: int | None = 256,
 ) -> Bisection:
@@ -141,8 +166,12 @@ def bisect(
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -250,8 +279,12 @@ def bisect(
     dims: Mapping[str, int] | None = None,
     check_data: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
 ) -> Bisection:
     """Return where two models begin to differ, by the values inside that both have by name."""
@@ -272,8 +305,12 @@ def check(
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -307,8 +344,12 @@ def check(
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -341,8 +382,12 @@ def check(
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -372,8 +417,12 @@ def check(
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     lift_constants: int | None = 256,
 ) -> Report:
@@ -400,8 +449,12 @@ def check(
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -537,8 +590,12 @@ def check(
     float16: bool = False,
     yardstick: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
 ) -> Report:
     """Run two models on the same seeded inputs and compare their outputs."""
@@ -559,8 +616,12 @@ def convert(
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -583,14 +644,14 @@ def convert(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -659,8 +720,12 @@ def convert(
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -704,8 +769,12 @@ def convert(
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -767,8 +836,12 @@ def convert(
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -813,8 +886,12 @@ def convert(
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -837,14 +914,14 @@ def convert(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -1073,8 +1150,12 @@ def convert(
     tensor_mapping: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1106,8 +1187,12 @@ def diff(
     right_format: str | None = None,
     weights: bool = True,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1211,8 +1296,12 @@ def export_model(
     path: None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1235,14 +1324,14 @@ def export_model(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -1250,7 +1339,7 @@ def export_model(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
-) -> AnyValue:
+) -> coremltools.models.MLModel:
     """Return a framework's model in another format, or write it.
 
     Options of writing coreml:
@@ -1304,8 +1393,12 @@ def export_model(
     path: str | PathLike[str],
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1328,14 +1421,14 @@ def export_model(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -1397,8 +1490,12 @@ def export_model(
     path: None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1419,7 +1516,7 @@ def export_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a framework's model in another format, or write it.
 
     Options of writing mxnet:
@@ -1435,8 +1532,12 @@ def export_model(
     path: str | PathLike[str],
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1473,8 +1574,12 @@ def export_model(
     path: None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1500,7 +1605,7 @@ def export_model(
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     local_functions: bool = False,
-) -> AnyValue:
+) -> onnx.ModelProto:
     """Return a framework's model in another format, or write it.
 
     Options of writing onnx:
@@ -1529,8 +1634,12 @@ def export_model(
     path: str | PathLike[str],
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1585,8 +1694,12 @@ def export_model(
     path: None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1607,7 +1720,7 @@ def export_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     strict: bool = False,
-) -> AnyValue:
+) -> tuple[IRModule, dict[str, Array]]:
     """Return a framework's model in another format, or write it.
 
     Options of writing relay:
@@ -1624,8 +1737,12 @@ def export_model(
     path: str | PathLike[str],
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1663,8 +1780,12 @@ def export_model(
     path: str | PathLike[str],
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1687,14 +1808,14 @@ def export_model(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -1875,8 +1996,12 @@ def export_model(
     path: str | PathLike[str] | None = None,
     overwrite: bool = False,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -1920,14 +2045,14 @@ def from_relay(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -1935,7 +2060,7 @@ def from_relay(
     short_description: str | None = None,
     descriptions: Mapping[str, str] = {},
     metadata: Mapping[str, str] = {},
-) -> AnyValue:
+) -> coremltools.models.MLModel:
     """Return a Relay model in a format, or write it.
 
     Options of writing coreml:
@@ -2001,14 +2126,14 @@ def from_relay(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -2080,7 +2205,7 @@ def from_relay(
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a Relay model in a format, or write it.
 
     Options of writing mxnet:
@@ -2137,7 +2262,7 @@ def from_relay(
     save_as_external_data: bool = False,
     external_data_threshold: int | None = None,
     local_functions: bool = False,
-) -> AnyValue:
+) -> onnx.ModelProto:
     """Return a Relay model in a format, or write it.
 
     Options of writing onnx:
@@ -2220,7 +2345,7 @@ def from_relay(
     op_block_list: Iterable[str] = (),
     allow: Iterable[str] = (),
     strict: bool = False,
-) -> AnyValue:
+) -> tuple[IRModule, dict[str, Array]]:
     """Return a Relay model in a format, or write it.
 
     Options of writing relay:
@@ -2276,14 +2401,14 @@ def from_relay(
     minimum_deployment_target: str = "iOS15",
     compute_precision: Literal["float16", "float32"] | None = None,
     float32_ops: Iterable[str] = (),
-    images: Mapping[str, Image] = {},
-    output_images: Mapping[str, Image] = {},
-    class_labels: Sequence[str | int] | None = None,
+    images: Mapping[str, Image | str | Mapping[str, AnyValue]] | Sequence[str] = {},
+    output_images: Mapping[str, Image | str] | Sequence[str] = {},
+    class_labels: Sequence[str | int] | PathLike[str] | None = None,
     mode: Literal["classifier", "regressor"] | None = None,
     predicted_feature_name: str | None = None,
     predicted_probabilities_output: str | None = None,
-    ranges: Mapping[str, Range] = {},
-    enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = {},
+    ranges: Mapping[str, Range | Sequence[int]] = {},
+    enumerated_shapes: Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]] = {},
     states: Mapping[str, str] = {},
     author: str | None = None,
     license: str | None = None,
@@ -2446,8 +2571,12 @@ def import_model(
     *,
     format: Literal["coreml"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2462,7 +2591,7 @@ def import_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
     Options of reading coreml:
@@ -2482,8 +2611,12 @@ def import_model(
     *,
     format: Literal["mxnet"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -2498,7 +2631,7 @@ def import_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
     Options of reading mxnet:
@@ -2517,8 +2650,12 @@ def import_model(
     *,
     format: Literal["onnx"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -2532,7 +2669,7 @@ def import_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
     Options of reading onnx:
@@ -2549,8 +2686,12 @@ def import_model(
     *,
     format: Literal["relay"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -2563,7 +2704,7 @@ def import_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
     Options of reading relay:
@@ -2578,8 +2719,12 @@ def import_model(
     *,
     format: None = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2600,7 +2745,7 @@ def import_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters.
 
     Args:
@@ -2689,7 +2834,7 @@ def import_model(
     format: FormatName,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters."""
 
 @overload
@@ -2699,8 +2844,12 @@ def import_model(
     *,
     format: str,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -2712,7 +2861,7 @@ def import_model(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> tuple[mxnet.Symbol, Params]:
     """Return a model of any format as an MXNet symbol and its parameters."""
 
 @overload
@@ -2723,8 +2872,12 @@ def import_to_gluon(
     format: Literal["coreml"],
     ctx: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2739,7 +2892,7 @@ def import_to_gluon(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     Options of reading coreml:
@@ -2760,8 +2913,12 @@ def import_to_gluon(
     format: Literal["mxnet"],
     ctx: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -2776,7 +2933,7 @@ def import_to_gluon(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     Options of reading mxnet:
@@ -2796,8 +2953,12 @@ def import_to_gluon(
     format: Literal["onnx"],
     ctx: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -2811,7 +2972,7 @@ def import_to_gluon(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     Options of reading onnx:
@@ -2829,8 +2990,12 @@ def import_to_gluon(
     format: Literal["relay"],
     ctx: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -2843,7 +3008,7 @@ def import_to_gluon(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     Options of reading relay:
@@ -2859,8 +3024,12 @@ def import_to_gluon(
     format: None = None,
     ctx: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -2881,7 +3050,7 @@ def import_to_gluon(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     The block takes its inputs in the order of the model. It can be trained: batch normalisations
@@ -2971,7 +3140,7 @@ def import_to_gluon(
     ctx: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
 
 @overload
@@ -2982,8 +3151,12 @@ def import_to_gluon(
     format: str,
     ctx: AnyValue = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
@@ -2995,7 +3168,7 @@ def import_to_gluon(
     keep_io_types: bool = False,
     op_block_list: Iterable[str] = (),
     params_epoch: int = 0,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters."""
 
 @overload
@@ -3005,8 +3178,12 @@ def to_relay(
     *,
     format: Literal["coreml"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3035,8 +3212,12 @@ def to_relay(
     *,
     format: Literal["mxnet"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     epoch: int | None = None,
     widen_weights: bool | None = None,
@@ -3064,8 +3245,12 @@ def to_relay(
     *,
     format: Literal["onnx"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     source_opset: int | None = None,
     keep_initializers_as_inputs: bool = False,
@@ -3090,8 +3275,12 @@ def to_relay(
     *,
     format: Literal["relay"],
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     lift_constants: int | None = 256,
     inputs: Sequence[str] = (),
@@ -3113,8 +3302,12 @@ def to_relay(
     *,
     format: None = None,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     function: str | None = None,
     pipeline_model: str | None = None,
@@ -3210,8 +3403,12 @@ def to_relay(
     *,
     format: str,
     report: Report | None = None,
-    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any]] = {},
-    input_dtypes: Mapping[str, str] = {},
+    input_shapes: Mapping[str, Sequence[int | str | SymDim | Any | None]]
+    | Sequence[int | str | SymDim | Any | None] = {},
+    input_dtypes: Mapping[str, str | np.dtype[AnyValue] | type[AnyValue]]
+    | str
+    | np.dtype[AnyValue]
+    | type[AnyValue] = {},
     allow: Iterable[str] = (),
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),

@@ -6,14 +6,11 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import PIVOT, bind_options, get_bridge, source_bridge, target_bridge
-from serde.checking.checks import bisect, check, locate_difference
-from serde.checking.data import as_check_data
-from serde.checking.engines import engine_for_path, renamed_engine
-from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
 from serde.conversion.signature import takes_options
@@ -21,7 +18,6 @@ from serde.conversion.steps import (
     PathLike,
     bind_all,
     bind_passes,
-    canonical_options,
     check_mapping,
     find_target,
     read_model,
@@ -30,15 +26,19 @@ from serde.conversion.steps import (
     wanted_part,
     write_model,
 )
-from serde.engine.interpreter import RelayEngine
 from serde.errors import OptionError
 from serde.io.atomic import write_text
 from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
+if TYPE_CHECKING:
+    import mxnet.gluon
+
+if TYPE_CHECKING:
+    from serde.checking.data import CheckData
+    from serde.checking.verdict import Tolerance
+
 __all__ = [
-    "bisect",
-    "check",
     "convert",
     "export_model",
     "from_relay",
@@ -74,7 +74,7 @@ def to_relay(
     """
     report = Report() if report is None else report
     bridge = source_bridge(source, format)
-    part, rest = bind_options(CutOptions, canonical_options(options))
+    part, rest = bind_options(CutOptions, options)
     bound = bridge.bind_import(rest)
     return wanted_part(read_model(bridge, source, params, bound, report)[1], part)
 
@@ -223,7 +223,7 @@ def import_to_gluon(
     ctx: AnyValue = None,
     report: Report | None = None,
     **options: AnyValue,
-) -> AnyValue:
+) -> mxnet.gluon.SymbolBlock:
     """Return a model of any format as a Gluon ``SymbolBlock`` with its parameters.
 
     The block takes its inputs in the order of the model. It can be trained: batch normalisations
@@ -248,6 +248,12 @@ def import_to_gluon(
     options.setdefault("keep_batch_norm", True)
     symbol, values = import_model(source, params, format=format, report=report, **options)
     return to_block(symbol, values, ctx)
+
+
+def _check_data(given: AnyValue) -> CheckData:
+    from serde.checking.data import as_check_data
+
+    return as_check_data(given)
 
 
 @takes_options(reads="source_format", writes="target_format", passes=PrepareOptions)
@@ -305,7 +311,7 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = bind_all(reader, writer, options)
-    data = None if check_data is None else as_check_data(check_data)
+    data = None if check_data is None else _check_data(check_data)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
@@ -320,6 +326,11 @@ def convert(
     saving = ExitStack()
 
     def verify(path: Path) -> None:
+        from serde.checking.checks import locate_difference
+        from serde.checking.engines import engine_for_path, renamed_engine
+        from serde.checking.verdict import compare, raise_if_differs
+        from serde.engine.interpreter import RelayEngine
+
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any as AnyValue
-from typing import SupportsIndex
+from typing import Literal, SupportsIndex, TypeAlias
+
+import numpy as np
 
 from serde.errors import OptionError
 from serde.relay.ir.dims import Any, DimLike, SymDim
 from serde.weights import dtype_name
 
-__all__ = ["ExportOptions", "ImportOptions", "bind_options"]
+__all__ = ["ExportOptions", "ImportOptions", "bind_options", "other_names"]
+
+
+Shape: TypeAlias = Sequence[DimLike | None]
+DType: TypeAlias = str | np.dtype[AnyValue] | type[AnyValue]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +37,12 @@ class ImportOptions:
         allow: Names of lossy steps that may be taken.
     """
 
-    input_shapes: Mapping[str, Sequence[DimLike]] = field(default_factory=dict)
-    input_dtypes: Mapping[str, str] = field(default_factory=dict)
+    input_shapes: Mapping[str, Sequence[DimLike]] = field(
+        default_factory=dict, metadata={"accepts": Mapping[str, Shape] | Shape}
+    )
+    input_dtypes: Mapping[str, str] = field(
+        default_factory=dict, metadata={"accepts": Mapping[str, DType] | DType}
+    )
     allow: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
@@ -97,8 +110,90 @@ class ExportOptions:
 def bind_options(
     cls: type[AnyValue], given: Mapping[str, AnyValue]
 ) -> tuple[AnyValue, dict[str, AnyValue]]:
-    """Return an options object made of the entries of `given` that it has, and the rest."""
-    names = {item.name for item in dataclasses.fields(cls)}
-    own = {name: value for name, value in given.items() if name in names}
+    """Return an options object made of the entries of `given` that it has, and the rest.
+
+    Raises:
+        OptionError: A value is none that its option takes, or an option is given in two spellings.
+    """
+    items = dataclasses.fields(cls)
+    names = {name: item.name for item in items for name in (item.name, *other_names(item))}
+    hints = typing.get_type_hints(cls) if names.keys() & given.keys() else {}
+    own: dict[str, AnyValue] = {}
+    for name, value in given.items():
+        if name in names and names[name] in own:
+            raise OptionError(f"{names[name]} is given twice, once as {name}")
+        if name in names:
+            own[names[name]] = _checked(name, value, hints[names[name]])
     rest = {name: value for name, value in given.items() if name not in names}
     return cls(**own), rest
+
+
+def other_names(item: dataclasses.Field[AnyValue]) -> tuple[str, ...]:
+    """Return what else an option may be called: as its flag is, and as its metadata says."""
+    flag = (item.metadata.get("flag") or "").partition("/")[0].removeprefix("--").replace("-", "_")
+    names = dict.fromkeys([flag, *item.metadata.get("aliases", ())])
+    return tuple(name for name in names if name not in ("", item.name))
+
+
+def _checked(name: str, value: AnyValue, hint: AnyValue) -> AnyValue:
+    """Return the value of an option as its annotation says; containers are left to the class.
+
+    Raises:
+        OptionError: It is another kind of value.
+    """
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    kinds = typing.get_args(hint) if is_union else (hint,)
+    choices = [each for kind in kinds for each in _choices(kind)]
+    readers = [_READERS[kind] for kind in kinds if kind in _READERS]
+    if len(readers) + sum(typing.get_origin(kind) is Literal for kind in kinds) < len(kinds):
+        return value
+    if isinstance(value, str) and value in choices:
+        return value
+    for _, read in readers:
+        with contextlib.suppress(TypeError, ValueError):
+            return read(value)
+    expected = " or ".join([*map(repr, choices), *(what for what, _ in readers if what)])
+    raise OptionError(f"{name}: expected {expected}, found {value!r}")
+
+
+def _choices(kind: AnyValue) -> tuple[AnyValue, ...]:
+    return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+
+
+def _nothing(value: AnyValue) -> None:
+    if value is not None:
+        raise TypeError
+
+
+def _truth(value: AnyValue) -> bool:
+    if value not in (0, 1):
+        raise ValueError
+    return bool(value)
+
+
+def _integer(value: AnyValue) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return index(value)
+
+
+def _text(value: AnyValue) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _names(value: AnyValue) -> tuple[str, ...]:
+    """Return any number of names; a text is one."""
+    return (value,) if isinstance(value, str) else tuple(map(_text, value))
+
+
+_READERS: Mapping[AnyValue, tuple[str, Callable[[AnyValue], AnyValue]]] = {
+    type(None): ("", _nothing),
+    bool: ("True or False", _truth),
+    int: ("an integer", _integer),
+    str: ("text", _text),
+    frozenset[str]: ("names", lambda value: frozenset(_names(value))),
+    tuple[str, ...]: ("names", _names),
+}
+"""For each annotation what it asks for, and how a value becomes such a one."""

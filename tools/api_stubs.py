@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import re
+import sys
+import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,15 +93,15 @@ def _variants(function: PublicFunction, names: Names) -> Iterator[Variant]:
     formats = [group.format for group in groups if group.format and group.direction == direction]
     for name in formats if chosen in own else ():
         kept = [g for g in groups if g.direction != direction or g.format in ("", name)]
-        types: dict[str, AnyValue] = {str(chosen): Literal[name]}
+        kinds: dict[str, AnyValue] = {str(chosen): Literal[name]}
         if not to_file:
-            yield Variant(types, kept, fixed)
+            yield Variant(kinds, kept, fixed)
             continue
-        yield Variant({**types, "path": None}, kept, _native(name, names))
-        yield Variant({**types, "path": PathLike}, kept, names.text(Path))
+        yield Variant({**kinds, "path": None}, kept, _native(name, names))
+        yield Variant({**kinds, "path": PathLike}, kept, names.text(Path))
     if to_file:
-        types = {str(chosen): None, "path": PathLike}
-        yield Variant(types, groups, names.text(Path), full=True)
+        kinds = {str(chosen): None, "path": PathLike}
+        yield Variant(kinds, groups, names.text(Path), full=True)
     else:
         yield Variant({str(chosen): None} if chosen in own else {}, groups, fixed, full=True)
     for name in own:
@@ -116,16 +119,28 @@ def _says_nothing(function: PublicFunction) -> bool:
 def _native(name: str, names: Names) -> str:
     """Return the text of what users get of a format: what its bridge says :meth:`complete` gives.
 
-    That is written with whole names of modules, which need not be installed.
+    Packages that it names need not be installed, so it is read from the source.
     """
-    text = str(type(get_bridge(name)).complete.__annotations__["return"])
-    return _dotted(text, names)
+    complete = type(get_bridge(name)).complete
+    return _written(str(complete.__annotations__["return"]), complete.__module__, names)
 
 
-def _dotted(text: str, names: Names) -> str:
-    for module in re.findall(r"\b([a-z_]+)\.[\w.]+", text):
-        names.import_module(module)
-    return text.replace("AnyValue", names.text(AnyValue)) if "AnyValue" in text else text
+def _written(text: str, module: str, names: Names) -> str:
+    """Return the text of an annotation in a module, after importing what the module imports."""
+    imported = {
+        alias.asname or alias.name.partition(".")[0]: (node, alias.name)
+        for node in ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    for word in re.findall(r"(?<![.\w])\w+", text):
+        if word in imported:
+            node, original = imported[word]
+            if isinstance(node, ast.Import):
+                names.import_module(original)
+            elif node.module is not None:
+                names.use(node.module, original)
+    return text
 
 
 def _definition(function: PublicFunction, variant: Variant, names: Names) -> str:
@@ -153,8 +168,11 @@ def _definition(function: PublicFunction, variant: Variant, names: Names) -> str
                 parts.append(f"{item.name}: {kind} = {default_text(option_default(item))}")
     if variant.groups is None:
         parts.append(f"**options: {names.text(AnyValue)}")
-    result = variant.result or hints["return"]
-    text = result if isinstance(result, str) else names.text(result)
+    text, result = variant.result, hints["return"]
+    if text is None and isinstance(result, str):
+        text = _written(result, wrapped.__module__, names)
+    elif text is None:
+        text = names.text(result)
     doc = _doc(function, variant)
     return f'def {function.__name__}({", ".join(parts)}) -> {text}:\n    """{doc}"""'
 
@@ -200,7 +218,7 @@ def _accepted(hint: AnyValue) -> AnyValue:
         return reduce(or_, (_accepted(each) for each in members))
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is frozenset:
-        return Iterable[args[0]]
+        return types.GenericAlias(Iterable, (args[0],))
     if origin is tuple and args[-1] is Ellipsis:
-        return Sequence[_accepted(args[0])]
+        return types.GenericAlias(Sequence, (_accepted(args[0]),))
     return hint

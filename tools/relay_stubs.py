@@ -185,7 +185,7 @@ def _declared(
     """Return the type of a parameter that its builder does not say, by the declaration.
 
     A builder written by hand makes a constant of a number where the operator has an operand; and
-    an attribute can be an expression if the dynamic form of the operator has that as an operand.
+    what is no attribute of the operator's dynamic form can be an expression.
     """
     if by_hand and name.endswith("dtype"):
         return names.use(*_DTYPE)
@@ -199,7 +199,7 @@ def _declared(
         return names.text(AnyValue)
     accepted = _accepted(typing.get_type_hints(definition.kernel)[name], names)
     dynamic = all_ops().get(f"dyn.{path}")
-    if dynamic is not None and any(operand.name == name for operand in dynamic.operands):
+    if by_hand and dynamic is not None and name not in dynamic.attributes:
         accepted.insert(0, names.use(Expr.__module__, "Expr"))
     return " | ".join(dict.fromkeys(accepted))
 

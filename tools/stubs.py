@@ -36,7 +36,10 @@ def _is(path: Path, text: str) -> bool:
 
 def _formatted(name: str, text: str) -> str:
     """Return a stub as ruff sorts and formats it."""
-    for command in (["check", "--quiet", "--fix-only", "--select", "I"], ["format", "--quiet"]):
+    for command in (
+        ["check", "--quiet", "--fix-only", "--select", "I,RUF022"],
+        ["format", "--quiet"],
+    ):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(ROOT / name), "-"]
         done = subprocess.run(
             ruff, input=text, capture_output=True, text=True, cwd=ROOT, check=True

@@ -15,7 +15,7 @@ from serde.checking.engines import engine_for_path, read_target
 from serde.checking.inputs import InputSets
 from serde.checking.verdict import Tolerance, compare
 from serde.conversion.signature import takes_options
-from serde.conversion.steps import PathLike, canonical_options, read_model
+from serde.conversion.steps import PathLike, read_model
 from serde.engine.interpreter import RelayEngine
 from serde.errors import FormatError, OptionError, SerdeError
 from serde.relay.ir.model import RelayModel
@@ -77,7 +77,7 @@ def check(
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
-    bound = reader.bind_import(canonical_options(options))
+    bound = reader.bind_import(options)
     data = None if check_data is None else as_check_data(check_data, check_images)
     writer = _existing_target(target, target_format)
     loaded, model = read_model(reader, source, params, bound, report)
@@ -140,7 +140,7 @@ def bisect(
     """
     report = Report() if report is None else report
     reader = source_bridge(source, source_format)
-    bound = reader.bind_import(canonical_options(options))
+    bound = reader.bind_import(options)
     writer = _existing_target(target, target_format)
     _, model = read_model(reader, source, params, bound, report)
     with report.stage("bisect"):

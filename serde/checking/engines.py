@@ -19,7 +19,7 @@ from serde.relay.ir.types import TensorType
 from serde.report import Report
 from serde.weights import Array
 
-__all__ = ["RememberingEngine", "engine_for_path", "read_target", "renamed_engine"]
+__all__ = ["RememberingEngine", "engine_for_path", "read_native", "read_target", "renamed_engine"]
 
 
 class _WrappedEngine(Engine):
@@ -129,16 +129,31 @@ def read_target(
     """
     if bridge.import_options is None:
         raise CheckError(f"no engine runs files of format {bridge.name}")
-    options = bridge.import_options()
-    native = bridge.load(path, None, options)
+    native = bridge.load(path, None, bridge.bind_import({}))
+    return native, read_native(bridge, native, declared)
+
+
+def read_native(
+    bridge: AnyBridge, native: AnyValue, declared: Mapping[str, TensorType] | None = None
+) -> RelayModel:
+    """Return a loaded model as Relay, with types of inputs that it does not tell from elsewhere.
+
+    Args:
+        bridge: Its format.
+        native: The model.
+        declared: Types of the inputs of the model that it is compared with.
+
+    Raises:
+        OptionError: Neither the model nor `declared` tells the shape of an input.
+    """
     title = f"{bridge.name} -> relay"
     failure: Exception | None = None
-    for bound in chain([options], _declaring(bridge, native, declared or {})):
+    for bound in chain([bridge.bind_import({})], _declaring(bridge, native, declared or {})):
         try:
-            return native, bridge.to_relay(native, bound, report=Report(title))
+            return bridge.to_relay(native, bound, report=Report(title))
         except (OptionError, RelayError, UnsupportedModelError) as error:
             failure = failure or error
-    raise failure or CheckError(f"no engine runs {path}")
+    raise failure or CheckError(f"no engine runs a model of format {bridge.name}")
 
 
 def _declaring(

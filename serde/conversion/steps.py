@@ -22,7 +22,6 @@ __all__ = [
     "PathLike",
     "bind_all",
     "bind_passes",
-    "canonical_options",
     "check_mapping",
     "find_target",
     "read_model",
@@ -110,10 +109,9 @@ def find_target(format: str | None, path: PathLike | None) -> AnyBridge:
 
 
 def bind_passes(options: Mapping[str, AnyValue]) -> tuple[PrepareOptions, dict[str, AnyValue]]:
-    given = canonical_options(options)
-    passes, rest = bind_options(PrepareOptions, given)
-    if "allow" in given:
-        rest["allow"] = given["allow"]
+    passes, rest = bind_options(PrepareOptions, options)
+    if "allow" in options:
+        rest["allow"] = options["allow"]
     return passes, rest
 
 
@@ -124,36 +122,12 @@ def bind_all(
         raise OptionError(f"format {reader.name} cannot be read")
     if writer.export_options is None:
         raise OptionError(f"format {writer.name} cannot be written")
-    given = canonical_options(options)
-    own, not_own = bind_options(reader.import_options, given)
-    passes, not_passes = bind_options(PrepareOptions, given)
-    target, not_target = bind_options(writer.export_options, given)
+    own, not_own = bind_options(reader.import_options, options)
+    passes, not_passes = bind_options(PrepareOptions, options)
+    target, not_target = bind_options(writer.export_options, options)
     unknown = {k: v for k, v in not_own.items() if k in not_passes and k in not_target}
     _refuse_unknown(unknown, [reader.import_options, PrepareOptions, writer.export_options])
     return own, passes, target
-
-
-def canonical_options(options: Mapping[str, AnyValue]) -> dict[str, AnyValue]:
-    """Return options with sets and sequences frozen, so that any may be given."""
-    return {name: _FREEZE.get(name, _same)(value) for name, value in options.items()}
-
-
-def _names(value: AnyValue) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _same(value: AnyValue) -> AnyValue:
-    return value
-
-
-_FREEZE: Mapping[str, Callable[[AnyValue], AnyValue]] = {
-    "allow": frozenset,
-    "float32_ops": frozenset,
-    "inputs": _names,
-    "op_block_list": frozenset,
-    "outputs": _names,
-}
-"""How the value of an option that holds several is made one that does not change."""
 
 
 def _refuse_unknown(rest: Mapping[str, AnyValue], classes: list[type[AnyValue]]) -> None:

@@ -16,9 +16,11 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 if TYPE_CHECKING:
+    import coremltools
+
     from serde.coreml.model import CoremlModel
 
-__all__ = ["CoremlBridge"]
+__all__ = ["BRIDGE", "CoremlBridge"]
 
 
 def _as_layers(version: int | None) -> str:
@@ -79,7 +81,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
         self, model: RelayModel, options: CoremlExportOptions, *, report: Report
     ) -> CoremlModel:
         """Return the model as an ML Program or, for older systems, as a NeuralNetwork."""
-        from serde.coreml.mlprogram.exporter import from_relay
+        from serde.coreml.exporter import from_relay
 
         return from_relay(model, options, report)
 
@@ -132,7 +134,7 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
 
         return save(model, path, sources=sources, before_commit=before_commit)
 
-    def complete(self, model: CoremlModel) -> AnyValue:
+    def complete(self, model: CoremlModel) -> coremltools.models.MLModel:
         """Return the ``MLModel`` of coremltools, whose package lies in a temporary directory."""
         from serde.coreml.writer import complete
 
@@ -233,3 +235,6 @@ class CoremlBridge(Bridge["CoremlModel", CoremlImportOptions, CoremlExportOption
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={name: value for name, value in facts.items() if value},
         )
+
+
+BRIDGE = CoremlBridge()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from serde.coreml.interface import requests
 from serde.errors import OptionError
@@ -108,6 +109,7 @@ class CoremlExportOptions(ExportOptions):
     images: Mapping[str, requests.Image] = field(
         default_factory=dict,
         metadata={
+            "accepts": Mapping[str, requests.Image | str | Mapping[str, Any]] | Sequence[str],
             "flag": "--image",
             "parse": requests.parse_images,
             "metavar": "NAME:LAYOUT,...",
@@ -118,6 +120,7 @@ class CoremlExportOptions(ExportOptions):
     output_images: Mapping[str, requests.Image] = field(
         default_factory=dict,
         metadata={
+            "accepts": Mapping[str, requests.Image | str] | Sequence[str],
             "flag": "--output-image",
             "parse": requests.parse_layouts,
             "metavar": "NAME:LAYOUT",
@@ -127,6 +130,7 @@ class CoremlExportOptions(ExportOptions):
     class_labels: tuple[str | int, ...] | None = field(
         default=None,
         metadata={
+            "accepts": Sequence[str | int] | os.PathLike[str] | None,
             "parse": requests.parse_file,
             "metavar": "FILE",
             "help": "File with a class label on each line; makes a classifier.",
@@ -144,6 +148,7 @@ class CoremlExportOptions(ExportOptions):
     ranges: Mapping[str, requests.Range] = field(
         default_factory=dict,
         metadata={
+            "accepts": Mapping[str, requests.Range | Sequence[int]],
             "flag": "--range",
             "parse": requests.parse_ranges,
             "metavar": "NAME:FROM:TO[:DEFAULT]",
@@ -153,6 +158,7 @@ class CoremlExportOptions(ExportOptions):
     enumerated_shapes: Mapping[str, tuple[tuple[int, ...], ...]] = field(
         default_factory=dict,
         metadata={
+            "accepts": Mapping[str, Sequence[Sequence[int]]] | Sequence[Sequence[int]],
             "flag": "--enumerated-shape",
             "parse": requests.parse_enumerated,
             "metavar": "NAME:SHAPE",

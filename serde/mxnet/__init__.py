@@ -3,11 +3,3 @@
 Known deviations: where MXNet 1.9.1 disagrees with its documentation depending
 on oneDNN (SoftmaxOutput on more than two axes), the documentation is followed.
 """
-
-from __future__ import annotations
-
-from serde.mxnet.bridge import MxnetBridge
-
-__all__ = ["BRIDGE"]
-
-BRIDGE = MxnetBridge()

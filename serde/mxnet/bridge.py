@@ -17,9 +17,12 @@ from serde.report import Report
 from serde.weights import Weight
 
 if TYPE_CHECKING:
+    import mxnet
+
+    from serde.mxnet.live import Params
     from serde.mxnet.model import MxnetModel
 
-__all__ = ["MxnetBridge"]
+__all__ = ["BRIDGE", "MxnetBridge"]
 
 
 class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
@@ -115,7 +118,7 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             model, path, epoch=options.params_epoch, sources=sources, before_commit=before_commit
         )
 
-    def complete(self, model: MxnetModel) -> AnyValue:
+    def complete(self, model: MxnetModel) -> tuple[mxnet.Symbol, Params]:
         """Return the ``mx.Symbol`` and its :class:`Params`."""
         from serde.mxnet.live import to_live
 
@@ -186,6 +189,9 @@ class MxnetBridge(Bridge["MxnetModel", MxnetImportOptions, MxnetExportOptions]):
             outputs=() if alone else None,
             facts=facts,
         )
+
+
+BRIDGE = MxnetBridge()
 
 
 def _described(weight: Weight) -> str:

@@ -6,18 +6,19 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from typing import Any as AnyValue
 
 from serde._optional import is_installed, require
 from serde.engine.base import Engine, first_line
 from serde.engine.fitting import fit_inputs
-from serde.engine.interpreter import RelayEngine, declared_dtypes
 from serde.engine.process import ProcessEngine, can_start
 from serde.errors import CheckError, MissingDependency
-from serde.mxnet.model import MxnetModel
-from serde.mxnet.symbol_json import symbol_text
-from serde.relay.ir.model import RelayModel
 from serde.weights import Array, ArrayWeight, Weight
+
+if TYPE_CHECKING:
+    from serde.mxnet.model import MxnetModel
+    from serde.relay.ir.model import RelayModel
 
 __all__ = ["MxnetEngine", "MxnetProgram", "mxnet_program", "open_engine", "open_process"]
 
@@ -43,6 +44,8 @@ def open_engine(native: MxnetModel, model: RelayModel) -> Engine:
     Raises:
         CheckError: MXNet is there but refuses the model.
     """
+    from serde.engine.interpreter import RelayEngine
+
     narrow = any(weight.dtype == "float16" for weight in model.params.values())
     if narrow or not is_installed("mxnet"):
         return RelayEngine(model)
@@ -74,13 +77,16 @@ class MxnetProgram:
     np_shape: bool
 
 
-def mxnet_program(native: AnyValue, model: RelayModel) -> MxnetProgram:
+def mxnet_program(native: MxnetModel, model: RelayModel) -> MxnetProgram:
     """Return what MXNet needs to run a loaded model.
 
     Args:
         native: The model as the bridge loaded it.
         model: The same as Relay.
     """
+    from serde.engine.interpreter import declared_dtypes
+    from serde.mxnet.symbol_json import symbol_text
+
     return MxnetProgram(
         text=symbol_text(native.graph),
         arg=native.arg,

@@ -3,11 +3,3 @@
 The IR version is the lowest that carries the operator set, so that older
 runtimes accept the file.
 """
-
-from __future__ import annotations
-
-from serde.onnx.bridge import OnnxBridge
-
-__all__ = ["BRIDGE"]
-
-BRIDGE = OnnxBridge()

@@ -17,9 +17,11 @@ from serde.relay.ir.model import RelayModel
 from serde.report import Report
 
 if TYPE_CHECKING:
+    import onnx
+
     from serde.onnx.model import OnnxModel
 
-__all__ = ["OnnxBridge"]
+__all__ = ["BRIDGE", "OnnxBridge"]
 
 PLAIN = ("", "ai.onnx", "serde")
 """Domains that go without saying: ONNX's own, and that of a model's functions."""
@@ -135,7 +137,7 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             before_commit=before_commit,
         )
 
-    def complete(self, model: OnnxModel) -> AnyValue:
+    def complete(self, model: OnnxModel) -> onnx.ModelProto:
         """Return the ``onnx.ModelProto`` with its weights."""
         return model.complete()
 
@@ -198,6 +200,9 @@ class OnnxBridge(Bridge["OnnxModel", OnnxImportOptions, OnnxExportOptions]):
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={name: value for name, value in facts.items() if value},
         )
+
+
+BRIDGE = OnnxBridge()
 
 
 def _tensor(value: AnyValue) -> TensorSummary:

@@ -1,7 +1,8 @@
 """Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
 
 The pivot between formats. Operators are attributes of this package, as
-``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are.
+``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are. What is
+asked for is loaded then.
 """
 
 from collections.abc import Iterable, Sequence
@@ -525,7 +526,7 @@ def split(data: Expr, indices_or_sections: int | Sequence[int], axis: int = 0) -
 def sqrt(data: Expr) -> Expr:
     """Square root."""
 
-def squeeze(data: Expr, axis: int | Sequence[int] | None = None) -> Expr:
+def squeeze(data: Expr, axis: Expr | int | Sequence[int] | None = None) -> Expr:
     """Return `data` without `axis`: integers, an expression, or None for all of length 1."""
 
 def stack(data: Expr | TupleWrapper | Sequence[Expr], axis: int = 0) -> Expr:

@@ -5,11 +5,3 @@ does; where that would change a value, it is refused unless allowed. Types,
 devices and registries that a JSON graph carries besides the pivot's nodes are
 left out: types are inferred anew.
 """
-
-from __future__ import annotations
-
-from serde.relayfile.bridge import RelayBridge
-
-__all__ = ["BRIDGE"]
-
-BRIDGE = RelayBridge()

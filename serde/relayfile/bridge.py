@@ -13,16 +13,18 @@ from serde.engine.base import Engine
 from serde.io.atomic import check_files
 from serde.relay.ir.expr import Call
 from serde.relay.ir.model import RelayModel
+from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order
 from serde.relayfile.options import RelayExportOptions, RelayImportOptions
 from serde.report import Report
+from serde.weights import Array
 
 if TYPE_CHECKING:
     from serde.relayfile.model import RelayProgram
 
-__all__ = ["RelayBridge"]
+__all__ = ["BRIDGE", "RelayBridge"]
 
 
 class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]):
@@ -111,7 +113,7 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
 
         return codec.save(model, path, sources=sources, before_commit=before_commit)
 
-    def complete(self, model: RelayProgram) -> AnyValue:
+    def complete(self, model: RelayProgram) -> tuple[IRModule, dict[str, Array]]:
         """Return the module and its parameters as arrays, as TVM's frontends do."""
         return model.mod, {name: weight.array() for name, weight in model.params.items()}
 
@@ -152,3 +154,6 @@ class RelayBridge(Bridge["RelayProgram", RelayImportOptions, RelayExportOptions]
             parameter_bytes=sum(weight.nbytes for weight in weights),
             facts={"functions": len(model.mod.functions)},
         )
+
+
+BRIDGE = RelayBridge()

@@ -1,7 +1,8 @@
 """Imports point down only, and modules stay small; read from the source, not run."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,16 @@ import serde
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
-    {"_version", "errors", "limits", "weights", "report", "_optional"},
+    {"_version", "errors", "limits", "weights", "report", "_optional", "_lazy"},
     {"relay"},
     {"bridge", "engine", "io", "options", "walk"},
     FORMATS,
     {"api", "checking", "conversion"},
-    {"command", "compat", "__main__"},
+    {"command", "compat", "testing", "__main__"},
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
-LOWEST_ORDER = ["_version", "errors", "limits", "weights", "report", "_optional"]
+LOWEST_ORDER = ["_version", "errors", "limits", "weights", "report", "_optional", "_lazy"]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
     *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),
@@ -46,6 +47,11 @@ def runtime_nodes(tree: ast.Module) -> Iterator[ast.AST]:
         pending.extend(children)
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and first part below `serde` of everything a module imports from serde."""
     for node in runtime_nodes(tree):
@@ -66,7 +72,7 @@ def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def allowed(importer: str, imported: str) -> bool:
     """Whether the part `importer` of serde may import the part `imported`."""
-    if importer == imported or imported in ("_optional", "_version"):
+    if importer == imported or imported in ("_optional", "_version", "_lazy"):
         return True
     if importer in FORMATS and imported in FORMATS:
         return False
@@ -80,7 +86,7 @@ def test_imports_point_down(path: Path) -> None:
     parts = module_parts(path)
     if not parts:
         pytest.skip("the package itself names its public functions and resolves them lazily")
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     wrong = [
         f"line {line}: {parts[0]} imports {imported}"
         for line, imported in imported_parts(tree)
@@ -121,6 +127,67 @@ def test_an_upward_import_is_seen_inside_a_function() -> None:
 def test_imports_for_type_checkers_do_not_count() -> None:
     source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import serde.command.cli\n"
     assert list(imported_parts(ast.parse(source))) == []
+
+
+NAMES_FORMATS = {
+    "_optional.py": "packages that bear the name of a format",
+    "api.py": "import_model and import_to_gluon, which return MXNet's own objects",
+    "bridge.py": "FORMATS",
+    "compat": "drop-ins for these packages",
+    "relay/op/vision/per_class.py": "values of an attribute of Relay",
+}
+"""Files and folders that name a format, besides its own folder, and what they name it for."""
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_only_its_folder_names_a_format(path: Path) -> None:
+    name = path.relative_to(PACKAGE).as_posix()
+    if name in NAMES_FORMATS or module_parts(path)[:1] in [(each,) for each in NAMES_FORMATS]:
+        pytest.skip(NAMES_FORMATS.get(name, "drop-ins for these packages"))
+    own = module_parts(path)[:1]
+    tree = parsed(path)
+    texts = {
+        (node.lineno, node.value)
+        for node in runtime_nodes(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    texts |= set(imported_parts(tree))
+    formats = FORMATS - {"relayfile"} | {"serde.relayfile"}
+    assert [each for each in sorted(texts) if each[1] in formats and (each[1],) != own] == []
+
+
+def module_imports(path: Path, known: Collection[str]) -> set[str]:
+    """Modules, of those known, that a module imports anywhere, for type checkers too."""
+    found = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & set(known) or {node.module} & set(known)
+    return found
+
+
+IN_CIRCLES = {
+    frozenset({"serde.mxnet.ops.recurrent.layers", "serde.mxnet.ops.recurrent.stack"}),
+}
+"""What is known to import each other."""
+
+
+@pytest.mark.parametrize("folder", sorted(FORMATS & {path.name for path in PACKAGE.iterdir()}))
+def test_modules_of_a_format_import_in_no_circle(folder: str) -> None:
+    paths = {
+        ".".join(("serde", *module_parts(path))): path for path in (PACKAGE / folder).rglob("*.py")
+    }
+    reached = {name: module_imports(path, paths) for name, path in paths.items()}
+    for _ in range(len(paths).bit_length()):  # Each turn doubles the length of the ways.
+        reached = {
+            name: found.union(*(reached[each] for each in found)) for name, found in reached.items()
+        }
+    circles = {
+        frozenset(other for other in reached[name] if name in reached[other])
+        for name in paths
+        if name in reached[name]
+    }
+    assert circles - IN_CIRCLES == set()
 
 
 def size_limit(path: Path) -> int:

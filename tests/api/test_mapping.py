@@ -15,7 +15,7 @@ import serde
 from serde.compat import import_mxnet
 from serde.conversion.mapping import tensor_mapping
 from serde.errors import MissingDependency
-from serde.mxnet import BRIDGE
+from serde.mxnet.bridge import BRIDGE
 from serde.report import Report
 
 

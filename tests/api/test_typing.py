@@ -19,7 +19,7 @@ import serde
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "tests" / "scripts"
-NAMES = sorted(path.relative_to(SCRIPTS).as_posix() for path in SCRIPTS.rglob("*.py"))
+NAMES = sorted(path.name for path in SCRIPTS.glob("*.py"))
 
 
 def marked_lines(name: str) -> set[int]:
@@ -37,7 +37,8 @@ def run_mypy(*flags: str) -> dict[str, dict[int, str]]:
     assert failure == ""
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for path, line, text in re.findall(r"^(.+?):(\d+): error: (.*)$", out, re.MULTILINE):
-        found[Path(path).resolve().relative_to(SCRIPTS).as_posix()][int(line)] = text
+        found[Path(path).name][int(line)] = text
+    assert len(found) >= 3, out
     return found
 
 
@@ -54,9 +55,9 @@ def test_mypy_finds_the_mistakes(name: str, mypy_errors: dict[str, dict[int, str
 def test_types_hold_without_any_other_package() -> None:
     """What a user does not have is not known to mypy; nothing of it may be reported."""
     found = run_mypy("--no-site-packages", "--ignore-missing-imports")
-    assert set(found["wrong/convert.py"]) == marked_lines("wrong/convert.py")
-    assert set(found["wrong/builders.py"]) == marked_lines("wrong/builders.py")
-    assert found["right/convert.py"] == {}
+    assert set(found["wrong_convert.py"]) == marked_lines("wrong_convert.py")
+    assert set(found["wrong_builders.py"]) == marked_lines("wrong_builders.py")
+    assert found["right_convert.py"] == {}
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +67,13 @@ def pyright_errors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[in
     config = tmp_path_factory.mktemp("pyright") / "pyrightconfig.json"
     settings = {"typeCheckingMode": "standard", "include": [str(SCRIPTS)]}
     config.write_text(json.dumps({**settings, "extraPaths": [str(ROOT)]}), encoding="utf-8")
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--project", str(config)]
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(config)]
+    command += ["--pythonpath", sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found: dict[str, set[int]] = defaultdict(set)
     for each in json.loads(done.stdout)["generalDiagnostics"]:
         if each["severity"] == "error":
-            name = Path(each["file"]).resolve().relative_to(SCRIPTS).as_posix()
-            found[name].add(each["range"]["start"]["line"] + 1)
+            found[Path(each["file"]).name].add(each["range"]["start"]["line"] + 1)
     return found
 
 
@@ -128,7 +129,7 @@ def test_a_function_is_found_again_by_its_name() -> None:
     import pickle
 
     assert pickle.loads(pickle.dumps(serde.convert)) is serde.convert
-    assert inspect.getsourcefile(serde.convert) == str(ROOT / "serde" / "api.py")
+    assert "Convert a model and write it." in inspect.getsource(serde.convert)
 
 
 @pytest.mark.parametrize(

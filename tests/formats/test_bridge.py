@@ -10,11 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.toy_format import BRIDGE, MODEL, TOY, ToyEntryPoint, ToyExportOptions
+from support.toy_format import (
+    BRIDGE,
+    MODEL,
+    TOY,
+    OnlyRead,
+    OnlyWritten,
+    ToyBridge,
+    ToyEntryPoint,
+    ToyExportOptions,
+)
 
 import serde.bridge
 from serde.api import to_relay
 from serde.bridge import (
+    Bridge,
+    ExportOptions,
     ImportOptions,
     bind_options,
     format_names,
@@ -22,7 +33,7 @@ from serde.bridge import (
     source_bridge,
     target_bridge,
 )
-from serde.errors import FormatError, OptionError
+from serde.errors import CheckError, FormatError, OptionError
 
 BROKEN = ToyEntryPoint("broken", "elsewhere:BRIDGE", ImportError("no module named gizmo"))
 
@@ -85,6 +96,111 @@ def test_an_entry_point_that_is_no_bridge_is_refused(plugins: list[ToyEntryPoint
     plugins.append(ToyEntryPoint("odd", "elsewhere:odd", object()))
     with pytest.raises(OptionError, match="odd: expected a Bridge"):
         get_bridge("odd")
+
+
+def test_a_bridge_without_a_method_is_no_bridge() -> None:
+    class Partial(Bridge[Any, ImportOptions, ExportOptions]):
+        name = "partial"
+
+    with pytest.raises(TypeError, match=r"Partial.* abstract methods? .*operators.*to_relay"):
+        Partial()
+
+
+def test_a_method_that_does_not_take_what_it_is_given_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match=r"Forgetful\.to_relay does not take report, as Bridge says"
+    ):
+
+        class Forgetful(ToyBridge):
+            def to_relay(self, model: Any, options: Any) -> Any:  # type: ignore[override]
+                return None
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        ("title", None),
+        ("suffixes", ".toy"),
+        ("import_options", ExportOptions),
+        ("export_options", {"indent": 2}),
+    ],
+)
+def test_a_bridge_with_a_wrong_attribute_is_refused(
+    plugins: list[ToyEntryPoint], attribute: str, value: Any
+) -> None:
+    plugins.clear()
+    odd = type("Odd", (ToyBridge,), {attribute: value})()
+    plugins.append(ToyEntryPoint("toy", "elsewhere:odd", odd))
+    with pytest.raises(OptionError, match=f"format toy: Odd lacks {attribute}"):
+        get_bridge("toy")
+
+
+def test_a_bridge_has_the_name_that_it_is_registered_by(plugins: list[ToyEntryPoint]) -> None:
+    plugins.append(ToyEntryPoint("game", "support.toy_format:BRIDGE", BRIDGE))
+    with pytest.raises(OptionError, match="format game: the name of its bridge is 'toy'"):
+        get_bridge("game")
+
+
+@pytest.fixture
+def one_way(plugins: list[ToyEntryPoint], toy_file: Path) -> Path:
+    """Formats that lack a direction are installed besides the toy; a file to convert."""
+    plugins.clear()
+    for cls in (OnlyRead, OnlyWritten):
+        plugins.append(ToyEntryPoint(cls.name, f"elsewhere:{cls.name}", cls()))
+    return toy_file
+
+
+def test_a_format_that_is_only_read_converts_to_one_that_is_only_written(
+    one_way: Path, tmp_path: Path
+) -> None:
+    report = serde.convert(one_way, tmp_path / "m.out", source_format="onlyread")
+    assert report.facts["source"] == "onlyread"
+    assert json.loads((tmp_path / "m.out").read_text())["outputs"] == MODEL["outputs"]
+
+
+def test_a_format_that_is_only_read_is_never_written(one_way: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="format onlyread cannot be written"):
+        serde.convert(one_way, tmp_path / "m.toy", target_format="onlyread")
+    assert not (tmp_path / "m.toy").exists()
+
+
+def test_a_format_that_is_only_written_is_never_read(one_way: Path, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="format onlywritten cannot be read"):
+        serde.to_relay(one_way, format="onlywritten")
+    with pytest.raises(CheckError, match="no engine runs files of format onlywritten"):
+        serde.convert(one_way, tmp_path / "m.out", check=True)
+    assert not (tmp_path / "m.out").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("digits", "many", "digits: expected 'all' or 'few', found 'many'"),
+        ("indent", "2", "indent: expected an integer, found '2'"),
+        ("indent", True, "indent: expected an integer, found True"),
+        ("sloppy", "no", "sloppy: expected True or False, found 'no'"),
+        ("comments", (1,), r"comments: expected names, found \(1,\)"),
+        ("allow", 3, "allow: expected names, found 3"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take(option: str, value: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=f"^{message}$"):
+        bind_options(ToyExportOptions, {option: value})
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "bound"),
+    [
+        ("indent", np.int64(2), 2),
+        ("indent", None, None),
+        ("sloppy", 1, True),
+        ("allow", "rounding", frozenset({"rounding"})),
+        ("allow", ["rounding"], frozenset({"rounding"})),
+        ("comments", ["a", "b"], ("a", "b")),
+    ],
+)
+def test_a_value_in_any_spelling(option: str, value: Any, bound: Any) -> None:
+    assert getattr(bind_options(ToyExportOptions, {option: value})[0], option) == bound
 
 
 def test_two_packages_with_one_name_are_an_error(plugins: list[ToyEntryPoint]) -> None:

@@ -168,6 +168,14 @@ CASES: dict[str, tuple[Build, dict[str, np.ndarray]]] = {
         lambda s, x: s.clip(x, a_min=-1.5, a_max=2.5),
         {"x": np.arange(-4, 5, dtype="i4")},
     ),
+    "clip_beyond_int8": (
+        lambda s, x: s.clip(x, a_min=-6.5, a_max=1e9),
+        {"x": np.arange(-9, 9, dtype="i1")},
+    ),
+    "clip_beyond_uint8": (
+        lambda s, x: s.clip(x, a_min=-1, a_max=6),
+        {"x": np.arange(9, dtype="u1")},
+    ),
     "sum_all": (lambda s, x: s.sum(x), {"x": f32(2, 3, 4)}),
     "sum_exclude": (lambda s, x: s.sum(x, axis=1, exclude=True), {"x": f32(2, 3, 4)}),
     "mean_keepdims": (lambda s, x: s.mean(x, axis=(0, -1), keepdims=True), {"x": f32(2, 3, 4)}),

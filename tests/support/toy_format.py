@@ -24,8 +24,10 @@ from serde.bridge import (
     ExportOptions,
     ImportOptions,
     ModelSummary,
+    ReadOnlyBridge,
     TensorNames,
     TensorSummary,
+    WriteOnlyBridge,
 )
 from serde.engine.base import Engine
 from serde.engine.interpreter import RelayEngine
@@ -152,6 +154,10 @@ class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions])
             raise FormatError(f"expected JSON: {error}", path=source) from None
         if not isinstance(model, dict) or model.get("toy") != 2:
             raise FormatError("expected version 2", path=source)
+        try:
+            _check(model)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"not as a toy's model is: {error!r}", path=source) from None
         return model
 
     def engine(self, model: AnyValue, relay_model: relay.RelayModel) -> Engine:
@@ -270,6 +276,46 @@ class ToyBridge(Bridge[dict[str, AnyValue], ToyImportOptions, ToyExportOptions])
         finally:
             partial.unlink(missing_ok=True)
         return path
+
+
+def _check(model: Mapping[str, AnyValue]) -> None:
+    """Fail where a part is missing or of another kind, or a name stands for nothing."""
+    for values_dtype, values in model["weights"].values():
+        np.array(values, values_dtype)
+    known = set(model["weights"])
+    for name, shape, dtype in model["inputs"]:
+        relay.var(name, shape=shape or (), dtype=dtype)
+        known.add(name)
+    for node in model["nodes"]:
+        _check_names(node["inputs"], known)
+        known.add(node["op"] and node["name"])
+    _check_names(model["outputs"], known)
+
+
+def _check_names(names: Sequence[str], known: set[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise KeyError(unknown[0])
+
+
+class OnlyRead(ReadOnlyBridge[dict[str, AnyValue], ToyImportOptions]):
+    """The toy, which nobody can write."""
+
+    name, title, suffixes = "onlyread", "Only read", (".toy",)
+    import_options = ToyImportOptions
+    detect, load, to_relay = ToyBridge.detect, ToyBridge.load, ToyBridge.to_relay
+    engine, coverage, operators, names = (
+        ToyBridge.engine, ToyBridge.coverage, ToyBridge.operators, ToyBridge.names,
+    )  # fmt: skip
+
+
+class OnlyWritten(WriteOnlyBridge[dict[str, AnyValue], ToyExportOptions]):
+    """The toy, which nobody can read."""
+
+    name, title, suffixes = "onlywritten", "Only written", (".out",)
+    export_options = ToyExportOptions
+    detect, from_relay, save = ToyBridge.detect, ToyBridge.from_relay, ToyBridge.save
+    coverage, operators, names = ToyBridge.coverage, ToyBridge.operators, ToyBridge.names
 
 
 BRIDGE = ToyBridge()

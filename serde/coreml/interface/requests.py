@@ -159,13 +159,19 @@ def _number(given: Any, where: str) -> float:
         raise OptionError(f"{where}: expected a number, found {given!r}") from None
 
 
-def images_from(given: Any) -> dict[str, Image]:
-    """Return images by input; a name, or several, stands for RGB images taken as they are."""
+def images_from(given: Any, option: str = "images") -> dict[str, Image]:
+    """Return images by input; a name, or several, stands for RGB images as they are.
+
+    Raises:
+        OptionError: It is neither a mapping nor names, or an image is none.
+    """
     if isinstance(given, str):
         given = (given,)
     if not isinstance(given, Mapping):
+        if not isinstance(given, Iterable):
+            raise OptionError(f"{option}: expected names, or images by name, found {given!r}")
         given = dict.fromkeys(given, "RGB")
-    return {name: image_from(each, f"images: {name}") for name, each in given.items()}
+    return {name: image_from(each, f"{option}: {name}") for name, each in given.items()}
 
 
 def output_images_from(given: Any) -> dict[str, Image]:
@@ -174,7 +180,7 @@ def output_images_from(given: Any) -> dict[str, Image]:
     Raises:
         OptionError: One is scaled or biased.
     """
-    found = images_from(given)
+    found = images_from(given, "output_images")
     for name, image in found.items():
         if not image.is_plain:
             raise OptionError(f"output_images: {name}: Core ML does not scale images that come out")
@@ -187,6 +193,8 @@ def ranges_from(given: Mapping[str, Any]) -> dict[str, Range]:
     Raises:
         OptionError: A range is none, or its default lies outside.
     """
+    if not isinstance(given, Mapping):
+        raise OptionError(f"ranges: expected ranges by name, found {given!r}")
     return {name: _range(each, f"ranges: {name}") for name, each in given.items()}
 
 
@@ -240,6 +248,8 @@ def labels_from(given: Any) -> tuple[str | int, ...] | None:
     if isinstance(given, (str, os.PathLike)):
         where = f"class_labels: {os.fspath(given)}"
         given = _lines(Path(given), where)
+    if not isinstance(given, Iterable):
+        raise OptionError(f"{where}: expected labels or a file of them, found {given!r}")
     labels: list[str | int] = []
     for label in given:
         if isinstance(label, str):

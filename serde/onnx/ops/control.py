@@ -14,14 +14,16 @@ from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.interface import declared_shape
 from serde.onnx.ops.sequence import is_empty
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import differ_in_rank
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
-from serde.relay.transform.infer_type import infer_if
+from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
@@ -33,9 +35,9 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
-    inner = ctx.subgraph(body)
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_value_types()
     if not results:
         return ()
@@ -71,8 +73,8 @@ def import_loop(
         raise Unsupported(f"a body of {len(body.input)} inputs for {count} states")
     v_initial = _type_empty_sequences(ctx, v_initial, body)
     types = [_type_of_state(ctx, each) for each in v_initial]
-    limit = None if m is None else ctx.fold(_as_scalar(ctx, m))
-    going = None if cond is None else ctx.fold(_as_scalar(ctx, cond))
+    limit = None if m is None else ctx.fold(as_scalar(ctx, m))
+    going = None if cond is None else ctx.fold(as_scalar(ctx, cond))
     while True:
         number = Var(body.input[0].name, TensorType((), "int64"))
         names = [each.name for each in body.input[2:]]
@@ -112,8 +114,8 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
-    inner = ctx.subgraph(body)
+) -> Writing[tuple[Value, ...]]:
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
     if not results:
         return ()
@@ -158,7 +160,7 @@ def import_scan(
         raise Unsupported(f"a body of {len(body.input)} inputs for {len(inputs)} inputs")
     state, scanned = inputs[:count], inputs[count:]
     axes = scan_input_axes or (0,) * num_scan_inputs
-    rows = [_drop_axis_of(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
+    rows = [_drop_axis(ctx.type(each), axis) for each, axis in zip(scanned, axes, strict=True)]
     types = [ctx.type(each) for each in state]
     while True:
         names = [each.name for each in body.input]
@@ -215,6 +217,7 @@ def _widen_types(inputs: Sequence[Value], types: Sequence[ValueType]) -> list[Va
 
 
 def _drop_axis(type_: TensorType, axis: int) -> TensorType:
+    """Return the type of one entry of an axis."""
     shape = list(type_.shape)
     del shape[axis]
     return TensorType(shape, type_.dtype)
@@ -230,13 +233,13 @@ def import_if(
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar.
 
-    Branches that differ in rank stay apart until something tells which of them holds.
+    Branches that differ in rank stay undecided until it is known which of them holds.
     """
     known = ctx.known(cond)
     if known is not None and known.size == 1:
         taken = then_branch if known.item() else else_branch
         return ctx.subgraph(taken, label="then" if known.item() else "else")
-    scalar = relay.reshape(cond, newshape=()) if ctx.type(cond).rank else cond
+    scalar = as_scalar(ctx, cond)
     branches = ctx.subgraphs({"then": then_branch, "else": else_branch})
     if differ_in_rank(*branches):
         return [ctx.undecided(scalar, yes, no) for yes, no in zip(*branches, strict=True)]
@@ -247,10 +250,6 @@ def import_if(
     node.type = infer_if(node)
     found = [node] if single else [TupleGetItem(node, i) for i in range(len(branches[0]))]
     return [ctx.as_optional(x) if o else x for x, o in zip(found, optional, strict=True)]
-
-
-def _as_scalar(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
 def _type_of_state(ctx: ImportContext, x: Expr) -> ValueType:
@@ -292,11 +291,5 @@ def _reshape_as_declared(value: onnx.ValueInfoProto, x: Expr) -> Expr:
 
 def _make_condition_scalar(ctx: ImportContext, function: Function) -> Function:
     fields = function.body.fields if isinstance(function.body, Tuple) else ()
-    going = ctx.fold(_as_scalar(ctx, fields[0]))
+    going = ctx.fold(as_scalar(ctx, fields[0]))
     return Function(function.params, Tuple([going, *fields[1:]]))
-
-
-def _drop_axis_of(type_: TensorType, axis: int) -> TensorType:
-    """Return the type of one entry of an axis."""
-    position = axis % type_.rank
-    return TensorType([*type_.shape[:position], *type_.shape[position + 1 :]], type_.dtype)

@@ -7,12 +7,13 @@ processor; so the axes are exchanged around the layer instead, which every versi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.elementwise.convert import as_dtype
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call
@@ -33,56 +34,138 @@ _ACTIVATIONS = {
 }
 
 
-def _list_activations(
-    defaults: Sequence[str],
-    direction: str,
-    activations: Sequence[str],
-    alphas: Sequence[float],
-    betas: Sequence[float],
-) -> dict[str, AnyValue]:
-    """ONNX lists alphas and betas of those functions alone that have one."""
-    if not activations:
-        return {}
-    directions = read_gates(
-        defaults,
-        direction=direction,
-        activations=activations,
-        activation_alpha=alphas,
-        activation_beta=betas,
-        clip=None,
-    )
-    gates = [gate for each in directions for gate in each]
-    counts = [len(PARAMETERS.get(gate.name, ())) for gate in gates]
-    return {
-        "activations": [_ACTIVATIONS[gate.name] for gate in gates],
-        "activation_alpha": [g.alpha for g, n in zip(gates, counts, strict=True) if n] or None,
-        "activation_beta": [g.beta for g, n in zip(gates, counts, strict=True) if n > 1] or None,
-    }
+_RELAY_ACTIVATIONS = {name.lower(): relay_name for relay_name, name in _ACTIVATIONS.items()}
+"""Names of functions are spelled in any case."""
 
 
-def _to_time_first(ctx: ExportContext, x: Value | None, layout: str) -> Value | None:
-    if x is None or layout == "TNC":
-        return x
-    return ctx.emit("Transpose", x, perm=[1, 0, 2])
+@dataclass(frozen=True, kw_only=True)
+class RelayLayer:
+    """Attributes that the recurrent layers of Relay share."""
+
+    hidden_size: int
+    direction: str
+    activations: tuple[str, ...]
+    activation_alpha: tuple[float, ...]
+    activation_beta: tuple[float, ...]
+    clip: float | None
+    layout: str
+
+    def to_onnx(self, defaults: Sequence[str]) -> dict[str, AnyValue]:
+        """Return the attributes of ONNX, whose layers have the functions `defaults`."""
+        named = self._activations(defaults) if self.activations else {}
+        return {
+            "hidden_size": self.hidden_size,
+            "direction": self.direction,
+            "clip": self.clip,
+            **named,
+        }
+
+    def _activations(self, defaults: Sequence[str]) -> dict[str, AnyValue]:
+        """ONNX lists alphas and betas of those functions alone that have one."""
+        directions = read_gates(
+            defaults,
+            direction=self.direction,
+            activations=self.activations,
+            activation_alpha=self.activation_alpha,
+            activation_beta=self.activation_beta,
+            clip=None,
+        )
+        gates = [gate for each in directions for gate in each]
+        counts = [len(PARAMETERS.get(gate.name, ())) for gate in gates]
+        pairs = list(zip(gates, counts, strict=True))
+        return {
+            "activations": [_ACTIVATIONS[gate.name] for gate in gates],
+            "activation_alpha": [gate.alpha for gate, count in pairs if count] or None,
+            "activation_beta": [gate.beta for gate, count in pairs if count > 1] or None,
+        }
+
+    def time_first(self, ctx: ExportContext, x: Value | None) -> Value | None:
+        """Return data or a state with the axis that ONNX has first in front."""
+        if x is None or self.layout == "TNC":
+            return x
+        return ctx.emit("Transpose", x, perm=[1, 0, 2])
+
+    def restore(self, ctx: ExportContext, results: Sequence[Value]) -> tuple[Value, ...]:
+        """Return outputs and last states of ONNX in the layer's own layout."""
+        if self.layout == "TNC":
+            return tuple(results)
+        outputs = ctx.emit("Transpose", results[0], perm=[2, 0, 1, 3])
+        return (outputs, *(ctx.emit("Transpose", x, perm=[1, 0, 2]) for x in results[1:]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerAttributes:
+    """Attributes that the recurrent layers of ONNX share."""
+
+    hidden_size: int | None = None
+    direction: Direction = "forward"
+    activations: tuple[str, ...] = ()
+    activation_alpha: tuple[float, ...] = ()
+    activation_beta: tuple[float, ...] = ()
+    clip: float | None = None
+    layout: bool = False
+
+    def to_relay(self, ctx: ImportContext, r: Expr, defaults: Sequence[str]) -> dict[str, AnyValue]:
+        """Return the attributes of Relay; the weights `r` know the length of the state, too.
+
+        Raises:
+            Unsupported: A function is unknown, or there are more parameters than functions take.
+        """
+        size = self.hidden_size
+        return {
+            **self._activations(defaults),
+            "hidden_size": ctx.static_lengths(r, [2])[0] if size is None else size,
+            "direction": self.direction,
+            "clip": self.clip,
+            "layout": "NTC" if self.layout else "TNC",
+        }
+
+    def _activations(self, defaults: Sequence[str]) -> dict[str, AnyValue]:
+        """Return the functions with a pair of parameters each; ONNX lists only those that exist."""
+        alphas, betas = self.activation_alpha, self.activation_beta
+        unknown = [name for name in self.activations if name.lower() not in _RELAY_ACTIVATIONS]
+        if unknown:
+            raise Unsupported(f"activation {unknown[0]!r} is unknown")
+        names = [_RELAY_ACTIVATIONS[name.lower()] for name in self.activations]
+        usual = list(defaults) * count_directions(self.direction)
+        every = names or usual
+        counts = [len(PARAMETERS.get(name, ())) for name in every]
+        for what, given, least in (("alphas", alphas, 1), ("betas", betas, 2)):
+            takers = sum(count >= least for count in counts)
+            if len(given) > takers:
+                raise Unsupported(f"{len(given)} {what} for {takers} functions that take one")
+        found: dict[str, AnyValue] = {"activations": () if every == usual else tuple(every)}
+        if not alphas and not betas:
+            return found
+        first, second = iter(alphas), iter(betas)
+        pairs = []
+        for name in every:
+            own = PARAMETERS.get(name, ())
+            alpha = next(first, own[0]) if own else 0.0
+            beta = next(second, own[1]) if len(own) > 1 else 0.0
+            pairs.append((alpha, beta))
+        found["activation_alpha"] = tuple(alpha for alpha, _ in pairs)
+        found["activation_beta"] = tuple(beta for _, beta in pairs)
+        return found
 
 
 def _cast_lengths(ctx: ExportContext, x: Value | None) -> Value | None:
-    if x is None or ctx.type(x).dtype == "int32":
-        return x
-    return cast(ctx, x, "int32")
-
-
-def _restore_layout(ctx: ExportContext, results: Sequence[Value], layout: str) -> tuple[Value, ...]:
-    if layout == "TNC":
-        return tuple(results)
-    outputs = ctx.emit("Transpose", results[0], perm=[2, 0, 1, 3])
-    return (outputs, *(ctx.emit("Transpose", x, perm=[1, 0, 2]) for x in results[1:]))
+    return None if x is None else as_dtype(ctx, x, "int32")
 
 
 def _has_no_projection(node: Call) -> bool:
     """ONNX has neither a projection nor bounds of the cell."""
     projection = node.args[8]
     return node.attrs["cell_clip"] is None and isinstance(projection, Tuple)
+
+
+_LSTM = ("sigmoid", "tanh", "tanh")
+
+
+_GRU = ("sigmoid", "tanh")
+
+
+_RNN = ("tanh",)
 
 
 @OPS.exports("serde.lstm", when=_has_no_projection)
@@ -98,34 +181,24 @@ def export_lstm(
     p: Value | None,
     projection: Value | None,
     *,
-    hidden_size: int,
-    direction: str,
-    activations: tuple[str, ...],
-    activation_alpha: tuple[float, ...],
-    activation_beta: tuple[float, ...],
-    clip: float | None,
-    layout: str,
+    layer: RelayLayer,
     input_forget: bool,
 ) -> tuple[Value, ...]:
-    defaults = ("sigmoid", "tanh", "tanh")
     results = ctx.emit_tuple(
         "LSTM",
-        _to_time_first(ctx, x, layout),
+        layer.time_first(ctx, x),
         w,
         r,
         b,
         _cast_lengths(ctx, sequence_lens),
-        _to_time_first(ctx, initial_h, layout),
-        _to_time_first(ctx, initial_c, layout),
+        layer.time_first(ctx, initial_h),
+        layer.time_first(ctx, initial_c),
         p,
         outputs=3,
-        hidden_size=hidden_size,
-        direction=direction,
-        clip=clip,
         input_forget=int(input_forget) or None,
-        **_list_activations(defaults, direction, activations, activation_alpha, activation_beta),
+        **layer.to_onnx(_LSTM),
     )
-    return _restore_layout(ctx, results, layout)
+    return layer.restore(ctx, results)
 
 
 @OPS.imports("LSTM", since=(1, 7, 14, 22), ignored=("output_sequence",))
@@ -140,36 +213,13 @@ def import_lstm(
     initial_c: Expr | None = None,
     p: Expr | None = None,
     *,
-    hidden_size: int | None = None,
-    direction: Direction = "forward",
-    activations: tuple[str, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: bool = False,
+    layer: LayerAttributes,
     input_forget: bool = False,
 ) -> list[Expr]:
-    functions = _read_activations(
-        ("sigmoid", "tanh", "tanh"), direction, activations, activation_alpha, activation_beta
-    )
-    found = call(
-        "serde.lstm",
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        initial_c,
-        p,
-        hidden_size=_read_hidden_size(ctx, r, hidden_size),
-        direction=direction,
-        clip=clip,
-        layout=_layout_of(layout),
-        input_forget=input_forget,
-        **functions,
-    )
-    return _unpack(found, 3)
+    operands = (x, w, r, b, sequence_lens, initial_h, initial_c, p)
+    attrs = layer.to_relay(ctx, r, _LSTM)
+    found = call("serde.lstm", *operands, input_forget=input_forget, **attrs)
+    return [TupleGetItem(found, index) for index in range(3)]
 
 
 @OPS.exports("serde.gru")
@@ -182,32 +232,22 @@ def export_gru(
     sequence_lens: Value | None,
     initial_h: Value | None,
     *,
-    hidden_size: int,
-    direction: str,
-    activations: tuple[str, ...],
-    activation_alpha: tuple[float, ...],
-    activation_beta: tuple[float, ...],
-    clip: float | None,
-    layout: str,
+    layer: RelayLayer,
     linear_before_reset: bool,
 ) -> tuple[Value, ...]:
-    defaults = ("sigmoid", "tanh")
     results = ctx.emit_tuple(
         "GRU",
-        _to_time_first(ctx, x, layout),
+        layer.time_first(ctx, x),
         w,
         r,
         b,
         _cast_lengths(ctx, sequence_lens),
-        _to_time_first(ctx, initial_h, layout),
+        layer.time_first(ctx, initial_h),
         outputs=2,
-        hidden_size=hidden_size,
-        direction=direction,
-        clip=clip,
         linear_before_reset=int(linear_before_reset) or None,
-        **_list_activations(defaults, direction, activations, activation_alpha, activation_beta),
+        **layer.to_onnx(_GRU),
     )
-    return _restore_layout(ctx, results, layout)
+    return layer.restore(ctx, results)
 
 
 @OPS.imports("GRU", since=(1, 3, 7, 14, 22), ignored=("output_sequence",))
@@ -220,34 +260,13 @@ def import_gru(
     sequence_lens: Expr | None = None,
     initial_h: Expr | None = None,
     *,
-    hidden_size: int | None = None,
-    direction: Direction = "forward",
-    activations: tuple[str, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: bool = False,
+    layer: LayerAttributes,
     linear_before_reset: bool = False,
 ) -> list[Expr]:
-    functions = _read_activations(
-        ("sigmoid", "tanh"), direction, activations, activation_alpha, activation_beta
-    )
-    found = call(
-        "serde.gru",
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        hidden_size=_read_hidden_size(ctx, r, hidden_size),
-        direction=direction,
-        clip=clip,
-        layout=_layout_of(layout),
-        linear_before_reset=linear_before_reset,
-        **functions,
-    )
-    return _unpack(found, 2)
+    operands = (x, w, r, b, sequence_lens, initial_h)
+    attrs = layer.to_relay(ctx, r, _GRU)
+    found = call("serde.gru", *operands, linear_before_reset=linear_before_reset, **attrs)
+    return [TupleGetItem(found, index) for index in range(2)]
 
 
 @OPS.exports("serde.rnn")
@@ -260,29 +279,20 @@ def export_rnn(
     sequence_lens: Value | None,
     initial_h: Value | None,
     *,
-    hidden_size: int,
-    direction: str,
-    activations: tuple[str, ...],
-    activation_alpha: tuple[float, ...],
-    activation_beta: tuple[float, ...],
-    clip: float | None,
-    layout: str,
+    layer: RelayLayer,
 ) -> tuple[Value, ...]:
     results = ctx.emit_tuple(
         "RNN",
-        _to_time_first(ctx, x, layout),
+        layer.time_first(ctx, x),
         w,
         r,
         b,
         _cast_lengths(ctx, sequence_lens),
-        _to_time_first(ctx, initial_h, layout),
+        layer.time_first(ctx, initial_h),
         outputs=2,
-        hidden_size=hidden_size,
-        direction=direction,
-        clip=clip,
-        **_list_activations(("tanh",), direction, activations, activation_alpha, activation_beta),
+        **layer.to_onnx(_RNN),
     )
-    return _restore_layout(ctx, results, layout)
+    return layer.restore(ctx, results)
 
 
 @OPS.imports("RNN", since=(1, 7, 14, 22), ignored=("output_sequence",))
@@ -295,85 +305,9 @@ def import_rnn(
     sequence_lens: Expr | None = None,
     initial_h: Expr | None = None,
     *,
-    hidden_size: int | None = None,
-    direction: Direction = "forward",
-    activations: tuple[str, ...] = (),
-    activation_alpha: tuple[float, ...] = (),
-    activation_beta: tuple[float, ...] = (),
-    clip: float | None = None,
-    layout: bool = False,
+    layer: LayerAttributes,
 ) -> list[Expr]:
     """Outputs that nothing reads need not be declared, so ``output_sequence`` says nothing."""
-    functions = _read_activations(
-        ("tanh",), direction, activations, activation_alpha, activation_beta
-    )
-    found = call(
-        "serde.rnn",
-        x,
-        w,
-        r,
-        b,
-        sequence_lens,
-        initial_h,
-        hidden_size=_read_hidden_size(ctx, r, hidden_size),
-        direction=direction,
-        clip=clip,
-        layout=_layout_of(layout),
-        **functions,
-    )
-    return _unpack(found, 2)
-
-
-_RELAY_ACTIVATIONS = {name.lower(): relay_name for relay_name, name in _ACTIVATIONS.items()}
-"""Names of functions are spelled in any case."""
-
-
-def _read_activations(
-    defaults: Sequence[str],
-    direction: str,
-    activations: Sequence[str],
-    alphas: Sequence[float],
-    betas: Sequence[float],
-) -> dict[str, AnyValue]:
-    """Return the functions with a pair of parameters each; ONNX lists only those that exist.
-
-    Raises:
-        Unsupported: A function is unknown, or there are more parameters than functions take.
-    """
-    unknown = [name for name in activations if name.lower() not in _RELAY_ACTIVATIONS]
-    if unknown:
-        raise Unsupported(f"activation {unknown[0]!r} is unknown")
-    names = [_RELAY_ACTIVATIONS[name.lower()] for name in activations]
-    usual = list(defaults) * count_directions(direction)
-    every = names or usual
-    counts = [len(PARAMETERS.get(name, ())) for name in every]
-    for what, given, least in (("alphas", alphas, 1), ("betas", betas, 2)):
-        takers = sum(count >= least for count in counts)
-        if len(given) > takers:
-            raise Unsupported(f"{len(given)} {what} for {takers} functions that take one")
-    found: dict[str, AnyValue] = {"activations": () if every == usual else tuple(every)}
-    if not alphas and not betas:
-        return found
-    first, second = iter(alphas), iter(betas)
-    pairs = []
-    for name in every:
-        own = PARAMETERS.get(name, ())
-        alpha = next(first, own[0]) if own else 0.0
-        beta = next(second, own[1]) if len(own) > 1 else 0.0
-        pairs.append((alpha, beta))
-    found["activation_alpha"] = tuple(alpha for alpha, _ in pairs)
-    found["activation_beta"] = tuple(beta for _, beta in pairs)
-    return found
-
-
-def _read_hidden_size(ctx: ImportContext, r: Expr, declared: int | None) -> int:
-    """Return the length of the state, which the weights know too."""
-    return ctx.static_lengths(r, [2])[0] if declared is None else declared
-
-
-def _layout_of(batch_first: bool) -> str:
-    return "NTC" if batch_first else "TNC"
-
-
-def _unpack(layer: Expr, count: int) -> list[Expr]:
-    return [TupleGetItem(layer, index) for index in range(count)]
+    operands = (x, w, r, b, sequence_lens, initial_h)
+    found = call("serde.rnn", *operands, **layer.to_relay(ctx, r, _RNN))
+    return [TupleGetItem(found, index) for index in range(2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,20 +17,28 @@ from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_if
 
 Axes = tuple[int, ...] | None
 
 
-def find_axes(rank: int, axis: Axes, exclude: bool) -> list[int]:
-    """Return the axes that Relay reduces, ascending; all, if it names none to exclude."""
-    if axis is None:
-        return list(range(rank))
-    named = {each % rank for each in axis}
-    return [each for each in range(rank) if (each in named) != exclude]
+@dataclass(frozen=True, kw_only=True)
+class RelayReduction:
+    """Attributes that the reductions of Relay share."""
+
+    axis: Axes
+    keepdims: bool
+    exclude: bool
+
+    def axes(self, rank: int) -> list[int]:
+        """Return the axes that are reduced, ascending; all, if none are named."""
+        if self.axis is None:
+            return list(range(rank))
+        named = {each % rank for each in self.axis}
+        return [each for each in range(rank) if (each in named) != self.exclude]
 
 
 def emit_reduce(
@@ -49,10 +58,8 @@ def emit_reduce(
 
 
 def _make_reduction_exporter(op: str) -> Callable[..., Value]:
-    def export_reduction(
-        ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool
-    ) -> Value:
-        return emit_reduce(ctx, op, x, find_axes(ctx.type(x).rank, axis, exclude), keepdims)
+    def export_reduction(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
+        return emit_reduce(ctx, op, x, reduction.axes(ctx.type(x).rank), reduction.keepdims)
 
     return export_reduction
 
@@ -72,7 +79,7 @@ def _has_counterpart(node: Call) -> bool:
     data = node.args[0].type
     if not isinstance(data, TensorType):
         return False
-    axes = find_axes(data.rank, node.attrs["axis"], node.attrs["exclude"])
+    axes = RelayReduction(**node.attrs).axes(data.rank)
     wide = is_float(data.dtype) or data.dtype in ("int32", "int64", "uint32", "uint64")
     return bool(axes) and wide
 
@@ -88,18 +95,20 @@ for _name, _op in {
 
 
 @OPS.exports("all")
-def export_all(ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
-    axes = find_axes(ctx.type(x).rank, axis, exclude)
+def export_all(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
+    axes = reduction.axes(ctx.type(x).rank)
     return cast(
-        ctx, emit_reduce(ctx, "ReduceMin", cast(ctx, x, np.int32), axes, keepdims), np.bool_
+        ctx,
+        emit_reduce(ctx, "ReduceMin", cast(ctx, x, np.int32), axes, reduction.keepdims),
+        np.bool_,
     )
 
 
 @OPS.exports("any")
-def export_any(ctx: ExportContext, x: Value, *, axis: Axes, keepdims: bool, exclude: bool) -> Value:
+def export_any(ctx: ExportContext, x: Value, *, reduction: RelayReduction) -> Value:
     """Of no elements ONNX gives the least integer."""
-    axes = find_axes(ctx.type(x).rank, axis, exclude)
-    greatest = emit_reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, keepdims)
+    axes = reduction.axes(ctx.type(x).rank)
+    greatest = emit_reduce(ctx, "ReduceMax", cast(ctx, x, np.int32), axes, reduction.keepdims)
     return ctx.emit("Greater", greatest, ctx.const(0, np.int32))
 
 
@@ -109,14 +118,14 @@ def export_variance(
     x: Value,
     mean: Value,
     *,
-    axis: Axes,
-    keepdims: bool,
-    exclude: bool,
+    reduction: RelayReduction,
     unbiased: bool,
 ) -> Value:
     distance = ctx.emit("Sub", x, mean)
-    axes = find_axes(ctx.type(x).rank, axis, exclude)
-    result = emit_reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, keepdims)
+    axes = reduction.axes(ctx.type(x).rank)
+    result = emit_reduce(
+        ctx, "ReduceMean", ctx.emit("Mul", distance, distance), axes, reduction.keepdims
+    )
     if not unbiased:
         return result
     count = int(np.prod(ctx.static_lengths(x, axes)))
@@ -134,25 +143,23 @@ def _make_arg_exporter(op: str) -> Callable[..., Value]:
         ctx: ExportContext,
         x: Value,
         *,
-        axis: Axes,
-        keepdims: bool,
-        exclude: bool,
+        reduction: RelayReduction,
         select_last_index: bool,
     ) -> Value:
         """ONNX counts in int64, Relay in int32."""
         rank = ctx.type(x).rank
-        axes = find_axes(rank, axis, exclude)
+        axes = reduction.axes(rank)
         last = int(select_last_index) or None
         shape, dtype = ctx.type(x).shape, ctx.type(x).dtype
         x = as_dtype(ctx, x, ARG_DTYPES.get(dtype, dtype))
         position = axes[0] if len(axes) == 1 else -1
-        keep = int(keepdims and len(axes) == 1)
+        keep = int(reduction.keepdims and len(axes) == 1)
         rows = x if len(axes) == 1 else _join_axes(ctx, x, axes, shape)
         if last and ctx.version < 12:
             found = _find_last(ctx, op, rows, position, keep)
         else:
             found = ctx.emit(op, rows, axis=position, keepdims=keep, select_last_index=last)
-        if keepdims and not keep:
+        if reduction.keepdims and not keep:
             found = unsqueeze(ctx, found, axes)
         return cast(ctx, found, np.int32)
 

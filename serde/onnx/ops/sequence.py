@@ -120,6 +120,16 @@ def export_sequence_concat(ctx: ExportContext, data: Value, *, axis: int, new_ax
     return ctx.emit("ConcatFromSequence", data, axis=axis, new_axis=int(new_axis))
 
 
+@OPS.imports("ConcatFromSequence", since=11)
+def import_concat_from_sequence(
+    ctx: ImportContext, input_sequence: Expr, *, axis: int, new_axis: bool = False
+) -> Expr:
+    items = _list_items(input_sequence)
+    if items:
+        return (relay.stack if new_axis else relay.concatenate)(items, axis=axis)
+    return call("serde.sequence_concat", input_sequence, axis=axis, new_axis=new_axis)
+
+
 @OPS.exports("serde.sequence_split")
 def export_sequence_split(
     ctx: ExportContext, data: Value, split: Value | None, *, axis: int, keepdims: bool
@@ -127,6 +137,30 @@ def export_sequence_split(
     """Where `split` is given ONNX ignores `keepdims`, which ONNX Runtime does not."""
     kept = int(keepdims) if split is None else None
     return ctx.emit("SplitToSequence", data, split, axis=axis, keepdims=kept)
+
+
+@OPS.imports("SplitToSequence", since=(11, 24))
+def import_split_to_sequence(
+    ctx: ImportContext,
+    x: Expr,
+    split: Expr | None = None,
+    *,
+    axis: int = 0,
+    keepdims: bool = True,
+) -> Expr:
+    """Where `split` is given `keepdims` has no meaning."""
+    keeps = keepdims or split is not None
+    parts = _split_lengths(ctx, x, split, axis)
+    if not parts or len(parts) > MOST_COPIED:
+        return call("serde.sequence_split", x, split, axis=axis, keepdims=keeps)
+    ends = [int(each) for each in np.cumsum(parts)]
+    found = [
+        relay.strided_slice(x, [end - part], [end], axes=[axis])
+        for part, end in zip(parts, ends, strict=True)
+    ]
+    if not keeps:
+        found = [relay.squeeze(each, axis=[axis]) for each in found]
+    return call("serde.sequence_construct", found)
 
 
 def is_empty(x: Expr) -> bool:
@@ -185,40 +219,6 @@ def _as_scalar(ctx: ImportContext, position: Expr | None) -> Expr | None:
     if position is None or not ctx.type(position).rank:
         return position
     return relay.reshape(position, newshape=())
-
-
-@OPS.imports("ConcatFromSequence", since=11)
-def import_concat_from_sequence(
-    ctx: ImportContext, input_sequence: Expr, *, axis: int, new_axis: bool = False
-) -> Expr:
-    items = _list_items(input_sequence)
-    if items:
-        return (relay.stack if new_axis else relay.concatenate)(items, axis=axis)
-    return call("serde.sequence_concat", input_sequence, axis=axis, new_axis=new_axis)
-
-
-@OPS.imports("SplitToSequence", since=(11, 24))
-def import_split_to_sequence(
-    ctx: ImportContext,
-    x: Expr,
-    split: Expr | None = None,
-    *,
-    axis: int = 0,
-    keepdims: bool = True,
-) -> Expr:
-    """Where `split` is given `keepdims` has no meaning."""
-    keeps = keepdims or split is not None
-    parts = _split_lengths(ctx, x, split, axis)
-    if not parts or len(parts) > MOST_COPIED:
-        return call("serde.sequence_split", x, split, axis=axis, keepdims=keeps)
-    ends = [int(each) for each in np.cumsum(parts)]
-    found = [
-        relay.strided_slice(x, [end - part], [end], axes=[axis])
-        for part, end in zip(parts, ends, strict=True)
-    ]
-    if not keeps:
-        found = [relay.squeeze(each, axis=[axis]) for each in found]
-    return call("serde.sequence_construct", found)
 
 
 def _split_lengths(ctx: ImportContext, x: Expr, split: Expr | None, axis: int) -> list[int]:

@@ -11,7 +11,18 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
-from serde.relay.ir.registry import Array, Sample, builder, call, relay_op, sample, tensor
+from serde.relay.ir.precision import widen
+from serde.relay.ir.registry import (
+    Array,
+    Kernel,
+    Sample,
+    Traits,
+    builder,
+    call,
+    relay_op,
+    sample,
+    tensor,
+)
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float, require_same_dtype
 from serde.relay.ir.traits import (
     Discontinuous,
@@ -22,10 +33,10 @@ from serde.relay.ir.traits import (
     Ordering,
     SameAxes,
     Truth,
+    Values,
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 
@@ -38,7 +49,10 @@ def _number_type(data: TensorType, **_: AnyValue) -> TensorType:
 
 @relay_op(
     "nn.relu",
-    traits=(Elementwise,),
+    traits=(
+        Values(0),
+        Elementwise,
+    ),
     infer=_number_type,
     samples=[sample((2, 3)), sample(tensor((4,), "int32"))],
 )
@@ -96,12 +110,6 @@ def prelu(data: Array, alpha: Array, *, axis: int = 1) -> Array:
     shape[axis] = -1
     with np.errstate(over="ignore"):
         return np.where(data > 0, data, data * alpha.reshape(shape))
-
-
-@builder("nn.prelu")
-def build_prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
-    """Build ``nn.prelu``."""
-    return call("nn.prelu", data, alpha, axis=axis)
 
 
 def _softmax_type(data: TensorType, *, axis: int) -> TensorType:
@@ -171,6 +179,24 @@ def _samples(**attrs: AnyValue) -> Sequence[Sample]:
     return [default, narrow] if attrs else [default, sample(tensor((), "float64"))]
 
 
+def _activation(
+    name: str,
+    decompose: Callable[..., Expr],
+    *,
+    infer: Callable[..., TensorType] = _float_type,
+    traits: Traits = (),
+    **attrs: float | str,
+) -> Callable[[Kernel], Kernel]:
+    """Declare an elementwise operator of floats, with a sample that has `attrs`."""
+    return relay_op(
+        name,
+        traits=(Elementwise, *traits),
+        infer=infer,
+        decompose=decompose,
+        samples=_samples(**attrs),
+    )
+
+
 def _scalar(value: float, like: Expr) -> Expr:
     if not isinstance(like.type, TensorType):
         raise TypeInferenceError(f"{like!r} has no type, so its decomposition has no dtype")
@@ -215,13 +241,7 @@ def _decompose_gelu(data: Expr, *, approximate: str) -> Expr:
     return call("multiply", _times(data, 0.5), _plus(inner, 1.0))
 
 
-@relay_op(
-    "serde.gelu",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_gelu,
-    samples=_samples(approximate="tanh"),
-)
+@_activation("serde.gelu", _decompose_gelu, approximate="tanh")
 def gelu(data: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """Each element times the chance that a standard normal variable is below it.
 
@@ -242,13 +262,7 @@ def _decompose_elu(data: Expr, *, alpha: float) -> Expr:
     return call("add", call("nn.relu", data), _times(call("nn.relu", below), -alpha))
 
 
-@relay_op(
-    "serde.elu",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_elu,
-    samples=_samples(alpha=0.5),
-)
+@_activation("serde.elu", _decompose_elu, alpha=0.5)
 def elu(data: Array, *, alpha: float = 1.0) -> Array:
     """Elements above zero as they are, the others `alpha` times (e to the element, minus 1)."""
     return _rounded(data, lambda x: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
@@ -262,13 +276,7 @@ def _decompose_selu(data: Expr, *, alpha: float, gamma: float) -> Expr:
     return _times(_decompose_elu(data, alpha=alpha), gamma)
 
 
-@relay_op(
-    "serde.selu",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_selu,
-    samples=_samples(alpha=1.5, gamma=1.25),
-)
+@_activation("serde.selu", _decompose_selu, alpha=1.5, gamma=1.25)
 def selu(data: Array, *, alpha: float = _SELU_ALPHA, gamma: float = _SELU_GAMMA) -> Array:
     """`gamma` times ``serde.elu``; by default the self-normalising constants (Klambauer, 2017)."""
     return _rounded(data, lambda x: gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))))
@@ -278,13 +286,7 @@ def _decompose_silu(data: Expr) -> Expr:
     return call("multiply", data, call("sigmoid", data))
 
 
-@relay_op(
-    "serde.silu",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_silu,
-    samples=_samples(),
-)
+@_activation("serde.silu", _decompose_silu)
 def silu(data: Array) -> Array:
     """Each element times its logistic function."""
     return _rounded(data, lambda x: x * _logistic(x))
@@ -322,13 +324,7 @@ def swiglu(gate: Array, value: Array, *, alpha: float = 1.0) -> Array:
     return (wide * _logistic(wide.dtype.type(alpha) * wide) * widen(value)).astype(gate.dtype)
 
 
-@relay_op(
-    "serde.softplus",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_softplus,
-    samples=_samples(),
-)
+@_activation("serde.softplus", _decompose_softplus)
 def softplus(data: Array) -> Array:
     """Logarithm of one plus the exponential, without overflow."""
     return _rounded(data, _softplus)
@@ -338,13 +334,7 @@ def _decompose_mish(data: Expr) -> Expr:
     return call("multiply", data, call("tanh", _decompose_softplus(data)))
 
 
-@relay_op(
-    "serde.mish",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_mish,
-    samples=_samples(),
-)
+@_activation("serde.mish", _decompose_mish)
 def mish(data: Array) -> Array:
     """Each element times the hyperbolic tangent of its softplus."""
     return _rounded(data, lambda x: x * np.tanh(_softplus(x)))
@@ -354,13 +344,7 @@ def _decompose_softsign(data: Expr) -> Expr:
     return call("divide", data, _plus(call("abs", data), 1.0))
 
 
-@relay_op(
-    "serde.softsign",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_softsign,
-    samples=_samples(),
-)
+@_activation("serde.softsign", _decompose_softsign)
 def softsign(data: Array) -> Array:
     """Each element divided by one plus its magnitude."""
     return _rounded(data, lambda x: x / (1 + np.abs(x)))
@@ -370,13 +354,7 @@ def _decompose_hard_sigmoid(data: Expr, *, alpha: float, beta: float) -> Expr:
     return call("clip", _plus(_times(data, alpha), beta), a_min=0.0, a_max=1.0)
 
 
-@relay_op(
-    "serde.hard_sigmoid",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_hard_sigmoid,
-    samples=_samples(alpha=0.125, beta=0.25),
-)
+@_activation("serde.hard_sigmoid", _decompose_hard_sigmoid, alpha=0.125, beta=0.25)
 def hard_sigmoid(data: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """`alpha` times each element plus `beta`, kept between 0 and 1."""
     return _rounded(data, lambda x: np.clip(x * alpha + beta, 0, 1))
@@ -387,13 +365,7 @@ def _decompose_hard_swish(data: Expr) -> Expr:
     return call("multiply", data, _times(gate, 1 / 6))
 
 
-@relay_op(
-    "serde.hard_swish",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_hard_swish,
-    samples=_samples(),
-)
+@_activation("serde.hard_swish", _decompose_hard_swish)
 def hard_swish(data: Array) -> Array:
     """Each element times a sixth of itself plus 3, that sum kept between 0 and 6."""
     return _rounded(data, lambda x: x * (np.clip(x + 3, 0, 6) / 6))
@@ -403,13 +375,7 @@ def _decompose_log_sigmoid(data: Expr) -> Expr:
     return call("negative", _decompose_softplus(call("negative", data)))
 
 
-@relay_op(
-    "serde.log_sigmoid",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_log_sigmoid,
-    samples=_samples(),
-)
+@_activation("serde.log_sigmoid", _decompose_log_sigmoid)
 def log_sigmoid(data: Array) -> Array:
     """Logarithm of the logistic function, without overflow."""
     return _rounded(data, lambda x: -_softplus(-x))
@@ -419,13 +385,7 @@ def _decompose_swish(data: Expr, *, alpha: float) -> Expr:
     return call("multiply", data, call("sigmoid", _times(data, alpha)))
 
 
-@relay_op(
-    "serde.swish",
-    traits=(Elementwise,),
-    infer=_float_type,
-    decompose=_decompose_swish,
-    samples=_samples(alpha=1.75),
-)
+@_activation("serde.swish", _decompose_swish, alpha=1.75)
 def swish(data: Array, *, alpha: float = 1.0) -> Array:
     """Each element times the logistic function of `alpha` times it.
 
@@ -447,13 +407,7 @@ def _decompose_celu(data: Expr, *, alpha: float) -> Expr:
     return call("add", call("nn.relu", data), call("minimum", below, _scalar(0.0, data)))
 
 
-@relay_op(
-    "serde.celu",
-    traits=(Elementwise,),
-    infer=_celu_type,
-    decompose=_decompose_celu,
-    samples=_samples(alpha=0.5),
-)
+@_activation("serde.celu", _decompose_celu, infer=_celu_type, alpha=0.5)
 def celu(data: Array, *, alpha: float = 1.0) -> Array:
     """Elements above zero as they are, others `alpha` times (e to their `alpha`-th part, less 1).
 
@@ -467,12 +421,11 @@ def _decompose_thresholded_relu(data: Expr, *, alpha: float) -> Expr:
     return call("where", above, data, _scalar(0.0, data))
 
 
-@relay_op(
+@_activation(
     "serde.thresholded_relu",
-    traits=(Elementwise, Discontinuous),
-    infer=_float_type,
-    decompose=_decompose_thresholded_relu,
-    samples=_samples(alpha=2.5),
+    _decompose_thresholded_relu,
+    traits=(Values(0), Discontinuous),
+    alpha=2.5,
 )
 def thresholded_relu(data: Array, *, alpha: float = 1.0) -> Array:
     """Elements above `alpha` as they are, zero for the others."""
@@ -488,13 +441,7 @@ def _decompose_shrink(data: Expr, *, lambd: float, bias: float) -> Expr:
     return call("where", below, _plus(data, bias), rest)
 
 
-@relay_op(
-    "serde.shrink",
-    traits=(Elementwise, Discontinuous),
-    infer=_float_type,
-    decompose=_decompose_shrink,
-    samples=_samples(lambd=1.5, bias=0.75),
-)
+@_activation("serde.shrink", _decompose_shrink, traits=(Discontinuous,), lambd=1.5, bias=0.75)
 def shrink(data: Array, *, lambd: float = 0.5, bias: float = 0.0) -> Array:
     """Elements beyond `lambd` on either side moved towards zero by `bias`, zero for the others.
 
@@ -517,7 +464,7 @@ def _decompose_hardmax(data: Expr, *, axis: int) -> Expr:
 
 @relay_op(
     "serde.hardmax",
-    traits=(Truth, Ordering),
+    traits=(SameAxes(("axis",)), Truth, Ordering),
     infer=_softmax_type,
     decompose=_decompose_hardmax,
     samples=[

@@ -126,7 +126,10 @@ def _erase_type(data: SequenceType, position: TensorType | None) -> SequenceType
 
 @relay_op(
     "serde.sequence_erase",
-    traits=(InRange(ranges.sequence_position(1)),),
+    traits=(
+        Values(0),
+        InRange(ranges.sequence_position(1)),
+    ),
     infer=_erase_type,
     samples=[
         sample(sequence((2, 3), (4, 3))),
@@ -181,6 +184,7 @@ def _concat_type(data: SequenceType, *, axis: int, new_axis: bool) -> TensorType
 
 @relay_op(
     "serde.sequence_concat",
+    traits=(Values(0),),
     infer=_concat_type,
     samples=[
         sample(sequence((2, 3), (4, 3)), axis=0),
@@ -228,6 +232,7 @@ def _part(length: Dim, split: TensorType | Array) -> Dim:
 
 @relay_op(
     "serde.sequence_split",
+    traits=(Values(0),),
     infer=_split_type,
     by_value=("split",),
     samples=[

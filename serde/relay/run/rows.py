@@ -12,7 +12,7 @@ import numpy as np
 
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.traits import Elementwise, Reduction, Reshape
+from serde.relay.ir.traits import Elementwise, Reduction, Reshape, SameAxes
 from serde.relay.ir.types import TensorType, TupleType, Type
 from serde.relay.run.interpreter import apply_kernel
 from serde.weights import Array
@@ -61,6 +61,11 @@ def row_rule(node: Expr, operands: Sequence[Type | None]) -> RowRule | None:
         return _Reshape(aligned, known[0], out) if known[0] else None
     if node.op.has(Elementwise):
         return _SameRows(node, _aligned(known, out))
+    same = node.op.trait(SameAxes)
+    if same is not None and known[0]:
+        fits = enumerate(_aligned(known, out))
+        leading = tuple(each and place < same.operands for place, each in fits)
+        return None if _is_along_rows(same, attrs, len(out)) else _SameRows(node, leading)
     if name == "broadcast_to":
         return _Shaped(node, _aligned(known, out), out)
     if name == "transpose" and known[0]:
@@ -73,11 +78,21 @@ def row_rule(node: Expr, operands: Sequence[Type | None]) -> RowRule | None:
     if name in ("concatenate", "stack") and isinstance(node.args[0], Tuple):
         if attrs["axis"] % len(out):
             return _SameRows(node, (True,) * len(known))
-        lengths = tuple(shape[0] for shape in known)
-        return _Concatenate((True,) * len(known), lengths) if name == "concatenate" else None
+        if name == "stack":
+            return None
+        return _Concatenate((True,) * len(known), tuple(shape[0] for shape in known))
     if name == "strided_slice" and attrs["axes"] is None:
         return _slice_rule(node, known[0], out)
     return None
+
+
+def _is_along_rows(same: SameAxes, attrs: Mapping[str, AnyValue], rank: int) -> bool:
+    """Whether more is done along axis 0 than keeping elements in their place."""
+    found = [attrs[key] for key in same.axes]
+    if same.per_axis or None in found:
+        return True
+    several = (axes if isinstance(axes, tuple) else (axes,) for axes in found)
+    return any(axis % rank == 0 for axes in several for axis in axes)
 
 
 def _shape(type_: Type | None) -> Shape | None:

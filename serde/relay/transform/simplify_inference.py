@@ -191,7 +191,8 @@ def weight_place(layer: Call, weight: TensorType, channels: Dim) -> tuple[int, i
     out_axis, in_axis = layout.index("O"), layout.index("I")
     if weight.shape[out_axis] == channels:
         return out_axis, None
-    transposed = isinstance(layer.op, OpDef) and layer.op.name.endswith("_transpose")
+    usual = layer.op.attributes["kernel_layout"].default if isinstance(layer.op, OpDef) else "OI"
+    transposed = usual.index("I") < usual.index("O")
     return (out_axis, in_axis) if transposed else (in_axis, out_axis)
 
 

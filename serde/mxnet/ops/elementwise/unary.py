@@ -240,10 +240,7 @@ def export_logical_not(ctx: ExportContext, data: Value) -> Value:
 
 @OPS.imports("clip")
 def import_clip(ctx: ImportContext, data: Expr, *, a_min: float, a_max: float) -> Expr:
-    if is_float(ctx.type(data).dtype):
-        return relay.clip(data, a_min, a_max)
-    lowest, highest = scalar_like(ctx, data, a_min), scalar_like(ctx, data, a_max)
-    return relay.minimum(relay.maximum(data, lowest), highest)
+    return relay.clip(data, a_min, a_max)
 
 
 @OPS.exports("clip")

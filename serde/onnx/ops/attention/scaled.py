@@ -116,7 +116,7 @@ def import_attention(
     outputs = [join_heads(found) if flat else found, k, v]
     if ctx.wants(3):
         each = _Scores(ctx, q, k, scale, softcap or None)
-        outputs.append(each.at(qk_matmul_output_mode, mask, implicit))
+        outputs.append(each.after(qk_matmul_output_mode, mask, implicit))
     return outputs
 
 
@@ -134,7 +134,7 @@ class _Scores:
         self.ctx, self.query, self.key, self.softcap = ctx, query, key, softcap
         self.products = relay.multiply(products, scalar_like(ctx, query, factor))
 
-    def at(self, mode: int, mask: Expr | None, implicit: ImplicitMask) -> Expr:
+    def after(self, mode: int, mask: Expr | None, implicit: ImplicitMask) -> Expr:
         """Return the products, or after the soft cap (1), the mask (2) or the softmax (3)."""
         ctx, found = self.ctx, self.products
         if self.softcap is not None:
@@ -142,7 +142,7 @@ class _Scores:
             found = relay.multiply(relay.tanh(relay.divide(found, cap)), cap)
         if mode < 2:
             return found
-        whole = combine_masks(ctx, mask, implicit.allowed(ctx, self.query, self.key))
+        whole = combine_masks(ctx, mask, implicit.build(ctx, self.query, self.key))
         never = scalar_like(ctx, found, -np.inf)
         if whole is not None and ctx.type(whole).dtype == "bool":
             found = relay.where(whole, found, never)

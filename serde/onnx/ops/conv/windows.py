@@ -23,6 +23,7 @@ from serde.relay.ir.shapes import split_padding
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
+
 AutoPad = Literal["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
 
 

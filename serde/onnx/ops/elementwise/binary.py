@@ -99,6 +99,17 @@ def export_power(ctx: ExportContext, x: Value, y: Value) -> Value:
     return cast(ctx, wide, dtype)
 
 
+@OPS.imports("Pow", since=(7, 12, 13, 15))
+def import_pow(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
+    """The exponent may have a dtype of its own; an integer to a float's power is truncated."""
+    dtype, exponent = ctx.type(x).dtype, ctx.type(y).dtype
+    if dtype == exponent:
+        return relay.power(x, y)
+    if is_float(dtype) or not is_float(exponent):
+        return relay.power(x, relay.cast(y, dtype))
+    return relay.cast(relay.power(relay.cast(x, "float64"), relay.cast(y, "float64")), dtype)
+
+
 @OPS.exports("maximum")
 def export_maximum(ctx: ExportContext, x: Value, y: Value) -> Value:
     return _emit_extremum(ctx, "Max", "Greater", x, y)
@@ -164,7 +175,7 @@ def import_mod(ctx: ImportContext, x: Expr, y: Expr, *, fmod: bool = False) -> E
 
 @OPS.exports("floor_mod")
 def export_floor_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
-    """Of floats, the exact remainder with the dividend's sign, moved to the divisor's side.
+    """``x - floor(x / y) * y``; of floats, the exact ``fmod`` moved to the divisor's sign.
 
     A rounded quotient could be a whole number that the exact one is below.
     """
@@ -279,17 +290,6 @@ for _name, (_target, _versions) in LEGACY.items():
     OPS.imports(_name, since=_versions, ignored=("consumed_inputs",))(
         _make_legacy_importer(_target)
     )
-
-
-@OPS.imports("Pow", since=(7, 12, 13, 15))
-def import_pow(ctx: ImportContext, x: Expr, y: Expr) -> Expr:
-    """The exponent may have a dtype of its own; an integer to a float's power is truncated."""
-    dtype, exponent = ctx.type(x).dtype, ctx.type(y).dtype
-    if dtype == exponent:
-        return relay.power(x, y)
-    if is_float(dtype) or not is_float(exponent):
-        return relay.power(x, relay.cast(y, dtype))
-    return relay.cast(relay.power(relay.cast(x, "float64"), relay.cast(y, "float64")), dtype)
 
 
 def _make_variadic_importer(target: str) -> Callable[..., Expr]:

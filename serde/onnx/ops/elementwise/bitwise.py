@@ -11,6 +11,7 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast
+from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
@@ -35,19 +36,12 @@ def combine_bits(ctx: ExportContext, op: str, a: Value, b: Value) -> Value:
     # ONNX Runtime's ReduceSum of int64 goes through floating-point numbers, and its product of
     # no rows with a vector fails.
     column = ctx.emit("MatMul", found, ctx.const(1 << 4 * HEXADECIMAL[:, None]))
-    if ctx.version >= 13:
-        return ctx.emit("Squeeze", column, ctx.ints([-1]))
-    return ctx.emit("Squeeze", column, axes=[-1])
+    return squeeze(ctx, column, [-1])
 
 
 def _to_hex_digits(ctx: ExportContext, x: Value) -> Value:
     """Return the hexadecimal digits of int64 on a new last axis, the lowest first."""
-    wide = cast(ctx, x, np.uint64)
-    wide = (
-        ctx.emit("Unsqueeze", wide, ctx.ints([-1]))
-        if ctx.version >= 13
-        else ctx.emit("Unsqueeze", wide, axes=[-1])
-    )
+    wide = unsqueeze(ctx, cast(ctx, x, np.uint64), [-1])
     shifts = ctx.const(4 * HEXADECIMAL, np.uint64)
     rest = ctx.emit("BitShift", wide, shifts, direction="RIGHT")
     return cast(ctx, ctx.emit("Mod", rest, ctx.const(16, np.uint64)), np.int64)
@@ -72,7 +66,7 @@ for _op in UFUNCS:
 
 @OPS.exports("bitwise_not")
 def export_bitwise_not(ctx: ExportContext, x: Value) -> Value:
-    """Before 18: what all ones less the number leave, which wraps in every width."""
+    """Before 18 ``-1 - x``, which wraps in every width."""
     dtype = ctx.type(x).dtype
     if dtype == "bool":
         return ctx.emit("Not", x)
@@ -86,16 +80,9 @@ def import_bitwise_not(ctx: ImportContext, x: Expr) -> Expr:
     return relay.bitwise_not(x)
 
 
-@OPS.imports("BitShift", since=(11, 28))
-def import_bit_shift(
-    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
-) -> Expr:
-    return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
-
-
 @OPS.exports("left_shift")
 def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
-    """A product with a power of two, which wraps as a shift does.
+    """``x * 2**y``, which wraps as a shift does.
 
     ONNX shifts unsigned integers only. As in NumPy, a shift by all bits or more leaves zero.
     """
@@ -108,7 +95,7 @@ def export_left_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
 
 @OPS.exports("right_shift")
 def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
-    """The floor of a division by a power of two, in int64; of uint64, a BitShift.
+    """``floor(x / 2**y)`` in int64; of uint64, a BitShift.
 
     As in NumPy, a shift by all bits or more leaves the sign alone.
     """
@@ -131,6 +118,13 @@ def export_right_shift(ctx: ExportContext, x: Value, indices: Value) -> Value:
     return cast(ctx, floor, dtype)
 
 
+@OPS.imports("BitShift", since=(11, 28))
+def import_bit_shift(
+    ctx: ImportContext, x: Expr, y: Expr, *, direction: Literal["LEFT", "RIGHT"]
+) -> Expr:
+    return relay.left_shift(x, y) if direction == "LEFT" else relay.right_shift(x, y)
+
+
 def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:
     """Whether BitShift says a shift: of an unsigned number, by less than its bits."""
     dtype = ctx.type(x).dtype
@@ -140,7 +134,7 @@ def _is_bit_shift(ctx: ExportContext, x: Value, indices: Value) -> bool:
 
 
 def _clamp_shift(ctx: ExportContext, indices: Value, most: int) -> Value:
-    """Return counts of places as int64, those below 0 or above `most` as `most`."""
+    """Return shift counts as int64, those below 0 or above `most` as `most`."""
     wide, bound = cast(ctx, indices, np.int64), ctx.const(most, np.int64)
     low = ctx.emit("Less", wide, ctx.const(0, np.int64))
     return ctx.emit("Where", ctx.emit("Or", low, ctx.emit("Less", bound, wide)), bound, wide)

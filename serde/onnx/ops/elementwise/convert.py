@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any as AnyValue
 
 import numpy as np
@@ -111,6 +112,11 @@ def export_reinterpret(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue
     return ctx.emit("BitCast", x, to=helper.np_dtype_to_tensor_dtype(dtype))
 
 
+@OPS.imports("BitCast", since=26)
+def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
+    return relay.reinterpret(x, ctx.dtype(to))
+
+
 def comparison_dtype(dtype: str) -> str:
     """Return a dtype that holds `dtype`, and in which ONNX compares and takes the greatest."""
     return dtype if dtype == "uint64" else compute_dtype(dtype)
@@ -138,9 +144,20 @@ def export_copy(ctx: ExportContext, x: Value) -> Value:
     return x
 
 
+@OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
+def import_identity(ctx: ImportContext, x: Expr) -> Expr:
+    return x
+
+
 def retype(ctx: ExportContext, x: Value, like: Value, dtype: str) -> Value:
     """Return a value with a Relay type: the shape of `like`, and `dtype`."""
     return Value(x.name, TensorType(ctx.type(like).shape, dtype), x.data)
+
+
+def emit_shape(ctx: ExportContext, x: Value) -> Value:
+    """Return the shape of `x`, a constant where it is known."""
+    known = ctx.type(x).concrete_shape
+    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
 
 
 def fill(ctx: ExportContext, shape: Value, value: float, dtype: str) -> Value:
@@ -168,25 +185,19 @@ def convert_dtype(ctx: ImportContext, x: Expr, dtype: str, saturate: bool) -> Ex
     return relay.cast(x, dtype)
 
 
-@OPS.imports("Identity", since=(1, 13, 14, 16, 19, 21, 23, 24, 25))
-def import_identity(ctx: ImportContext, x: Expr) -> Expr:
-    return x
-
-
-@OPS.imports("BitCast", since=26)
-def import_bit_cast(ctx: ImportContext, x: Expr, *, to: int) -> Expr:
-    return relay.reinterpret(x, ctx.dtype(to))
-
-
 def is_exact(dtype: str, *values: float) -> bool:
     """Whether attributes of ONNX, which are float32, hold values as a computation in `dtype`."""
     return dtype != "float64" or all(float(np.float32(value)) == value for value in values)
 
 
-def is_float32(node: Call) -> bool:
-    """Whether the first operand of a call is float32, where an operator takes that alone."""
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype == "float32"
+def has_dtype(*dtypes: str, operand: int = 0) -> Callable[[Call], bool]:
+    """Return whether an operand of a call has one of some dtypes, where ONNX takes no others."""
+
+    def has_one(node: Call) -> bool:
+        type_ = node.args[operand].type
+        return isinstance(type_, TensorType) and type_.dtype in dtypes
+
+    return has_one
 
 
 def to_int64(ctx: ExportContext, x: Value) -> Value:

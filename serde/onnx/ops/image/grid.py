@@ -21,6 +21,7 @@ from serde.onnx.ops.image.sampling import (
     round_half_away,
     sample,
 )
+from serde.onnx.ops.shape.join import emit_split
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
@@ -121,7 +122,7 @@ def _to_pixels(ctx: ExportContext, position: Value, length: Value, align_corners
 
 
 def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Value) -> Value:
-    """Fold places back at the centres or the edges of the end pixels, then limit them.
+    """Fold positions back at the centres or the edges of the end pixels, then limit them.
 
     An axis of one pixel, which has no length between its centres, is limited alone.
     """
@@ -129,10 +130,10 @@ def _reflect(ctx: ExportContext, align_corners: bool, position: Value, last: Val
     start = ctx.const([0.0 if align_corners else -0.5], np.float64)
     span = ctx.emit("Max", last if align_corners else ctx.emit("Add", last, one), one)
     distance = ctx.emit("Abs", ctx.emit("Sub", position, start))
-    turns = ctx.emit("Floor", ctx.emit("Div", distance, span))
-    rest = ctx.emit("Sub", distance, ctx.emit("Mul", turns, span))
-    half = ctx.emit("Floor", ctx.emit("Div", turns, two))
-    even = ctx.emit("Equal", turns, ctx.emit("Mul", half, two))
+    periods = ctx.emit("Floor", ctx.emit("Div", distance, span))
+    rest = ctx.emit("Sub", distance, ctx.emit("Mul", periods, span))
+    half = ctx.emit("Floor", ctx.emit("Div", periods, two))
+    even = ctx.emit("Equal", periods, ctx.emit("Mul", half, two))
     back = ctx.emit("Where", even, rest, ctx.emit("Sub", span, rest))
     return clamp(ctx, ctx.emit("Add", back, start), last)
 
@@ -148,10 +149,7 @@ def export_affine_grid(
         size = ctx.shape([batch, 1, *target_shape])
         grid = ctx.emit("AffineGrid", matrix, size, align_corners=1)
         return ctx.emit("Transpose", grid, perm=[0, 3, 1, 2])
-    if ctx.version >= 13:
-        columns = ctx.emit_tuple("Split", matrix, ctx.ints([1, 1, 1]), outputs=3, axis=2)
-    else:
-        columns = ctx.emit_tuple("Split", matrix, outputs=3, axis=2, split=[1, 1, 1])
+    columns = emit_split(ctx, matrix, [1, 1, 1], 2)
     right, down, shift = (unsqueeze(ctx, column, [3]) for column in columns)
     y, x = (np.linspace(-1, 1, length) for length in target_shape)
     along = ctx.emit("Mul", right, ctx.const(x.reshape(1, 1, 1, -1), dtype))
@@ -165,7 +163,9 @@ def _is_image(node: Call) -> bool:
     return isinstance(data, TensorType) and data.rank == 4
 
 
-def export_grid_sample_whole(
+@OPS.exports("serde.grid_sample", since=16, when=_is_image)
+@OPS.exports("serde.grid_sample", since=20)
+def export_serde_grid_sample(
     ctx: ExportContext,
     x: Value,
     grid: Value,
@@ -207,14 +207,8 @@ def import_grid_sample(
     )
 
 
-OPS.exports("serde.grid_sample", since=20)(export_grid_sample_whole)
-
-
-OPS.exports("serde.grid_sample", since=16, when=_is_image)(export_grid_sample_whole)
-
-
 @OPS.exports("serde.affine_grid", since=20)
-def export_affine_grid_whole(
+def export_serde_affine_grid(
     ctx: ExportContext,
     theta: Value,
     shape: Value | None,

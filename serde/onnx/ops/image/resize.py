@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any as AnyValue
 from typing import Final, Literal
@@ -74,70 +75,91 @@ def choose_rounding(coordinates: str, rounding: str) -> str:
     return ROUNDING[rounding or ("round" if coordinates == "align_corners" else "floor")]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RelayResize:
+    """Attributes that the resizing operators of Relay share."""
+
+    layout: str
+    method: str
+    coordinate_transformation_mode: str
+    rounding_method: str
+    cubic_alpha: float
+    cubic_exclude: int
+    out_dtype: np.dtype[AnyValue] | None
+
+    @property
+    def mode(self) -> str:
+        """What ONNX calls the method."""
+        return METHODS[self.method]
+
+    def to_onnx(self, version: int) -> dict[str, AnyValue]:
+        """Return the attributes of Resize.
+
+        Raises:
+            Unsupported: The version has no coordinates that mean the same.
+        """
+        mode, coordinates = self.mode, self.coordinate_transformation_mode
+        rounding = ""
+        if mode == "nearest":
+            rounding = choose_rounding(coordinates, self.rounding_method)
+        coordinates, rounding = choose_coordinates(version, coordinates, mode, rounding)
+        return {
+            "mode": mode,
+            "coordinate_transformation_mode": coordinates,
+            "nearest_mode": rounding or None,
+            "cubic_coeff_a": self.cubic_alpha if mode == "cubic" else None,
+            "exclude_outside": self.cubic_exclude if mode == "cubic" else None,
+        }
+
+    def interpolation(self) -> Interpolation:
+        """Return how neighbours are found and weighted."""
+        return Interpolation(
+            self.method,
+            self.coordinate_transformation_mode,
+            self.rounding_method,
+            self.cubic_alpha,
+            bool(self.cubic_exclude),
+        )
+
+
 def _make_resize_exporter(ndim: int) -> Callable[..., Value]:
-    def export_resize(
+    wanted = "NC" + SPATIAL[ndim]
+
+    def export_image_resize(
         ctx: ExportContext,
         x: Value,
         *,
+        resize: RelayResize,
         size: tuple[Dim, ...] | None,
         roi: tuple[float, ...] | None,
-        layout: str,
-        method: str,
-        coordinate_transformation_mode: str,
-        rounding_method: str,
-        cubic_alpha: float,
-        cubic_exclude: int,
         extrapolation_value: float,
-        out_dtype: np.dtype[AnyValue] | None,
     ) -> Value:
         """Runtimes resize one axis, or three by cubics, as the axes of images only.
 
         ONNX dropped one mode of coordinates, and takes a region for all axes alike: with
         these the neighbours are looked up.
         """
-        shape = ctx.result_type().shape
-        axes = [layout.index(letter) for letter in SPATIAL[ndim]]
-        ends = [dim for axis in axes for dim in (ctx.type(x).shape[axis], shape[axis])]
-        is_fixed = all(isinstance(dim, int) for dim in ends)
-        dropped = coordinate_transformation_mode == DROPPED and (is_fixed or ndim == 1)
-        if coordinate_transformation_mode == "tf_crop_and_resize" or dropped:
-            how_read = Interpolation(
-                method,
-                coordinate_transformation_mode,
-                rounding_method,
-                cubic_alpha,
-                bool(cubic_exclude),
-            )
-            return interpolate(ctx, x, how_read, layout, ndim, roi, extrapolation_value)
-        mode = METHODS[method]
-        coordinates, rounding = choose_coordinates(
-            ctx.version,
-            coordinate_transformation_mode,
-            mode,
-            choose_rounding(coordinate_transformation_mode, rounding_method)
-            if mode == "nearest"
-            else "",
+        layout, coordinates = resize.layout, resize.coordinate_transformation_mode
+        lengths, sizes = (
+            [shape[layout.index(letter)] for letter in wanted]
+            for shape in (ctx.type(x).shape, ctx.result_type().shape)
         )
-        wanted = "NC" + SPATIAL[ndim]
-        lengths = [ctx.type(x).shape[layout.index(letter)] for letter in wanted]
-        sizes = [shape[layout.index(letter)] for letter in wanted]
+        is_fixed = all(isinstance(dim, int) for dim in (*lengths[2:], *sizes[2:]))
+        dropped = coordinates == DROPPED and (is_fixed or ndim == 1)
+        if coordinates == "tf_crop_and_resize" or dropped:
+            how = resize.interpolation()
+            return interpolate(ctx, x, how, layout, ndim, roi, extrapolation_value)
+        attrs = resize.to_onnx(ctx.version)
         image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, wanted)
-        how: dict[str, AnyValue] = {
-            "mode": mode,
-            "coordinate_transformation_mode": coordinates,
-            "nearest_mode": rounding or None,
-            "cubic_coeff_a": cubic_alpha if mode == "cubic" else None,
-            "exclude_outside": cubic_exclude if mode == "cubic" else None,
-        }
         # ONNX Runtime moves a transposition past a cubic Resize, which it then refuses.
-        moved = mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
+        moved = resize.mode == "cubic" and (ndim == 3 or ctx.maker(image) == "Transpose")
         if ndim == 1 or moved:
-            result = resize_axis_by_axis(ctx, image, lengths, sizes, how)
+            result = resize_axis_by_axis(ctx, image, lengths, sizes, attrs)
         else:
-            result = emit_resize(ctx, image, sizes=ctx.shape(sizes), **how)
+            result = emit_resize(ctx, image, sizes=ctx.shape(sizes), **attrs)
         return to_layout(ctx, result, wanted, layout)
 
-    return export_resize
+    return export_image_resize
 
 
 for _ndim in SPATIAL:
@@ -146,43 +168,16 @@ for _ndim in SPATIAL:
 
 @OPS.exports("dyn.image.resize2d")
 def export_dyn_resize2d(
-    ctx: ExportContext,
-    x: Value,
-    size: Value,
-    roi: Value,
-    *,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    cubic_alpha: float,
-    cubic_exclude: int,
-    out_dtype: np.dtype[AnyValue] | None,
+    ctx: ExportContext, x: Value, size: Value, roi: Value, *, resize: RelayResize
 ) -> Value:
-    if coordinate_transformation_mode == "tf_crop_and_resize":
-        raise Unsupported(f"coordinate_transformation_mode={coordinate_transformation_mode!r}")
-    mode = METHODS[method]
-    coordinates, rounding = choose_coordinates(
-        ctx.version,
-        coordinate_transformation_mode,
-        mode,
-        choose_rounding(coordinate_transformation_mode, rounding_method)
-        if mode == "nearest"
-        else "",
-    )
-    image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), layout, "NCHW")
+    if resize.coordinate_transformation_mode == "tf_crop_and_resize":
+        raise Unsupported("coordinate_transformation_mode='tf_crop_and_resize'")
+    attrs = resize.to_onnx(ctx.version)
+    image = to_layout(ctx, as_dtype(ctx, x, ctx.result_type().dtype), resize.layout, "NCHW")
     kept = ctx.emit("Slice", ctx.emit("Shape", image), ctx.ints([0]), ctx.ints([2]))
-    result = emit_resize(
-        ctx,
-        image,
-        sizes=ctx.emit("Concat", kept, to_int64(ctx, size), axis=0),
-        mode=mode,
-        coordinate_transformation_mode=coordinates,
-        nearest_mode=rounding or None,
-        cubic_coeff_a=cubic_alpha if mode == "cubic" else None,
-        exclude_outside=cubic_exclude if mode == "cubic" else None,
-    )
-    return to_layout(ctx, result, "NCHW", layout)
+    sizes = ctx.emit("Concat", kept, to_int64(ctx, size), axis=0)
+    result = emit_resize(ctx, image, sizes=sizes, **attrs)
+    return to_layout(ctx, result, "NCHW", resize.layout)
 
 
 Method = Literal["nearest", "linear", "cubic"]
@@ -225,7 +220,7 @@ def _fits_13(node: Call) -> bool:
 
 
 def _fits_11(node: Call) -> bool:
-    """Before 18, all axes are told of, and nothing is smoothed or kept in proportion."""
+    """Before 18, all axes have a scale, and nothing is smoothed or kept in proportion."""
     data, attrs = node.args[0].type, node.attrs
     rank = data.rank if isinstance(data, TensorType) else 0
     whole = not attrs["axes"] or normalize_axes(attrs["axes"], rank) == tuple(range(rank))
@@ -233,6 +228,10 @@ def _fits_11(node: Call) -> bool:
     return whole and plain and node.attrs["mode"] != "half_pixel_symmetric"
 
 
+@OPS.exports("serde.resize", when=_fits_11)
+@OPS.exports("serde.resize", since=13, when=_fits_13)
+@OPS.exports("serde.resize", since=18, when=_fits_18)
+@OPS.exports("serde.resize", since=19, when=_fits_19)
 def export_resize(
     ctx: ExportContext,
     x: Value,
@@ -318,20 +317,8 @@ def import_resize(
 def import_resize_v10(
     ctx: ImportContext, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
 ) -> Expr:
-    """Before 11, places are those of the first pixel times the scale, rounded down."""
+    """Before 11, ``y[i] = x[floor(i / scale)]``."""
     return build_resize(ctx, x, scales, None, mode="asymmetric", method=mode)
-
-
-OPS.exports("serde.resize", since=19, when=_fits_19)(export_resize)
-
-
-OPS.exports("serde.resize", since=18, when=_fits_18)(export_resize)
-
-
-OPS.exports("serde.resize", since=13, when=_fits_13)(export_resize)
-
-
-OPS.exports("serde.resize", when=_fits_11)(export_resize)
 
 
 def _infer_lengths(
@@ -395,16 +382,16 @@ def build_resize(
                 cubic_exclude=int(exclude),
             )
     given = known if sizes is not None and known is not None and not _has_unknown(known) else None
-    told = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
+    operands = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
     values = {
         name: tuple(ctx.constant(each).tolist())
-        for name, each in told.items()
+        for name, each in operands.items()
         if each is not None and ctx.is_constant(each)
     }
     return call(
         "serde.resize",
         x,
-        None if "roi" in values else told["roi"],
+        None if "roi" in values else operands["roi"],
         None if "scales" in values else scales,
         None if given is not None else sizes,
         size=given,

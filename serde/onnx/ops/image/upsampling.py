@@ -23,33 +23,6 @@ from serde.relay.ir.expr import Expr
 UpsampleMode = Literal["nearest", "linear", "bilinear"]
 
 
-@OPS.imports("Upsample", since=(9, 10))
-def import_upsample(
-    ctx: ImportContext, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest"
-) -> Expr:
-    method = "nearest" if mode == "nearest" else "linear"
-    return build_resize(ctx, x, scales, None, mode="asymmetric", method=method)
-
-
-@OPS.imports("Upsample", since=7)
-def import_upsample_v7(
-    ctx: ImportContext, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
-) -> Expr:
-    return import_upsample(ctx, x, _const_scales(scales), mode=mode)
-
-
-@OPS.imports("Upsample", since=1)
-def import_upsample_v1(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    height_scale: float,
-    width_scale: float,
-    mode: UpsampleMode = "nearest",
-) -> Expr:
-    return import_upsample(ctx, x, _const_scales([1.0, 1.0, height_scale, width_scale]), mode=mode)
-
-
 def _const_scales(values: Sequence[AnyValue]) -> Expr:
     return relay.const(np.array(values, np.float32))
 
@@ -57,7 +30,7 @@ def _const_scales(values: Sequence[AnyValue]) -> Expr:
 def _resize_to_scales(
     ctx: ExportContext, x: Value, scales: Value, layout: str, method: str, coordinates: str
 ) -> Value:
-    """Resize to rounded lengths, which ONNX would cut off; the scales are a vector of float64."""
+    """Resize to ``round(length * scale)``, which ONNX would cut off; scales are float64."""
     wanted = "NC" + SPATIAL[len(layout) - 2]
     image = to_layout(ctx, x, layout, wanted)
     lengths = ctx.emit("Shape", image)
@@ -117,6 +90,33 @@ def export_upsampling(
 ) -> Value:
     coordinates = "align_corners" if align_corners else "asymmetric"
     return _emit_upsampling(ctx, x, (scale_h, scale_w), layout, method, coordinates)
+
+
+@OPS.imports("Upsample", since=(9, 10))
+def import_upsample(
+    ctx: ImportContext, x: Expr, scales: Expr, *, mode: UpsampleMode = "nearest"
+) -> Expr:
+    method = "nearest" if mode == "nearest" else "linear"
+    return build_resize(ctx, x, scales, None, mode="asymmetric", method=method)
+
+
+@OPS.imports("Upsample", since=7)
+def import_upsample_v7(
+    ctx: ImportContext, x: Expr, *, scales: tuple[float, ...], mode: UpsampleMode = "nearest"
+) -> Expr:
+    return import_upsample(ctx, x, _const_scales(scales), mode=mode)
+
+
+@OPS.imports("Upsample", since=1)
+def import_upsample_v1(
+    ctx: ImportContext,
+    x: Expr,
+    *,
+    height_scale: float,
+    width_scale: float,
+    mode: UpsampleMode = "nearest",
+) -> Expr:
+    return import_upsample(ctx, x, _const_scales([1.0, 1.0, height_scale, width_scale]), mode=mode)
 
 
 @OPS.exports("nn.upsampling3d")

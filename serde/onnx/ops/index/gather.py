@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any as AnyValue
 from typing import Literal
 
@@ -12,12 +11,11 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, to_int64
+from serde.onnx.ops.elementwise.convert import cast, has_dtype, to_int64
 from serde.onnx.ops.shape.reshape import emit_range, reshape_along, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("take")
@@ -44,6 +42,18 @@ def export_take(
     if not batched:
         return ctx.emit("Gather", x, indices, axis=position)
     return _take_batched(ctx, x, indices, rank, index_rank, position, batched)
+
+
+@OPS.imports("Gather", since=(1, 11, 13))
+def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    """Where indices are known, those from the end are counted from the start."""
+    length = ctx.type(x).shape[axis]
+    known = ctx.known(indices)
+    if known is None or not isinstance(length, int):
+        return call("serde.take", x, indices, axis=axis)
+    if known.size and not -length <= known.min() <= known.max() < length:
+        raise Unsupported(f"an index outside a length of {length}")
+    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
 
 
 def _take_batched(
@@ -109,16 +119,9 @@ def export_gather(ctx: ExportContext, x: Value, indices: Value, *, axis: int | N
     return ctx.emit("GatherElements", x, positions, axis=(axis or 0) % ctx.type(x).rank)
 
 
-@OPS.imports("Gather", since=(1, 11, 13))
-def import_gather(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    """Where indices are known, those from the end are counted from the start."""
-    length = ctx.type(x).shape[axis]
-    known = ctx.known(indices)
-    if known is None or not isinstance(length, int):
-        return call("serde.take", x, indices, axis=axis)
-    if known.size and not -length <= known.min() <= known.max() < length:
-        raise Unsupported(f"an index outside a length of {length}")
-    return relay.take(x, relay.Constant(known % max(length, 1)), axis=axis, mode="fast")
+@OPS.imports("GatherElements", since=(11, 13))
+def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
+    return relay.gather(x, axis, indices)
 
 
 def _as_indices(ctx: ExportContext, indices: Value) -> Value:
@@ -138,15 +141,10 @@ def export_gather_nd(
     return _emit_gather_nd(ctx, x, moved, rank, batch_dims)
 
 
-@OPS.imports("GatherElements", since=(11, 13))
-def import_gather_elements(ctx: ImportContext, x: Expr, indices: Expr, *, axis: int = 0) -> Expr:
-    return relay.gather(x, axis, indices)
-
-
 def _emit_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, rank: int, batch_dims: int
 ) -> Value:
-    """Look indices of `rank` axes up; before 12, their places in the batch become part of them."""
+    """Emit GatherND; before 12, the indices of the batch axes become part of the indices."""
     if not batch_dims or ctx.version >= 12:
         return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
     shape = ctx.emit("Shape", indices)
@@ -178,7 +176,7 @@ def export_adv_index(ctx: ExportContext, operands: tuple[Value, ...]) -> Value:
 
 @OPS.exports("unravel_index")
 def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
-    """The last coordinate is the rest by the last length, and so on with the quotient."""
+    """From the last axis on: ``index[k] = x % shape[k]``, then ``x = x // shape[k]``."""
     (count,) = ctx.static_shape(shape)
     rest, sizes = to_int64(ctx, x), to_int64(ctx, shape)
     coordinates = []
@@ -192,20 +190,18 @@ def export_unravel_index(ctx: ExportContext, x: Value, shape: Value) -> Value:
     return found if dtype == "int64" else cast(ctx, found, dtype)
 
 
-def _indexed_by(*allowed: str) -> Callable[[Call], bool]:
-    def indexed_by(node: Call) -> bool:
-        indices = node.args[1].type
-        return isinstance(indices, TensorType) and indices.dtype in allowed
-
-    return indexed_by
-
-
-@OPS.exports("serde.take", when=_indexed_by("int32", "int64"))
-def export_signed_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
+@OPS.exports("serde.take", when=has_dtype("int32", "int64", operand=1))
+def export_serde_take(ctx: ExportContext, x: Value, indices: Value, *, axis: int) -> Value:
     return ctx.emit("Gather", x, indices, axis=axis)
 
 
-def export_signed_gather_nd(
+def _is_unbatched(node: Call) -> bool:
+    return not node.attrs["batch_dims"] and has_dtype("int64", operand=1)(node)
+
+
+@OPS.exports("serde.gather_nd", when=_is_unbatched)
+@OPS.exports("serde.gather_nd", since=12, when=has_dtype("int64", operand=1))
+def export_serde_gather_nd(
     ctx: ExportContext, x: Value, indices: Value, *, batch_dims: int
 ) -> Value:
     return ctx.emit("GatherND", x, indices, batch_dims=batch_dims or None)
@@ -214,13 +210,3 @@ def export_signed_gather_nd(
 @OPS.imports("GatherND", since=(11, 12, 13))
 def import_gather_nd(ctx: ImportContext, x: Expr, indices: Expr, *, batch_dims: int = 0) -> Expr:
     return call("serde.gather_nd", x, indices, batch_dims=batch_dims)
-
-
-def _is_unbatched(node: Call) -> bool:
-    return not node.attrs["batch_dims"] and _indexed_by("int64")(node)
-
-
-OPS.exports("serde.gather_nd", since=12, when=_indexed_by("int64"))(export_signed_gather_nd)
-
-
-OPS.exports("serde.gather_nd", when=_is_unbatched)(export_signed_gather_nd)

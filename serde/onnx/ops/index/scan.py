@@ -12,12 +12,11 @@ from onnx import helper
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill
+from serde.onnx.ops.elementwise.convert import cast, compute_dtype, fill, has_dtype
 from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 from serde.weights import numpy_dtype
 
 
@@ -50,7 +49,7 @@ def emit_scan(
     after: str,
     kept: str | None = None,
 ) -> Value:
-    """Walk along the axes of `items` and change `state` at each place.
+    """Walk along the axes of `items` and change `state` at each step.
 
     Args:
         ctx: The context of the converter.
@@ -155,11 +154,8 @@ def export_cumprod(
     return result if work == wanted else cast(ctx, result, wanted)
 
 
-def _is_wide(node: Call) -> bool:
-    """ONNX Runtime sums in the four dtypes of 32 and 64 bits."""
-    data = node.args[0].type
-    wide = ("int32", "int64", "float32", "float64")
-    return isinstance(data, TensorType) and data.dtype in wide
+WIDE_DTYPES = ("int32", "int64", "float32", "float64")
+"""Dtypes in which ONNX Runtime accumulates."""
 
 
 def _make_exporter(op: str) -> Callable[..., Value]:
@@ -174,10 +170,10 @@ def _make_exporter(op: str) -> Callable[..., Value]:
     return export_either_way
 
 
-OPS.exports("serde.cumsum", when=_is_wide)(_make_exporter("CumSum"))
+OPS.exports("serde.cumsum", when=has_dtype(*WIDE_DTYPES))(_make_exporter("CumSum"))
 
 
-OPS.exports("serde.cumprod", since=26, when=_is_wide)(_make_exporter("CumProd"))
+OPS.exports("serde.cumprod", since=26, when=has_dtype(*WIDE_DTYPES))(_make_exporter("CumProd"))
 
 
 def _make_importer(name: str) -> Callable[..., Expr]:

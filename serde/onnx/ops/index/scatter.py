@@ -105,6 +105,14 @@ def import_scatter_elements(
     return relay.scatter_elements(data, indices, updates, axis, how)
 
 
+@OPS.imports("Scatter", since=9)
+@OPS.imports("ScatterElements", since=(11, 13))
+def import_scatter(
+    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
+) -> Expr:
+    return relay.scatter_elements(data, indices, updates, axis, "update")
+
+
 @OPS.exports("scatter_nd")
 def export_scatter_nd(
     ctx: ExportContext,
@@ -149,14 +157,6 @@ def import_scatter_nd(
     return relay.scatter_nd(
         data, positions, updates, "update" if reduction == "none" else reduction
     )
-
-
-@OPS.imports("Scatter", since=9)
-@OPS.imports("ScatterElements", since=(11, 13))
-def import_scatter(
-    ctx: ImportContext, data: Expr, indices: Expr, updates: Expr, *, axis: int = 0
-) -> Expr:
-    return relay.scatter_elements(data, indices, updates, axis, "update")
 
 
 def _require_version(ctx: ImportContext, reduction: str) -> None:

@@ -50,60 +50,6 @@ def export_strided_slice(
     )
 
 
-@OPS.exports("slice_like")
-def export_slice_like(
-    ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
-) -> Value:
-    rank = ctx.type(x).rank
-    indices = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
-    wanted = [ctx.type(like).shape[axis] for axis in indices]
-    if not all(isinstance(dim, int) or (isinstance(dim, SymDim) and dim.name) for dim in wanted):
-        ends = ctx.emit("Gather", ctx.emit("Shape", like), ctx.ints(indices), axis=0)
-    else:
-        ends = ctx.shape(wanted)
-    return ctx.emit("Slice", x, ctx.ints([0] * len(indices)), ends, ctx.ints(indices))
-
-
-@OPS.exports("strided_set")
-def export_strided_set(
-    ctx: ExportContext, x: Value, region: Value, begin: Value, end: Value, strides: Value
-) -> Value:
-    """A Slice of the places of all elements tells where the region goes."""
-    shape, flat = ctx.emit("Shape", x), ctx.ints([-1])
-    steps = emit_range(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
-    indices = ctx.emit("Reshape", steps, shape)
-    (count,) = ctx.static_shape(begin)
-    if count:
-        bounds = [to_int64(ctx, each) for each in (begin, end)]
-        axes = ctx.ints(range(count))
-        indices = ctx.emit("Slice", indices, *bounds, axes, to_int64(ctx, strides))
-    spread = ctx.emit("Expand", region, ctx.emit("Shape", indices))
-    operands = [ctx.emit("Reshape", each, flat) for each in (x, indices, spread)]
-    return ctx.emit("Reshape", ctx.emit("ScatterElements", *operands, axis=0), shape)
-
-
-@OPS.exports("dyn.strided_slice")
-def export_dyn_strided_slice(
-    ctx: ExportContext,
-    x: Value,
-    begin: Value,
-    end: Value,
-    strides: Value,
-    *,
-    slice_mode: Literal["end", "size"],
-    axes: tuple[int, ...] | None,
-) -> Value:
-    """In mode "size" the ends are lengths, and -1 means all that follows."""
-    (count,) = ctx.static_shape(begin)
-    indices = ctx.ints(range(count) if axes is None else axes)
-    first, last, steps = (to_int64(ctx, each) for each in (begin, end, strides))
-    if slice_mode == "size":
-        steps = ctx.ints([1] * count)
-        rest = ctx.emit("Less", last, ctx.const(0, np.int64))
-        last = ctx.emit("Where", rest, ctx.const(END, np.int64), ctx.emit("Add", first, last))
-    return ctx.emit("Slice", x, first, last, indices, steps)
-
-
 @OPS.imports("Slice", since=1)
 def import_slice_v1(
     ctx: ImportContext,
@@ -137,6 +83,60 @@ def import_slice(
         end = tuple(FAR if not isinstance(e, int) and e == n else e for e, n in pairs)
     step = None if steps is None else ctx.ints(steps) if ctx.is_constant(steps) else steps
     return relay.strided_slice(x, _known(begin, starts), _known(end, ends), step, axes=indices)
+
+
+@OPS.exports("slice_like")
+def export_slice_like(
+    ctx: ExportContext, x: Value, like: Value, *, axes: tuple[int, ...] | None
+) -> Value:
+    rank = ctx.type(x).rank
+    indices = [axis % rank for axis in axes] if axes else list(range(ctx.type(like).rank))
+    wanted = [ctx.type(like).shape[axis] for axis in indices]
+    if not all(isinstance(dim, int) or (isinstance(dim, SymDim) and dim.name) for dim in wanted):
+        ends = ctx.emit("Gather", ctx.emit("Shape", like), ctx.ints(indices), axis=0)
+    else:
+        ends = ctx.shape(wanted)
+    return ctx.emit("Slice", x, ctx.ints([0] * len(indices)), ends, ctx.ints(indices))
+
+
+@OPS.exports("strided_set")
+def export_strided_set(
+    ctx: ExportContext, x: Value, region: Value, begin: Value, end: Value, strides: Value
+) -> Value:
+    """A Slice of the flat indices of all elements gives those that the region goes to."""
+    shape, flat = ctx.emit("Shape", x), ctx.ints([-1])
+    steps = emit_range(ctx, ctx.emit("Reshape", ctx.emit("Size", x), ctx.ints([1])))
+    indices = ctx.emit("Reshape", steps, shape)
+    (count,) = ctx.static_shape(begin)
+    if count:
+        bounds = [to_int64(ctx, each) for each in (begin, end)]
+        axes = ctx.ints(range(count))
+        indices = ctx.emit("Slice", indices, *bounds, axes, to_int64(ctx, strides))
+    spread = ctx.emit("Expand", region, ctx.emit("Shape", indices))
+    operands = [ctx.emit("Reshape", each, flat) for each in (x, indices, spread)]
+    return ctx.emit("Reshape", ctx.emit("ScatterElements", *operands, axis=0), shape)
+
+
+@OPS.exports("dyn.strided_slice")
+def export_dyn_strided_slice(
+    ctx: ExportContext,
+    x: Value,
+    begin: Value,
+    end: Value,
+    strides: Value,
+    *,
+    slice_mode: Literal["end", "size"],
+    axes: tuple[int, ...] | None,
+) -> Value:
+    """In mode "size" the ends are lengths, and -1 means all that follows."""
+    (count,) = ctx.static_shape(begin)
+    indices = ctx.ints(range(count) if axes is None else axes)
+    first, last, steps = (to_int64(ctx, each) for each in (begin, end, strides))
+    if slice_mode == "size":
+        steps = ctx.ints([1] * count)
+        rest = ctx.emit("Less", last, ctx.const(0, np.int64))
+        last = ctx.emit("Where", rest, ctx.const(END, np.int64), ctx.emit("Add", first, last))
+    return ctx.emit("Slice", x, first, last, indices, steps)
 
 
 def _known(found: Sequence[Dim] | None, computed: Expr) -> tuple[int, ...] | Expr:

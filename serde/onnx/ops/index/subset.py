@@ -5,11 +5,10 @@ from __future__ import annotations
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast
+from serde.onnx.ops.elementwise.convert import cast, has_dtype
 from serde.onnx.ops.table import OPS
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.types import TensorType
 
 
 @OPS.exports("serde.compress")
@@ -37,13 +36,8 @@ UNIQUE_DTYPES = {
 """Dtypes of Unique in ONNX Runtime, None, and those that hold what other dtypes do."""
 
 
-def _has_unique_dtype(node: Call) -> bool:
-    data = node.args[0].type
-    return isinstance(data, TensorType) and data.dtype in UNIQUE_DTYPES
-
-
-@OPS.exports("serde.unique", when=_has_unique_dtype)
-def export_unique_of_axis(
+@OPS.exports("serde.unique", when=has_dtype(*UNIQUE_DTYPES))
+def export_serde_unique(
     ctx: ExportContext, x: Value, *, axis: int | None, sorted: bool
 ) -> tuple[Value, ...]:
     dtype = ctx.type(x).dtype

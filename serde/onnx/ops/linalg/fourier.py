@@ -12,13 +12,14 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype
-from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
+from serde.onnx.ops.elementwise.convert import as_dtype, const_int64
+from serde.onnx.ops.shape.create import build_arange
+from serde.onnx.ops.shape.reshape import as_scalar, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_if
 
 
 @OPS.exports("dft", since=17)
@@ -38,43 +39,6 @@ def export_dft(ctx: ExportContext, re: Value, im: Value, *, inverse: bool) -> tu
     return real, imaginary
 
 
-@OPS.imports("DFT", since=20)
-def import_dft(
-    ctx: ImportContext,
-    x: Expr,
-    dft_length: Expr | None = None,
-    axis: Expr | None = None,
-    *,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Expr:
-    """Where the axis is computed, it decides between the transforms along all of them."""
-    if axis is None or ctx.is_constant(axis):
-        position = -2 if axis is None else ctx.ints(axis)[0]
-        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
-    rank = ctx.type(x).rank
-    wanted = relay.floor_mod(_to_scalar(axis), _int64(rank))
-    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
-    for each in range(rank - 2):
-        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
-        chosen = If(relay.equal(wanted, _int64(each)), found, chosen)
-        chosen.type = infer_if(chosen)
-    return chosen
-
-
-@OPS.imports("DFT", since=17)
-def import_dft_v17(
-    ctx: ImportContext,
-    x: Expr,
-    dft_length: Expr | None = None,
-    *,
-    axis: int = 1,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Expr:
-    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
-
-
 @OPS.exports("stft")
 def export_stft(
     ctx: ExportContext,
@@ -87,15 +51,15 @@ def export_stft(
     normalized: bool,
     onesided: bool,
 ) -> Value:
-    """A convolution whose filters are the waves of all frequencies, shaped by the window."""
+    """A convolution with the twiddle factors ``exp(-2j * pi * k * n / N)`` times the window."""
     dtype = ctx.type(x).dtype
     frequencies = np.arange(n_fft // 2 + 1 if onesided else n_fft)
     taps = np.arange(win_length)
-    waves = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
+    twiddles = np.exp(-2j * np.pi * np.outer(frequencies, taps) / win_length)
     if normalized:
-        waves = waves / np.sqrt(n_fft)
+        twiddles = twiddles / np.sqrt(n_fft)
     filters = np.zeros((2 * len(frequencies), 1, n_fft))
-    filters[:, 0, :win_length] = np.concatenate([waves.real, waves.imag])
+    filters[:, 0, :win_length] = np.concatenate([twiddles.real, twiddles.imag])
     if window.data is not None:
         filters[..., :win_length] *= window.data[:win_length]
         weight = ctx.const(filters, dtype)
@@ -125,7 +89,7 @@ def import_stft(
     *,
     onesided: bool = True,
 ) -> Expr:
-    """The transform of each frame; frames are looked up, by constant places where these are."""
+    """The transform of each frame: ``DFT(signal[i * step + n] * window[n])``."""
     length = _length_of(ctx, signal, 1)
     size, step = length, ctx.fold(_to_scalar(frame_step))
     if frame_length is not None:
@@ -146,7 +110,7 @@ def _is_behind_first(node: Call) -> bool:
 
 
 @OPS.exports("serde.dft", since=17, when=_is_behind_first)
-def export_spectrum(
+def export_serde_dft(
     ctx: ExportContext,
     x: Value,
     *,
@@ -164,6 +128,43 @@ def export_spectrum(
     return ctx.emit("DFT", x, length, axis=position, **flags)
 
 
+@OPS.imports("DFT", since=20)
+def import_dft(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    axis: Expr | None = None,
+    *,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    """Where the axis is computed, it decides between the transforms along all of them."""
+    if axis is None or ctx.is_constant(axis):
+        position = -2 if axis is None else ctx.ints(axis)[0]
+        return _build_dft(ctx, x, position, dft_length, inverse, onesided)
+    rank = ctx.type(x).rank
+    wanted = relay.floor_mod(_to_scalar(axis), const_int64(rank))
+    chosen = _build_dft(ctx, x, rank - 2, dft_length, inverse, onesided)
+    for each in range(rank - 2):
+        found = _build_dft(ctx, x, each, dft_length, inverse, onesided)
+        chosen = If(relay.equal(wanted, const_int64(each)), found, chosen)
+        chosen.type = infer_if(chosen)
+    return chosen
+
+
+@OPS.imports("DFT", since=17)
+def import_dft_v17(
+    ctx: ImportContext,
+    x: Expr,
+    dft_length: Expr | None = None,
+    *,
+    axis: int = 1,
+    inverse: bool = False,
+    onesided: bool = False,
+) -> Expr:
+    return _build_dft(ctx, x, axis, dft_length, inverse, onesided)
+
+
 def _build_dft(
     ctx: ImportContext, x: Expr, axis: int, length: Expr | None, inverse: bool, onesided: bool
 ) -> Expr:
@@ -179,7 +180,7 @@ def _build_dft(
 def _invert_onesided(
     ctx: ImportContext, x: Expr, axis: int, length: Expr | None, wanted: int | None
 ) -> Expr:
-    """Return the real signal of the frequencies that are not told by others."""
+    """Return the real signal of a one-sided spectrum: ``X[N - k] = conj(X[k])``."""
     rank = ctx.type(x).rank
     given = ctx.type(x).shape[axis]
     if wanted is None and length is None and isinstance(given, int):
@@ -208,16 +209,12 @@ def _mirror(full: int) -> tuple[Expr, Expr]:
 
 
 def _mirror_at_run_time(full: Expr) -> tuple[Expr, Expr]:
-    position = call("arange", _int64(0), full, _int64(1), dtype="int64")
-    side = relay.add(relay.divide(full, _int64(2)), _int64(1))
+    position = build_arange(full)
+    side = relay.add(relay.divide(full, const_int64(2)), const_int64(1))
     mirrored = relay.greater_equal(position, side)
     ones = relay.ones_like(position)
     signs = relay.stack([ones, relay.where(mirrored, relay.negative(ones), ones)], axis=1)
     return relay.where(mirrored, relay.subtract(full, position), position), signs
-
-
-def _int64(value: int) -> Expr:
-    return relay.Constant(np.array(value, np.int64))
 
 
 def _to_scalar(x: Expr) -> Expr:
@@ -226,18 +223,18 @@ def _to_scalar(x: Expr) -> Expr:
 
 def _length_of(ctx: ImportContext, x: Expr, axis: int) -> Expr:
     """Return the length of an axis as a scalar of int64: a constant where it is known."""
-    position = _int64(axis % ctx.type(x).rank)
+    position = const_int64(axis % ctx.type(x).rank)
     return ctx.fold(relay.take(relay.shape_of(x, "int64"), position, axis=0, mode="fast"))
 
 
 def _even_length(ctx: ImportContext, x: Expr, axis: int) -> Expr:
-    return relay.multiply(relay.subtract(_length_of(ctx, x, axis), _int64(1)), _int64(2))
+    return relay.multiply(relay.subtract(_length_of(ctx, x, axis), const_int64(1)), const_int64(2))
 
 
 def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
     """Return `x` with the first elements of an axis, as many as asked for, zeros after the last."""
     rank = ctx.type(x).rank
-    position = call("arange", _int64(0), length, _int64(1), dtype="int64")
+    position = build_arange(length)
     shape = [-1 if each == axis % rank else 1 for each in range(rank)]
     inside = relay.reshape(relay.less(position, _length_of(ctx, x, axis)), shape)
     found = relay.take(x, position, axis=axis % rank, mode="clip")
@@ -245,15 +242,15 @@ def _cut_or_pad(ctx: ImportContext, x: Expr, axis: int, length: Expr) -> Expr:
 
 
 def _frame_indices(ctx: ImportContext, length: Expr, size: Expr, step: Expr) -> Expr:
-    """Return the place of each element of each frame, one row a frame."""
+    """Return the index of each element of each frame, one row a frame."""
     known = [ctx.known(each) for each in (length, size, step)]
     if not any(each is None for each in known):
-        whole, wide, apart = (int(each.item()) for each in known if each is not None)
-        starts = np.arange(1 + (whole - wide) // apart) * apart
-        return relay.Constant((starts[:, None] + np.arange(wide)).astype(np.int64))
-    count = relay.add(relay.divide(relay.subtract(length, size), step), _int64(1))
-    frame = call("arange", _int64(0), count, _int64(1), dtype="int64")
-    within = call("arange", _int64(0), size, _int64(1), dtype="int64")
+        total, width, hop = (int(each.item()) for each in known if each is not None)
+        starts = np.arange(1 + (total - width) // hop) * hop
+        return relay.Constant((starts[:, None] + np.arange(width)).astype(np.int64))
+    count = relay.add(relay.divide(relay.subtract(length, size), step), const_int64(1))
+    frame = build_arange(count)
+    within = build_arange(size)
     starts_of = relay.expand_dims(relay.multiply(frame, step), axis=1)
     return relay.add(starts_of, relay.expand_dims(within, axis=0))
 
@@ -264,8 +261,7 @@ def _float64(value: float) -> Expr:
 
 def _cast_scalar(ctx: ImportContext, x: Expr, dtype: str) -> Expr:
     """Return a number as a scalar of `dtype`."""
-    shaped = relay.reshape(x, newshape=()) if ctx.type(x).rank else x
-    return relay.cast(shaped, dtype)
+    return relay.cast(as_scalar(ctx, x), dtype)
 
 
 def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
@@ -275,7 +271,7 @@ def _arange_float64(ctx: ImportContext, count: Expr) -> Expr:
 
 
 def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
-    """Return the importer of a sum of cosines of 0, 1, ... turns, each with its factor."""
+    """Return the importer of ``sum(terms[k] * cos(2 * pi * k * n / N))``."""
 
     def import_window(
         ctx: ImportContext,
@@ -285,10 +281,10 @@ def _make_window_importer(terms: Sequence[float]) -> Callable[..., Expr]:
         periodic: bool = True,
     ) -> Expr:
         count = _cast_scalar(ctx, size, "int64")
-        turns = relay.cast(count, "float64")
+        period = relay.cast(count, "float64")
         if not periodic:
-            turns = relay.subtract(turns, _float64(1))
-        part = relay.divide(_arange_float64(ctx, count), turns)
+            period = relay.subtract(period, _float64(1))
+        part = relay.divide(_arange_float64(ctx, count), period)
         total = relay.full_like(part, _float64(terms[0]))
         for number, factor in enumerate(terms[1:], 1):
             wave = relay.cos(relay.multiply(part, _float64(2 * math.pi * number)))

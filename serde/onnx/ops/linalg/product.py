@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any as AnyValue
 
 import numpy as np
@@ -38,6 +39,56 @@ def export_dense(
         transposed = ctx.emit("Transpose", weight, perm=[1, 0])
         return ctx.emit("MatMul", x, transposed)
     return ctx.emit("Gemm", x, weight, bias, transB=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemmAttributes:
+    """Attributes of ``y = alpha * a @ b + beta * c``."""
+
+    alpha: float = 1.0
+    beta: float = 1.0
+    transA: bool = False  # noqa: N815
+    transB: bool = False  # noqa: N815
+
+
+@OPS.imports("Gemm", since=(7, 9, 11, 13))
+def import_gemm(
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    c: Expr | None = None,
+    *,
+    gemm: GemmAttributes,
+) -> Expr:
+    left = relay.transpose(a, axes=[1, 0]) if gemm.transA else a
+    found: Expr
+    if gemm.transB:
+        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
+    else:
+        found = call("nn.matmul", left, b, units=None, transpose_b=False)
+    if gemm.alpha != 1.0:
+        found = relay.multiply(found, scalar_like(ctx, found, gemm.alpha))
+    if c is None:
+        return found
+    if gemm.beta != 1.0:
+        c = relay.multiply(c, scalar_like(ctx, c, gemm.beta))
+    type_ = ctx.type(c)
+    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
+        return relay.nn.bias_add(found, c, axis=1)
+    return relay.add(found, c)
+
+
+@OPS.imports("Gemm", since=(1, 6))
+def import_gemm_v1(
+    ctx: ImportContext,
+    a: Expr,
+    b: Expr,
+    c: Expr,
+    *,
+    broadcast: bool = False,
+    gemm: GemmAttributes,
+) -> Expr:
+    return import_gemm(ctx, a, b, c, gemm=gemm)
 
 
 def _require_own_dtype(ctx: ExportContext, x: Value) -> None:
@@ -111,15 +162,7 @@ def export_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    if not is_float(ctx.type(x).dtype):
-        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_a, transpose_y=transpose_b)
-    _require_own_dtype(ctx, x)
-    return ctx.emit("MatMul", _transpose(ctx, x, transpose_a), _transpose(ctx, y, transpose_b))
-
-
-@OPS.imports("MatMul", since=(1, 9, 13))
-def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
-    return build_matmul(ctx, a, b)
+    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
 
 
 @OPS.exports("nn.batch_matmul")
@@ -132,10 +175,17 @@ def export_batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
+    return _emit_matmul(ctx, x, y, transpose_a, transpose_b)
+
+
+def _emit_matmul(
+    ctx: ExportContext, x: Value, y: Value, transpose_x: bool, transpose_y: bool
+) -> Value:
     if not is_float(ctx.type(x).dtype):
-        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_a, transpose_y=transpose_b)
+        return emit_integer_matmul(ctx, x, y, transpose_x=transpose_x, transpose_y=transpose_y)
     _require_own_dtype(ctx, x)
-    return ctx.emit("MatMul", _transpose(ctx, x, transpose_a), _transpose(ctx, y, transpose_b))
+    left, right = _transpose(ctx, x, transpose_x), _transpose(ctx, y, transpose_y)
+    return ctx.emit("MatMul", left, right)
 
 
 def _transpose(ctx: ExportContext, x: Value, transpose: bool) -> Value:
@@ -213,7 +263,7 @@ def _unify_lengths(
 
 
 def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
-    """Return NumPy's matmul: a vector on the left is a row, on the right a column."""
+    """Return ``a @ b`` as NumPy has it: a vector on the left is a row, on the right a column."""
     left, right = ctx.type(a).rank, ctx.type(b).rank
     if right == 2 and left > 1:
         return call("nn.matmul", a, b, units=None, transpose_b=False)
@@ -223,7 +273,7 @@ def build_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
 
 
 @OPS.exports("serde.matmul")
-def export_matmul_of_stacks(ctx: ExportContext, x: Value, y: Value) -> Value:
+def export_serde_matmul(ctx: ExportContext, x: Value, y: Value) -> Value:
     dtypes = (ctx.type(x).dtype, ctx.type(y).dtype)
     wide = ("int32", "int64", "uint32", "uint64")
     if is_float(dtypes[0]) or (dtypes[0] == dtypes[1] and dtypes[0] in wide):
@@ -231,47 +281,6 @@ def export_matmul_of_stacks(ctx: ExportContext, x: Value, y: Value) -> Value:
     return emit_integer_matmul(ctx, x, y)
 
 
-@OPS.imports("Gemm", since=(7, 9, 11, 13))
-def import_gemm(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
-) -> Expr:
-    left = relay.transpose(a, axes=[1, 0]) if transA else a
-    found: Expr
-    if transB:
-        found = call("nn.dense", left, b, units=ctx.type(b).shape[0])
-    else:
-        found = call("nn.matmul", left, b, units=None, transpose_b=False)
-    if alpha != 1.0:
-        found = relay.multiply(found, scalar_like(ctx, found, alpha))
-    if c is None:
-        return found
-    if beta != 1.0:
-        c = relay.multiply(c, scalar_like(ctx, c, beta))
-    type_ = ctx.type(c)
-    if type_.rank == 1 and type_.shape[0] == ctx.type(found).shape[1] != 1:
-        return relay.nn.bias_add(found, c, axis=1)
-    return relay.add(found, c)
-
-
-@OPS.imports("Gemm", since=(1, 6))
-def import_gemm_v1(
-    ctx: ImportContext,
-    a: Expr,
-    b: Expr,
-    c: Expr,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    broadcast: bool = False,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
-) -> Expr:
-    return import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+@OPS.imports("MatMul", since=(1, 9, 13))
+def import_matmul(ctx: ImportContext, a: Expr, b: Expr) -> Expr:
+    return build_matmul(ctx, a, b)

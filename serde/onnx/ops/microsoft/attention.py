@@ -21,9 +21,38 @@ from serde.onnx.ops.attention.rotary import import_rotary_embedding, rotate
 from serde.onnx.ops.elementwise.convert import scalar_like
 from serde.onnx.ops.linalg.product import build_matmul
 from serde.onnx.ops.microsoft.qnn import build_real_matmul
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionAttributes:
+    """Attributes that the operators of attention share."""
+
+    mask_filter_value: float = -10000.0
+    num_heads: int
+    scale: float = 0.0
+    unidirectional: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProjectedAttributes(AttentionAttributes):
+    """Those of operators that project to queries, keys and values themselves."""
+
+    do_rotary: bool = False
+    past_present_share_buffer: bool = False
+
+    def require_own_buffer(self, past_sequence_length: Expr | None = None) -> None:
+        """Refuse what is left to kernels of graphics processors.
+
+        Raises:
+            Unsupported: The past and the present share a buffer, or positions are embedded.
+        """
+        shared = self.past_present_share_buffer or past_sequence_length is not None
+        if self.do_rotary or shared:
+            raise Unsupported("do_rotary, or a buffer that past and present share")
 
 
 def _to_bias(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: float) -> Expr:
@@ -46,17 +75,17 @@ def _to_bias(ctx: ImportContext, mask: Expr, query: Expr, key: Expr, hidden: flo
     return relay.where(kept, scalar_like(ctx, query, 0), scalar_like(ctx, query, hidden))
 
 
-def _mask_by_length(ctx: ImportContext, ends: Expr, query: Expr, key: Expr) -> Expr:
+def _mask_by_length(ctx: ImportContext, stops: Expr, query: Expr, key: Expr) -> Expr:
     """Return which keys lie before the end of their sample, and not before its start."""
-    keys = relay.cast(arange_like(ctx, key, 2), ctx.type(ends).dtype)
-    if ctx.type(ends).shape[0] == ctx.type(query).shape[0]:
-        return relay.less(keys, relay.expand_dims(ends, axis=1, num_newaxis=3))
-    (count,), (batch,) = ctx.static_lengths(ends, [0]), ctx.static_lengths(query, [0])
+    keys = relay.cast(arange_like(ctx, key, 2), ctx.type(stops).dtype)
+    if ctx.type(stops).shape[0] == ctx.type(query).shape[0]:
+        return relay.less(keys, relay.expand_dims(stops, axis=1, num_newaxis=3))
+    (count,), (batch,) = ctx.static_lengths(stops, [0]), ctx.static_lengths(query, [0])
     if count != 2 * batch:
         raise Unsupported(f"a mask of {count} numbers for {batch} samples")
     first, second = (
         relay.expand_dims(
-            relay.strided_slice(ends, begin=[at], end=[at + batch], strides=[1], axes=[0]),
+            relay.strided_slice(stops, begin=[at], end=[at + batch], strides=[1], axes=[0]),
             axis=1,
             num_newaxis=3,
         )
@@ -71,10 +100,7 @@ def _attend_with_past(
     past: tuple[Expr, Expr] | None,
     mask: Expr | None,
     bias: Expr | None,
-    *,
-    causal: bool,
-    hidden: float,
-    scale: float,
+    attributes: AttentionAttributes,
 ) -> tuple[Expr, Expr, Expr]:
     """Return attention with its heads joined, and the keys and values with those before them."""
     query, key, value = heads
@@ -83,11 +109,12 @@ def _attend_with_past(
         offset = length_of(ctx, past[0], 2)
         key = relay.concatenate([past[0], key], axis=2)
         value = relay.concatenate([past[1], value], axis=2)
-    added = None if mask is None else _to_bias(ctx, mask, query, key, hidden)
+    added = None if mask is None else _to_bias(ctx, mask, query, key, attributes.mask_filter_value)
     if bias is not None:
         added = bias if added is None else relay.add(bias, added)
+    causal = attributes.unidirectional
     implicit = ImplicitMask(causal, offset if causal else None)
-    found = attend(ctx, query, key, value, added, implicit, scale=scale or None)
+    found = attend(ctx, query, key, value, added, implicit, scale=attributes.scale or None)
     return join_heads(found), key, value
 
 
@@ -99,30 +126,26 @@ def _split_last(x: Expr, sizes: tuple[int, ...]) -> list[Expr]:
 def _attend_projection(
     ctx: ImportContext,
     projected: Expr,
-    num_heads: int,
     sizes: tuple[int, ...],
     mask: Expr | None,
     past: Expr | None,
     bias: Expr | None,
-    *,
-    causal: bool,
-    hidden: float,
-    scale: float,
+    attributes: AttentionAttributes,
 ) -> list[Expr]:
     """Return attention of a projection to queries, keys and values, and what it keeps."""
     (width,) = ctx.static_lengths(projected, [2])
     sizes = sizes or (width // 3,) * 3
     if len(sizes) != 3 or sum(sizes) != width:
         raise Unsupported(f"qkv_hidden_sizes {list(sizes)} of {width} columns")
-    query, key, value = (split_heads(x, num_heads) for x in _split_last(projected, sizes))
+    query, key, value = (
+        split_heads(x, attributes.num_heads) for x in _split_last(projected, sizes)
+    )
     before = None
     if past is not None:
         rows = [relay.const(np.int32(index)) for index in (0, 1)]
         first, second = (relay.take(past, row, axis=0, mode="fast") for row in rows)
         before = (first, second)
-    found, key, value = _attend_with_past(
-        ctx, (query, key, value), before, mask, bias, causal=causal, hidden=hidden, scale=scale
-    )
+    found, key, value = _attend_with_past(ctx, (query, key, value), before, mask, bias, attributes)
     return [found, relay.stack([key, value], axis=0)] if ctx.wants(1) else [found]
 
 
@@ -137,31 +160,16 @@ def import_attention(
     attention_bias: Expr | None = None,
     past_sequence_length: Expr | None = None,
     *,
-    do_rotary: bool = False,
-    mask_filter_value: float = -10000.0,
-    num_heads: int,
-    past_present_share_buffer: bool = False,
+    attention: ProjectedAttributes,
     qkv_hidden_sizes: tuple[int, ...] = (),
     rotary_embedding_dim: int = 0,
-    scale: float = 0.0,
-    unidirectional: bool = False,
 ) -> list[Expr]:
-    if do_rotary or past_present_share_buffer or past_sequence_length is not None:
-        raise Unsupported("do_rotary, or a buffer that past and present share")
+    attention.require_own_buffer(past_sequence_length)
     projected = build_matmul(ctx, x, weights)
     if bias is not None:
         projected = relay.add(projected, bias)
     return _attend_projection(
-        ctx,
-        projected,
-        num_heads,
-        qkv_hidden_sizes,
-        mask_index,
-        past,
-        attention_bias,
-        causal=unidirectional,
-        hidden=mask_filter_value,
-        scale=scale,
+        ctx, projected, qkv_hidden_sizes, mask_index, past, attention_bias, attention
     )
 
 
@@ -178,30 +186,13 @@ def import_qattention(
     weight_zero_point: Expr | None = None,
     past: Expr | None = None,
     *,
-    do_rotary: bool = False,
-    mask_filter_value: float = -10000.0,
-    num_heads: int,
-    past_present_share_buffer: bool = False,
-    scale: float = 0.0,
-    unidirectional: bool = False,
+    attention: ProjectedAttributes,
 ) -> list[Expr]:
     """The projection is a product of bytes; all else is in floats."""
-    if do_rotary or past_present_share_buffer:
-        raise Unsupported("do_rotary, or a buffer that past and present share")
+    attention.require_own_buffer()
     factor = relay.multiply(input_scale, weight_scale)
     projected = build_real_matmul(ctx, x, weight, factor, input_zero_point, weight_zero_point, bias)
-    return _attend_projection(
-        ctx,
-        projected,
-        num_heads,
-        (),
-        mask_index,
-        past,
-        None,
-        causal=unidirectional,
-        hidden=mask_filter_value,
-        scale=scale,
-    )
+    return _attend_projection(ctx, projected, (), mask_index, past, None, attention)
 
 
 def _unpack(x: Expr, count: int) -> list[Expr]:
@@ -225,30 +216,16 @@ def import_multi_head_attention(
     past_sequence_length: Expr | None = None,
     cache_indirection: Expr | None = None,
     *,
-    mask_filter_value: float = -10000.0,
-    num_heads: int,
-    scale: float = 0.0,
-    unidirectional: bool = False,
+    attention: AttentionAttributes,
 ) -> list[Expr]:
     """Keys and values may be packed with the queries or with each other, or have heads already."""
     if past_sequence_length is not None or cache_indirection is not None:
         raise Unsupported("a buffer that past and present share")
     if ctx.wants(3):
         raise Unsupported("the products of queries and keys")
-    heads = _read_heads(ctx, query, key, value, bias, num_heads)
+    heads = _read_heads(ctx, query, key, value, bias, attention.num_heads)
     past = None if past_key is None or past_value is None else (past_key, past_value)
-    return list(
-        _attend_with_past(
-            ctx,
-            heads,
-            past,
-            key_padding_mask,
-            attention_bias,
-            causal=unidirectional,
-            hidden=mask_filter_value,
-            scale=scale,
-        )
-    )
+    return list(_attend_with_past(ctx, heads, past, key_padding_mask, attention_bias, attention))
 
 
 def _read_heads(
@@ -312,7 +289,7 @@ def import_microsoft_rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Expr:
-    """One place is that of the first time. ONNX Runtime makes nothing of ``scale``."""
+    """A single position is that of the first row. ONNX Runtime ignores ``scale``."""
     if is_packed_batching:
         raise Unsupported("is_packed_batching=1")
     if scale != 1.0:
@@ -362,13 +339,13 @@ class _CacheStep:
     count: Expr
     total: Expr
 
-    def places(self, ctx: ImportContext, rows: Expr) -> Expr:
-        """Return where rows of (batch, heads, time, width) belong; padding is at place 1."""
+    def position_ids(self, ctx: ImportContext, rows: Expr) -> Expr:
+        """Return the positions of rows of (batch, heads, time, width); padding is at position 1."""
         own = relay.add(arange_like(ctx, rows, 2), relay.expand_dims(self.begins, axis=1))
         inside = relay.less(own, relay.expand_dims(self.ends, axis=1))
         return relay.where(inside, own, _int32(1))
 
-    def kept(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
+    def append(self, ctx: ImportContext, past: Expr, new: Expr) -> Expr:
         """Return the rows of the past, behind them those of the step, and zeros from there on."""
         before = length_of(ctx, past, 2)
         blank = relay.zeros_like(
@@ -396,8 +373,7 @@ def _read_step(
     ends = relay.add(seqlens_k, _int32(1))
     if past is None:
         return _CacheStep(relay.zeros_like(ends), ends, count, count)
-    if ctx.type(total).rank:
-        total = relay.reshape(total, ())
+    total = as_scalar(ctx, total)
     begins = relay.where(
         relay.equal(total, count), relay.zeros_like(ends), relay.subtract(ends, count)
     )
@@ -438,7 +414,7 @@ def import_group_query_attention(
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise Unsupported("do_rotary=1 without caches")
-        ids = step.places(ctx, queries) if position_ids is None else position_ids
+        ids = step.position_ids(ctx, queries) if position_ids is None else position_ids
         cos, sin = (
             relay.expand_dims(relay.take(each, ids, axis=0, mode="fast"), axis=1)
             for each in (cos_cache, sin_cache)
@@ -449,7 +425,7 @@ def import_group_query_attention(
             for x in (queries, keys)
         )
     if past_key is not None and past_value is not None:
-        keys, values = step.kept(ctx, past_key, keys), step.kept(ctx, past_value, values)
+        keys, values = step.append(ctx, past_key, keys), step.append(ctx, past_value, values)
     left = None if local_window_size < 1 else local_window_size - 1
     implicit = ImplicitMask(True, None if past_key is None else step.begins, left=left)
     found = attend(

@@ -8,7 +8,7 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import scalar_like
-from serde.onnx.ops.linalg.product import build_matmul, import_gemm
+from serde.onnx.ops.linalg.product import GemmAttributes, build_matmul, import_gemm
 from serde.onnx.ops.microsoft.activation import apply_activation
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
@@ -57,15 +57,12 @@ def import_fused_gemm(
     activation_alpha: float | None = None,
     activation_beta: float | None = None,
     activation_gamma: float | None = None,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
+    gemm: GemmAttributes,
 ) -> Expr:
     if activation_gamma is not None:
         raise Unsupported(f"activation {activation!r} with a third parameter")
     given = (activation_alpha, activation_beta)
-    found = import_gemm(ctx, a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    found = import_gemm(ctx, a, b, c, gemm=gemm)
     return apply_activation(
         ctx, found, activation, tuple(each for each in given if each is not None)
     )

@@ -16,7 +16,7 @@ from serde.onnx.ops.microsoft.conv import to_channels_first, to_channels_last
 from serde.onnx.ops.pool.geometry import DilatedPoolAttributes, PoolAttributes
 from serde.onnx.ops.pool.window import import_average_pool
 from serde.onnx.ops.qnn.conv import import_qlinear_conv
-from serde.onnx.ops.qnn.linear import import_dequantize_linear, quantize
+from serde.onnx.ops.qnn.linear import import_dequantize_linear, import_quantize_linear
 from serde.onnx.ops.qnn.product import build_integer_matmul
 from serde.onnx.ops.qnn.zero_point import requantize, to_row
 from serde.onnx.ops.table import MICROSOFT
@@ -28,7 +28,7 @@ from serde.relay.ir.registry import call
 def import_microsoft_quantize_linear(
     ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
 ) -> Expr:
-    return quantize(ctx, x, scale, zero_point, axis=axis)
+    return import_quantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
 @MICROSOFT.imports("DequantizeLinear")
@@ -157,7 +157,7 @@ def _quantize(
 ) -> Expr:
     """Return numbers quantised; without a zero point in the dtype that came in."""
     point = relay.const(0, dtype) if zero_point is None else zero_point
-    return quantize(ctx, x, scale, point)
+    return import_quantize_linear(ctx, x, scale, point)
 
 
 def _make_binary_importer(build: Callable[[Expr, Expr], Expr]) -> Callable[..., Expr]:
@@ -204,7 +204,7 @@ def import_qlinear_where(
         _dequantize(ctx, x, x_scale, x_zero_point),
         _dequantize(ctx, y, y_scale, y_zero_point),
     )
-    return quantize(ctx, relay.where(condition, left, right), z_scale, z_zero_point)
+    return import_quantize_linear(ctx, relay.where(condition, left, right), z_scale, z_zero_point)
 
 
 @MICROSOFT.imports("QLinearConcat")
@@ -214,7 +214,9 @@ def import_qlinear_concat(
     if len(inputs) % 3:
         raise Unsupported(f"{len(inputs)} inputs: expected three for each tensor")
     parts = [
-        quantize(ctx, _dequantize(ctx, *inputs[position : position + 3]), y_scale, y_zero_point)
+        import_quantize_linear(
+            ctx, _dequantize(ctx, *inputs[position : position + 3]), y_scale, y_zero_point
+        )
         for position in range(0, len(inputs), 3)
     ]
     return relay.concatenate(parts, axis=axis)
@@ -266,7 +268,7 @@ def import_qlinear_softmax(
         found = apply_to_rows(ctx, real, axis, relay.nn.softmax)
     else:
         found = relay.nn.softmax(real, axis=axis)
-    return quantize(ctx, found, y_scale, y_zero_point)
+    return import_quantize_linear(ctx, found, y_scale, y_zero_point)
 
 
 @MICROSOFT.imports("QLinearAveragePool")
@@ -313,4 +315,4 @@ def import_qlinear_global_average_pool(
     rank = ctx.type(x).rank
     axes = tuple(range(1, rank - 1)) if channels_last else tuple(range(2, rank))
     found = relay.mean(real, axis=axes, keepdims=True)
-    return quantize(ctx, found, y_scale, y_zero_point)
+    return import_quantize_linear(ctx, found, y_scale, y_zero_point)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import serde.relay as relay
 from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import MICROSOFT
 from serde.relay.ir.expr import Expr
 
@@ -17,6 +18,4 @@ def import_expand_dims(ctx: ImportContext, x: Expr, axis: Expr) -> Expr:
 @MICROSOFT.imports("Trilu")
 def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
     diagonal = relay.const(0, "int64") if k is None else k
-    if ctx.type(diagonal).rank:
-        diagonal = relay.reshape(diagonal, ())
-    return relay.trilu(x, diagonal, upper)
+    return relay.trilu(x, as_scalar(ctx, diagonal), upper)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -44,27 +45,40 @@ def import_one_hot_encoder(
     return relay.cast(found, "float32")
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelAttributes:
+    """Attributes that the versions of LabelEncoder share."""
+
+    keys_int64s: tuple[int, ...] = ()
+    keys_floats: tuple[float, ...] = ()
+    keys_strings: tuple[str, ...] = ()
+    values_int64s: tuple[int, ...] = ()
+    values_floats: tuple[float, ...] = ()
+    values_strings: tuple[str, ...] = ()
+    default_int64: int = -1
+    default_float: float = -0.0
+    default_string: str = "_Unused"
+
+    def keys(self) -> Array:
+        """Return the keys.
+
+        Raises:
+            Unsupported: Keys or values are strings.
+        """
+        if self.keys_strings or self.values_strings:
+            raise Unsupported(_STRINGS)
+        return _to_array(self.keys_int64s, self.keys_floats)
+
+    def values(self) -> Array:
+        """Return the values."""
+        return _to_array(self.values_int64s, self.values_floats)
+
+
 @ML.imports("LabelEncoder", since=2)
-def import_label_encoder(
-    ctx: ImportContext,
-    x: Expr,
-    *,
-    keys_int64s: tuple[int, ...] = (),
-    keys_floats: tuple[float, ...] = (),
-    keys_strings: tuple[str, ...] = (),
-    values_int64s: tuple[int, ...] = (),
-    values_floats: tuple[float, ...] = (),
-    values_strings: tuple[str, ...] = (),
-    default_int64: int = -1,
-    default_float: float = -0.0,
-    default_string: str = "_Unused",
-) -> Expr:
+def import_label_encoder(ctx: ImportContext, x: Expr, *, labels: LabelAttributes) -> Expr:
     """Before version 4, NaN is none of the keys, also where one of them is NaN."""
-    if keys_strings or values_strings:
-        raise Unsupported(_STRINGS)
-    keys = _to_array(keys_int64s, keys_floats)
-    values = _to_array(values_int64s, values_floats)
-    default = default_int64 if values_int64s else default_float
+    keys, values = labels.keys(), labels.values()
+    default = labels.default_int64 if labels.values_int64s else labels.default_float
     return _look_up(ctx, x, keys, values, np.array(default, values.dtype), finds_nan=False)
 
 
@@ -73,25 +87,16 @@ def import_label_encoder_v4(
     ctx: ImportContext,
     x: Expr,
     *,
-    keys_int64s: tuple[int, ...] = (),
-    keys_floats: tuple[float, ...] = (),
-    keys_strings: tuple[str, ...] = (),
+    labels: LabelAttributes,
     keys_tensor: onnx.TensorProto | None = None,
-    values_int64s: tuple[int, ...] = (),
-    values_floats: tuple[float, ...] = (),
-    values_strings: tuple[str, ...] = (),
     values_tensor: onnx.TensorProto | None = None,
-    default_int64: int = -1,
-    default_float: float = -0.0,
-    default_string: str = "_Unused",
     default_tensor: onnx.TensorProto | None = None,
 ) -> Expr:
     """Keys and values may also be tensors, of any dtype."""
-    if keys_strings or values_strings:
-        raise Unsupported(_STRINGS)
-    keys = _read_tensor(ctx, keys_tensor, _to_array(keys_int64s, keys_floats))
-    values = _read_tensor(ctx, values_tensor, _to_array(values_int64s, values_floats))
-    scalar = np.array(default_int64 if values.dtype.kind in "iu" else default_float, values.dtype)
+    keys = _read_tensor(ctx, keys_tensor, labels.keys())
+    values = _read_tensor(ctx, values_tensor, labels.values())
+    number = labels.default_int64 if values.dtype.kind in "iu" else labels.default_float
+    scalar = np.array(number, values.dtype)
     return _look_up(ctx, x, keys, values, _read_tensor(ctx, default_tensor, scalar))
 
 

@@ -111,15 +111,15 @@ class _Branches:
         children = np.tile(np.arange(size), (2, 1))
         free = count
         for node in range(count):
-            ends = [self._child(side, node, total, leaves) for side in (0, 1)]
+            following = [self._child(side, node, total, leaves) for side in (0, 1)]
             rows = [node, *range(free, free + max(len(sets.get(node, ())), 1) - 1)]
             free += len(rows) - 1
             features[rows] = self.features[node]
-            children[0, rows] = ends[0]
-            children[1, rows] = [*rows[1:], ends[1]]
+            children[0, rows] = following[0]
+            children[1, rows] = [*rows[1:], following[1]]
             thresholds[rows] = self._thresholds(node, sets)
             outcomes[rows] = self._outcomes(node, bool(len(sets.get(node, (0,)))))
-        starts = np.array([self._place(root, "root") for root in roots], np.int64)
+        starts = np.array([self._check_node(root, "root") for root in roots], np.int64)
         return Forest.of(features.tolist(), thresholds, outcomes, children, starts)
 
     def _sets(self) -> Iterator[tuple[int, Array]]:
@@ -151,12 +151,12 @@ class _Branches:
     def _child(self, side: int, node: int, total: int, leaves: int) -> int:
         number = self.children[side][node]
         if not self.are_leaves[side][node]:
-            return self._place(number, f"node {node}")
+            return self._check_node(number, f"node {node}")
         if not 0 <= number < leaves:
             raise Unsupported(f"node {node} names leaf {number} of {leaves}")
         return total + number
 
-    def _place(self, number: int, what: str) -> int:
+    def _check_node(self, number: int, what: str) -> int:
         if not 0 <= number < len(self.features):
             raise Unsupported(f"{what} names node {number} of {len(self.features)}")
         return number

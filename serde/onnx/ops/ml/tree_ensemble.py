@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import onnx
@@ -30,18 +31,37 @@ from serde.weights import Array
 _UNUSED = ("nodes_hitrates", "nodes_hitrates_as_tensor")
 
 
-@dataclass(frozen=True)
-class _Nodes:
-    """The attributes that describe nodes by tree and number."""
+def _read_numbers(given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
+    """Return numbers that are floats, or doubles in a tensor."""
+    return np.array(given, np.float32) if tensor is None else numpy_helper.to_array(tensor)
 
-    trees: tuple[int, ...]
-    numbers: tuple[int, ...]
-    features: tuple[int, ...]
-    modes: tuple[str, ...]
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-    missing: tuple[int, ...]
-    thresholds: Array
+
+@dataclass(frozen=True, kw_only=True)
+class EnsembleAttributes:
+    """Attributes that both ensembles share: nodes by tree and number, and what is added."""
+
+    base_values: tuple[float, ...] = ()
+    base_values_as_tensor: onnx.TensorProto | None = None
+    nodes_falsenodeids: tuple[int, ...]
+    nodes_featureids: tuple[int, ...]
+    nodes_missing_value_tracks_true: tuple[int, ...] = ()
+    nodes_modes: tuple[str, ...]
+    nodes_nodeids: tuple[int, ...]
+    nodes_treeids: tuple[int, ...]
+    nodes_truenodeids: tuple[int, ...]
+    nodes_values: tuple[float, ...] = ()
+    nodes_values_as_tensor: onnx.TensorProto | None = None
+    post_transform: str = "NONE"
+
+    @cached_property
+    def base(self) -> Array:
+        """What is added to each score; nothing, or one number a target."""
+        return _read_numbers(self.base_values, self.base_values_as_tensor)
+
+    @cached_property
+    def thresholds(self) -> Array:
+        """What the feature of each node is compared with."""
+        return _read_numbers(self.nodes_values, self.nodes_values_as_tensor)
 
     def forest(self) -> Forest:
         """Return the nodes as a table.
@@ -49,26 +69,36 @@ class _Nodes:
         Raises:
             Unsupported: The lists do not fit together, or a mode is unknown.
         """
-        count = len(self.numbers)
-        lists = (self.trees, self.features, self.modes, self.first, self.second, self.thresholds)
-        if any(len(each) != count for each in lists) or len(self.missing) not in (0, count):
+        count, missing = len(self.nodes_nodeids), self.nodes_missing_value_tracks_true
+        thresholds, next_nodes = self.thresholds, (self.nodes_truenodeids, self.nodes_falsenodeids)
+        lists = (
+            self.nodes_treeids,
+            self.nodes_featureids,
+            self.nodes_modes,
+            *next_nodes,
+            thresholds,
+        )
+        if any(len(each) != count for each in (*lists, *next_nodes)) or len(missing) not in (
+            0,
+            count,
+        ):
             raise Unsupported(f"the lists of {count} nodes have several lengths")
-        unknown = next((mode for mode in self.modes if mode not in MODES), None)
+        unknown = next((mode for mode in self.nodes_modes if mode not in MODES), None)
         if unknown is not None:
             raise Unsupported(f"mode {unknown!r} of a node is unknown")
         outcomes = np.zeros((count, 4), bool)
-        for row, mode in enumerate(self.modes):
+        for row, mode in enumerate(self.nodes_modes):
             outcomes[row, list(MODES[mode])] = True
-        inner = np.array([mode != "LEAF" for mode in self.modes], bool)
-        if self.missing:
-            outcomes[:, UNORDERED] |= np.array(self.missing, bool) & inner
-        trees = np.array(self.trees, np.int64)
+        inner = np.array([mode != "LEAF" for mode in self.nodes_modes], bool)
+        if missing:
+            outcomes[:, UNORDERED] |= np.array(missing, bool) & inner
+        trees = np.array(self.nodes_treeids, np.int64)
         children = np.tile(np.arange(count), (2, 1))
-        for row, numbers in enumerate((self.first, self.second)):
+        for row, numbers in enumerate(next_nodes):
             wanted = (trees[inner], np.array(numbers, np.int64)[inner])
-            children[row, inner] = find_nodes(self.trees, self.numbers, wanted)
+            children[row, inner] = find_nodes(self.nodes_treeids, self.nodes_nodeids, wanted)
         _, roots = np.unique(trees, return_index=True)
-        return Forest.of(self.features, self.thresholds, outcomes, children, roots)
+        return Forest.of(self.nodes_featureids, thresholds, outcomes, children, roots)
 
     def leaves(
         self, trees: Sequence[int], numbers: Sequence[int], targets: Sequence[int],
@@ -78,13 +108,8 @@ class _Nodes:
         if not len(trees) == len(numbers) == len(targets):
             raise Unsupported(f"{len(targets)} targets for {len(numbers)} leaves")
         wanted = (np.array(trees, np.int64), np.array(numbers, np.int64))
-        indices = find_nodes(self.trees, self.numbers, wanted)
+        indices = find_nodes(self.nodes_treeids, self.nodes_nodeids, wanted)
         return Leaves(self.forest(), indices, np.array(targets, np.int64), values, count)
-
-
-def _read_numbers(given: Sequence[float], tensor: onnx.TensorProto | None) -> Array:
-    """Return numbers that are floats, or doubles in a tensor."""
-    return np.array(given, np.float32) if tensor is None else numpy_helper.to_array(tensor)
 
 
 def _to_rows(ctx: ImportContext, x: Expr, thresholds: Array) -> Expr:
@@ -106,47 +131,26 @@ def import_tree_ensemble_regressor(
     x: Expr,
     *,
     aggregate_function: str = "SUM",
-    base_values: tuple[float, ...] = (),
-    base_values_as_tensor: onnx.TensorProto | None = None,
     n_targets: int,
-    nodes_falsenodeids: tuple[int, ...],
-    nodes_featureids: tuple[int, ...],
-    nodes_missing_value_tracks_true: tuple[int, ...] = (),
-    nodes_modes: tuple[str, ...],
-    nodes_nodeids: tuple[int, ...],
-    nodes_treeids: tuple[int, ...],
-    nodes_truenodeids: tuple[int, ...],
-    nodes_values: tuple[float, ...] = (),
-    nodes_values_as_tensor: onnx.TensorProto | None = None,
-    post_transform: str = "NONE",
+    ensemble: EnsembleAttributes,
     target_ids: tuple[int, ...],
     target_nodeids: tuple[int, ...],
     target_treeids: tuple[int, ...],
     target_weights: tuple[float, ...] = (),
     target_weights_as_tensor: onnx.TensorProto | None = None,
 ) -> Expr:
-    nodes = _Nodes(
-        nodes_treeids,
-        nodes_nodeids,
-        nodes_featureids,
-        nodes_modes,
-        nodes_truenodeids,
-        nodes_falsenodeids,
-        nodes_missing_value_tracks_true,
-        _read_numbers(nodes_values, nodes_values_as_tensor),
-    )
     values = _read_numbers(target_weights, target_weights_as_tensor)
-    leaves = nodes.leaves(target_treeids, target_nodeids, target_ids, values, n_targets)
-    base = _read_numbers(base_values, base_values_as_tensor)
+    leaves = ensemble.leaves(target_treeids, target_nodeids, target_ids, values, n_targets)
+    base = ensemble.base
     if base.size not in (0, n_targets):
         raise Unsupported(f"{base.size} base values for {n_targets} targets")
     if base.any() and not leaves.covered:
         raise Unsupported("a base value of a target without weights, read differently by runtimes")
-    scores = leaves.scores(ctx, _to_rows(ctx, x, nodes.thresholds), aggregate_function)
+    scores = leaves.scores(ctx, _to_rows(ctx, x, ensemble.thresholds), aggregate_function)
     scores = _add_base(ctx, scores, base)
     if n_targets == 1:
-        refuse_transform(post_transform, "a single target")
-    return transform(ctx, scores, post_transform)
+        refuse_transform(ensemble.post_transform, "a single target")
+    return transform(ctx, scores, ensemble.post_transform)
 
 
 @ML.imports("TreeEnsembleClassifier", since=(1, 3, 5), ignored=_UNUSED)
@@ -154,8 +158,6 @@ def import_tree_ensemble_classifier(
     ctx: ImportContext,
     x: Expr,
     *,
-    base_values: tuple[float, ...] = (),
-    base_values_as_tensor: onnx.TensorProto | None = None,
     class_ids: tuple[int, ...],
     class_nodeids: tuple[int, ...],
     class_treeids: tuple[int, ...],
@@ -163,47 +165,28 @@ def import_tree_ensemble_classifier(
     class_weights_as_tensor: onnx.TensorProto | None = None,
     classlabels_int64s: tuple[int, ...] = (),
     classlabels_strings: tuple[str, ...] = (),
-    nodes_falsenodeids: tuple[int, ...],
-    nodes_featureids: tuple[int, ...],
-    nodes_missing_value_tracks_true: tuple[int, ...] = (),
-    nodes_modes: tuple[str, ...],
-    nodes_nodeids: tuple[int, ...],
-    nodes_treeids: tuple[int, ...],
-    nodes_truenodeids: tuple[int, ...],
-    nodes_values: tuple[float, ...] = (),
-    nodes_values_as_tensor: onnx.TensorProto | None = None,
-    post_transform: str = "NONE",
+    ensemble: EnsembleAttributes,
 ) -> list[Expr]:
     labels = read_labels(ctx, classlabels_int64s, classlabels_strings)
-    nodes = _Nodes(
-        nodes_treeids,
-        nodes_nodeids,
-        nodes_featureids,
-        nodes_modes,
-        nodes_truenodeids,
-        nodes_falsenodeids,
-        nodes_missing_value_tracks_true,
-        _read_numbers(nodes_values, nodes_values_as_tensor),
-    )
     values = _read_numbers(class_weights, class_weights_as_tensor)
-    base = _read_numbers(base_values, base_values_as_tensor)
-    rows = _to_rows(ctx, x, nodes.thresholds)
+    base = ensemble.base
+    rows = _to_rows(ctx, x, ensemble.thresholds)
     if len(labels) == 2 and set(class_ids) == {0}:
-        leaves = nodes.leaves(class_treeids, class_nodeids, class_ids, values, 1)
+        leaves = ensemble.leaves(class_treeids, class_nodeids, class_ids, values, 1)
         return _classify_two(
-            ctx, leaves.scores(ctx, rows, "SUM"), values, base, labels, post_transform
+            ctx, leaves.scores(ctx, rows, "SUM"), values, base, labels, ensemble.post_transform
         )
     if len(labels) < 3 and ctx.wants(0):
         raise Unsupported(f"the label of {len(labels)} classes, read differently by runtimes")
     if base.size not in (0, len(labels)) or (base.size and len(labels) < 3):
         raise Unsupported(f"{base.size} base values for {len(labels)} classes")
-    leaves = nodes.leaves(class_treeids, class_nodeids, class_ids, values, len(labels))
+    leaves = ensemble.leaves(class_treeids, class_nodeids, class_ids, values, len(labels))
     if len(labels) < 3 and not leaves.covered:
         raise Unsupported("two classes of which one has no weights")
     scores = leaves.scores(ctx, rows, "SUM")
     scores = _add_base(ctx, scores, base)
     label = pick_labels(ctx, relay.argmax(scores, axis=1), labels)
-    return [label, transform(ctx, scores, post_transform)]
+    return [label, transform(ctx, scores, ensemble.post_transform)]
 
 
 def _classify_two(

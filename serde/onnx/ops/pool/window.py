@@ -32,10 +32,10 @@ from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.weights import numpy_dtype
 
 
@@ -111,9 +111,9 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
 def _reduce_windows(
     ctx: ExportContext, op: str, x: Value, windows: Windows, rank: int, fill: Value
 ) -> Value:
-    """Reduce the places of each window, one axis after another."""
-    found = windows.padded(ctx, x, rank, fill)
-    for axis, indices in zip(windows.axes, windows.places, strict=True):
+    """Reduce the elements of each window, one axis after another."""
+    found = windows.pad(ctx, x, rank, fill)
+    for axis, indices in zip(windows.axes, windows.indices, strict=True):
         found = emit_reduce(
             ctx, op, ctx.emit("Gather", found, indices, axis=axis), [axis + 1], False
         )
@@ -134,7 +134,7 @@ def _max_of_windows(ctx: ExportContext, x: Value, windows: Windows) -> Value:
 def _mean_of_windows(
     ctx: ExportContext, x: Value, windows: Windows, count_include_pad: bool
 ) -> Value:
-    """Return the sum of each window over its size, or over its places inside the data.
+    """Return the sum of each window over its size, or over its elements inside the data.
 
     Integers are summed in int64, and the quotient cut towards zero.
     """
@@ -152,10 +152,10 @@ def _mean_of_windows(
 
 
 def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
-    """Return how many places of each window hold data, at least 1."""
+    """Return how many elements of each window hold data, at least 1."""
     zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
     result = one
-    parts = zip(windows.axes, windows.sides, windows.places, strict=True)
+    parts = zip(windows.axes, windows.sides, windows.indices, strict=True)
     for axis, (before, _), indices in parts:
         first = ctx.const(before, np.int64)
         end = ctx.emit("Add", emit_lengths(ctx, x, [axis]), first)

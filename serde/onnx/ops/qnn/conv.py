@@ -133,7 +133,7 @@ def _conv_by_matmul(
         dilations=require_fixed(conv.dilation, "dilation"),
         pads=to_onnx_pads(conv.padding, 2),
     )
-    data = windows.padded(
+    data = windows.pad(
         ctx, to_layout(ctx, sides[0], conv.data_layout, "NCHW"), 4, ctx.const(0, dtype)
     )
     batch, channels, (rows, columns) = (
@@ -143,7 +143,7 @@ def _conv_by_matmul(
     )
     depth = channels // conv.groups
     cut = ctx.shape([batch, conv.groups, depth, rows, size[0], columns, size[1]])
-    parts = ctx.emit("Reshape", windows.taken(ctx, data), cut)
+    parts = ctx.emit("Reshape", windows.gather(ctx, data), cut)
     transposed = ctx.emit("Transpose", parts, perm=[0, 1, 3, 5, 2, 4, 6])
     taps = depth * size[0] * size[1]
     flat = ctx.emit("Reshape", transposed, ctx.shape([batch, conv.groups, rows * columns, taps]))
@@ -240,8 +240,8 @@ def _crop(
     if min(around) >= 0:
         return x, space
     starts = ctx.ints(max(0, -each) for each in around[:2])
-    ends = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
-    return ctx.emit("Slice", x, starts, ends, ctx.ints([2, 3])), space
+    stops = ctx.ints(each if each < 0 else np.iinfo(np.int64).max for each in around[2:])
+    return ctx.emit("Slice", x, starts, stops, ctx.ints([2, 3])), space
 
 
 def _dilate(
@@ -251,9 +251,9 @@ def _dilate(
     if all(stride == 1 for stride in strides):
         return x
     batch, channels, height, width = shape
-    apart = ctx.emit("Reshape", x, ctx.shape([batch, channels, height, 1, width, 1]))
+    expanded = ctx.emit("Reshape", x, ctx.shape([batch, channels, height, 1, width, 1]))
     widths = [0] * 9 + [strides[0] - 1, 0, strides[1] - 1]
-    wide = ctx.emit("Pad", apart, ctx.ints(widths), value)
+    wide = ctx.emit("Pad", expanded, ctx.ints(widths), value)
     return ctx.emit(
         "Reshape", wide, ctx.shape([batch, channels, height * strides[0], width * strides[1]])
     )

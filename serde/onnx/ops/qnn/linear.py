@@ -68,14 +68,14 @@ def export_quantize_linear(
     saturate: bool,
     precision: np.dtype[AnyValue] | None,
 ) -> Value:
-    """Before 21 the zero point alone tells the type of the result."""
+    """Before 21 the zero point alone gives the type of the result."""
     dtype = dtype_name(out_dtype)
     require_dtype(dtype, ctx.version)
     kind = helper.np_dtype_to_tensor_dtype(out_dtype)
-    told = zero_point is None and dtype != "uint8"
-    if told and ctx.version < 21:
+    explicit = zero_point is None and dtype != "uint8"
+    if explicit and ctx.version < 21:
         zero_point = ctx.const(np.zeros(ctx.static_shape(scale)), out_dtype)
-        told = False
+        explicit = False
     return ctx.emit(
         "QuantizeLinear",
         x,
@@ -83,17 +83,10 @@ def export_quantize_linear(
         zero_point,
         axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
-        output_dtype=kind if told else None,
+        output_dtype=kind if explicit else None,
         saturate=None if saturate else 0,
         precision=None if precision is None else helper.np_dtype_to_tensor_dtype(precision),
     )
-
-
-@OPS.imports("QuantizeLinear", since=(10, 13))
-def import_quantize_linear_v10(
-    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
-) -> Expr:
-    return quantize(ctx, x, scale, zero_point, axis=axis)
 
 
 @OPS.imports("QuantizeLinear", since=(19, 21, 23, 24, 25, 28))
@@ -109,17 +102,31 @@ def import_quantize_linear(
     saturate: bool = True,
     precision: int = 0,
 ) -> Expr:
-    return quantize(
-        ctx,
+    """``y = saturate(round(x / scale) + zero_point)``, in the type of the zero point if given."""
+    dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
+    if zero_point is not None:
+        given = ctx.type(zero_point).dtype
+        if output_dtype and given != dtype:
+            raise Unsupported(f"output_dtype {dtype} with a zero point of {given}")
+        dtype = given
+    return call(
+        "serde.quantize_linear",
         x,
         scale,
-        zero_point,
-        axis=axis,
+        _match_rank(ctx, scale, zero_point),
+        axis=_normalize_axis(ctx, scale, axis),
         block_size=block_size,
-        output_dtype=output_dtype,
+        out_dtype=dtype,
         saturate=saturate,
-        precision=precision,
+        precision=ctx.dtype(precision) if precision else None,
     )
+
+
+@OPS.imports("QuantizeLinear", since=(10, 13))
+def import_quantize_linear_v10(
+    ctx: ImportContext, x: Expr, scale: Expr, zero_point: Expr | None = None, *, axis: int = 1
+) -> Expr:
+    return import_quantize_linear(ctx, x, scale, zero_point, axis=axis)
 
 
 def _axis_or_none(ctx: ExportContext, scale: Value, axis: int) -> int | None:
@@ -137,7 +144,7 @@ def export_dequantize_linear(
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
     require_dtype(ctx.type(x).dtype, ctx.version)
-    told = out_dtype is not None and dtype_name(out_dtype) != ctx.type(scale).dtype
+    explicit = out_dtype is not None and dtype_name(out_dtype) != ctx.type(scale).dtype
     return ctx.emit(
         "DequantizeLinear",
         x,
@@ -145,7 +152,7 @@ def export_dequantize_linear(
         zero_point,
         axis=_axis_or_none(ctx, scale, axis),
         block_size=block_size or None,
-        output_dtype=helper.np_dtype_to_tensor_dtype(out_dtype) if told and out_dtype else None,
+        output_dtype=helper.np_dtype_to_tensor_dtype(out_dtype) if explicit and out_dtype else None,
     )
 
 
@@ -189,42 +196,6 @@ def export_dynamic_quantize_linear(ctx: ExportContext, x: Value) -> tuple[Value,
 def import_dynamic_quantize_linear(ctx: ImportContext, x: Expr) -> list[Expr]:
     found = call("serde.dynamic_quantize_linear", x)
     return [TupleGetItem(found, index) for index in range(3)]
-
-
-def quantize(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    zero_point: Expr | None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    saturate: bool = True,
-    precision: int = 0,
-) -> Expr:
-    """Return QuantizeLinear; the zero point or else the attribute tells the type.
-
-    Raises:
-        Unsupported: They tell different ones.
-    """
-    dtype = ctx.dtype(output_dtype) if output_dtype else "uint8"
-    if zero_point is not None:
-        told = ctx.type(zero_point).dtype
-        if output_dtype and told != dtype:
-            raise Unsupported(f"output_dtype {dtype} with a zero point of {told}")
-        dtype = told
-    return call(
-        "serde.quantize_linear",
-        x,
-        scale,
-        _match_rank(ctx, scale, zero_point),
-        axis=_normalize_axis(ctx, scale, axis),
-        block_size=block_size,
-        out_dtype=dtype,
-        saturate=saturate,
-        precision=ctx.dtype(precision) if precision else None,
-    )
 
 
 def _match_rank(ctx: ImportContext, scale: Expr, zero_point: Expr | None) -> Expr | None:

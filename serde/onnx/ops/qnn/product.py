@@ -21,6 +21,7 @@ from serde.onnx.ops.qnn.zero_point import (
     to_row,
     to_scalar,
 )
+from serde.onnx.ops.shape.reshape import to_attribute
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.ir.expr import Call, Expr
@@ -42,7 +43,7 @@ def export_dense(
     units: Dim | None,
     out_dtype: np.dtype[AnyValue] | None,
 ) -> Value:
-    """The scales tell what the sums mean and do not enter them."""
+    """``y = (x - x_zero_point) @ (w - w_zero_point)``, without the scales."""
     return emit_integer_matmul(
         ctx, x, weight, (input_zero_point, weight_zero_point), transpose_y=True
     )
@@ -62,7 +63,7 @@ def export_batch_matmul(
     transpose_a: bool,
     transpose_b: bool,
 ) -> Value:
-    """The scales tell what the sums mean and do not enter them."""
+    """``y = (x - x_zero_point) @ (w - w_zero_point)``, without the scales."""
     points = (x_zero_point, y_zero_point)
     return emit_integer_matmul(ctx, x, y, points, transpose_x=transpose_a, transpose_y=transpose_b)
 
@@ -125,7 +126,7 @@ def build_integer_matmul(
         _merge_points(ctx, b_zero_point, batch),
     )
     rows, columns = ctx.type(a).shape[-2], ctx.type(b).shape[-1]
-    return relay.reshape(found, _to_attribute([*batch, rows, columns]))
+    return relay.reshape(found, to_attribute([*batch, rows, columns]))
 
 
 def _merge_points(ctx: ImportContext, zero_point: Expr | None, batch: Sequence[Dim]) -> Expr | None:
@@ -139,23 +140,12 @@ def _merge_batch(ctx: ImportContext, x: Expr, batch: Sequence[Dim]) -> Expr:
     shape = ctx.type(x).shape
     own, matrix = shape[:-2], shape[-2:]
     if all(dim == 1 for dim in own):
-        return relay.reshape(x, _to_attribute([1, *matrix]))
+        return relay.reshape(x, to_attribute([1, *matrix]))
     if tuple(own) != tuple(batch):
         if any(isinstance(dim, Any) for dim in (*batch, *matrix)):
             raise Unsupported(f"batches of {shape}, some without a length or a name")
         x = relay.broadcast_to(x, [*batch, *matrix])
-    return relay.reshape(x, _to_attribute([product(batch), *matrix]))
-
-
-def _to_attribute(dims: Sequence[Dim]) -> list[Dim]:
-    """Return dimensions as an attribute: at most one of them may be what remains.
-
-    Raises:
-        Unsupported: More than one is without a length or a name.
-    """
-    if sum(isinstance(dim, Any) for dim in dims) > 1:
-        raise Unsupported(f"several axes without a length or a name: {list(dims)}")
-    return [-1 if isinstance(dim, Any) else dim for dim in dims]
+    return relay.reshape(x, to_attribute([product(batch), *matrix]))
 
 
 @OPS.exports("serde.qlinear_matmul", when=runs_in_runtime)

@@ -11,6 +11,7 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, to_int64
+from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import emit_lengths
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, Dim
@@ -24,11 +25,6 @@ def export_broadcast_to(
     ctx: ExportContext, x: Value, *, shape: tuple[Dim, ...] | None, dtype: np.dtype[AnyValue] | None
 ) -> Value:
     return ctx.emit("Expand", x, ctx.shape(ctx.result_type().shape))
-
-
-@OPS.exports("broadcast_to_like")
-def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value:
-    return ctx.emit("Expand", x, ctx.emit("Shape", like))
 
 
 @OPS.imports("Expand", since=(8, 13))
@@ -47,10 +43,15 @@ def import_expand(ctx: ImportContext, x: Expr, shape: Expr) -> Expr:
     return _reshape_to_known(found, own, ctx.partial_dims(shape))
 
 
+@OPS.exports("broadcast_to_like")
+def export_broadcast_to_like(ctx: ExportContext, x: Value, like: Value) -> Value:
+    return ctx.emit("Expand", x, ctx.emit("Shape", like))
+
+
 def _reshape_to_known(x: Expr, own: Sequence[Dim], asked: Sequence[Dim] | None) -> Expr:
     """Return what was broadcast with the lengths that are known, where all but one are.
 
-    Beside a length of 0 the elements do not tell the one.
+    Beside a length of 0 the number of elements does not give it.
     """
     if asked is None:
         return x
@@ -91,20 +92,11 @@ def _collapse(ctx: ExportContext, x: Value, wanted: Sequence[Dim], shape: Value)
     numbers = as_dtype(ctx, x, work)
     if all(isinstance(want, int) or (have == want and have != Any()) for have, want in pairs):
         short = [i + offset for i, (have, want) in enumerate(pairs) if want == 1 != have]
-        total = _sum_over(ctx, numbers, [*range(offset), *short])
+        total = emit_reduce(ctx, "ReduceSum", numbers, [*range(offset), *short], True)
     else:
         total = _sum_at_run_time(ctx, numbers, shape, len(given), offset)
     found = ctx.emit("Reshape", total, shape)
     return found if work == dtype else cast(ctx, found, dtype)
-
-
-def _sum_over(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Return the sum over fixed axes, which stay with length 1."""
-    if not axes:
-        return x
-    if ctx.version >= 13:
-        return ctx.emit("ReduceSum", x, ctx.ints(axes), keepdims=1)
-    return ctx.emit("ReduceSum", x, axes=list(axes), keepdims=1)
 
 
 def _sum_at_run_time(ctx: ExportContext, x: Value, shape: Value, rank: int, offset: int) -> Value:
@@ -117,12 +109,12 @@ def _sum_at_run_time(ctx: ExportContext, x: Value, shape: Value, rank: int, offs
         short = ctx.emit("NonZero", ctx.emit("Equal", whole, ctx.ints([1])))
         axes = ctx.emit("Reshape", short, ctx.ints([-1]))
         return ctx.emit("ReduceSum", x, axes, keepdims=1, noop_with_empty_axes=1)
-    x = _sum_over(ctx, x, range(offset))
+    x = emit_reduce(ctx, "ReduceSum", x, range(offset), True)
     for number in range(rank - offset):
         axis = offset + number
         length = ctx.emit("Gather", shape, ctx.ints([number]), axis=0)
         short = ctx.emit("Equal", length, ctx.ints([1]))
-        x = ctx.emit("Where", short, _sum_over(ctx, x, [axis]), x)
+        x = ctx.emit("Where", short, emit_reduce(ctx, "ReduceSum", x, [axis], True), x)
         x = ctx.emit("Slice", x, ctx.ints([0]), length, ctx.ints([axis]))
     return x
 

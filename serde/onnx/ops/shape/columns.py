@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
+from serde.onnx.ops.elementwise.convert import const_int64
+from serde.onnx.ops.shape.create import build_arange
+from serde.onnx.ops.shape.reshape import take_entry
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -77,59 +78,49 @@ def _add_columns(
     dilations: Sequence[int],
     pads: Sequence[int],
 ) -> Expr:
-    """Return images of computed lengths: each element is added at its place in a row of pixels.
+    """Return images of computed lengths: each element is added at its flat index.
 
     What lies on the padding is added to one more pixel, which goes.
     """
     rank = len(strides)
     image, block = (relay.cast(each, "int64") for each in (image_shape, block_shape))
-    lengths, sizes = ([_take_entry(each, axis) for axis in range(rank)] for each in (image, block))
+    lengths, sizes = ([take_entry(each, axis) for axis in range(rank)] for each in (image, block))
     counts = []
     for axis in range(rank):
-        span = relay.multiply(relay.subtract(sizes[axis], _int64(1)), _int64(dilations[axis]))
-        whole = relay.add(lengths[axis], _int64(pads[axis] + pads[axis + rank] - 1))
-        room = relay.subtract(whole, span)
-        counts.append(relay.add(relay.divide(room, _int64(strides[axis])), _int64(1)))
+        span = relay.multiply(
+            relay.subtract(sizes[axis], const_int64(1)), const_int64(dilations[axis])
+        )
+        whole = relay.add(lengths[axis], const_int64(pads[axis] + pads[axis + rank] - 1))
+        extent = relay.subtract(whole, span)
+        counts.append(relay.add(relay.divide(extent, const_int64(strides[axis])), const_int64(1)))
     shape = relay.shape_of(x, "int64")
-    row, column = (_arange(_take_entry(shape, axis)) for axis in (1, 2))
+    row, column = (build_arange(take_entry(shape, axis)) for axis in (1, 2))
     elements, pixels = _multiply_all(sizes), _multiply_all(lengths)
     channel, element = relay.divide(row, elements), relay.floor_mod(row, elements)
     positions = zip(_unravel(element, sizes), _unravel(column, counts), lengths, strict=True)
     flat = relay.expand_dims(channel, axis=1)
     inside: Expr = relay.const(True)
     for axis, (within, number, length) in enumerate(positions):
-        start = relay.expand_dims(relay.multiply(number, _int64(strides[axis])), axis=0)
-        step = relay.expand_dims(relay.multiply(within, _int64(dilations[axis])), axis=1)
-        position = relay.subtract(relay.add(start, step), _int64(pads[axis]))
-        inside = relay.logical_and(inside, relay.greater_equal(position, _int64(0)))
+        start = relay.expand_dims(relay.multiply(number, const_int64(strides[axis])), axis=0)
+        step = relay.expand_dims(relay.multiply(within, const_int64(dilations[axis])), axis=1)
+        position = relay.subtract(relay.add(start, step), const_int64(pads[axis]))
+        inside = relay.logical_and(inside, relay.greater_equal(position, const_int64(0)))
         inside = relay.logical_and(inside, relay.less(position, length))
         flat = relay.add(relay.multiply(flat, length), position)
-    channels = relay.divide(_take_entry(shape, 1), elements)
+    channels = relay.divide(take_entry(shape, 1), elements)
     total = relay.multiply(channels, pixels)
     flat = relay.where(inside, flat, total)
     dtype = ctx.type(x).dtype
     work = "float32" if dtype in ("float16", "bfloat16") else dtype
     values = relay.reshape(relay.cast(x, work), newshape=(0, -1))
     indices = relay.broadcast_to_like(relay.reshape(flat, newshape=(1, -1)), values)
-    batch = _take_entry(shape, 0)
-    room = relay.stack([batch, relay.add(total, _int64(1))], axis=0)
-    blank = call("dyn.zeros", room, dtype=work)
+    batch = take_entry(shape, 0)
+    blank_shape = relay.stack([batch, relay.add(total, const_int64(1))], axis=0)
+    blank = call("dyn.zeros", blank_shape, dtype=work)
     found = relay.scatter_elements(blank, indices, values, 1, "add")
     found = relay.strided_slice(found, begin=[0], end=[-1], axes=[1])
     wanted = relay.concatenate((relay.stack([batch, channels], axis=0), image), 0)
     return relay.cast(call("dyn.reshape", found, wanted, allowzero=True), dtype)
-
-
-def _int64(value: int) -> Expr:
-    return relay.Constant(np.array(value, np.int64))
-
-
-def _take_entry(vector: Expr, position: int) -> Expr:
-    return relay.take(vector, _int64(position), axis=0, mode="fast")
-
-
-def _arange(count: Expr) -> Expr:
-    return call("arange", _int64(0), count, _int64(1), dtype="int64")
 
 
 def _multiply_all(factors: Sequence[Expr]) -> Expr:
@@ -140,7 +131,7 @@ def _multiply_all(factors: Sequence[Expr]) -> Expr:
 
 
 def _unravel(position: Expr, lengths: Sequence[Expr]) -> list[Expr]:
-    """Return the place on each axis of a place in row-major order."""
+    """Return the index on each axis of a flat index in row-major order."""
     found = []
     for length in reversed(lengths):
         found.append(relay.floor_mod(position, length))

@@ -11,7 +11,16 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import as_dtype, cast, compute_dtype, fill, to_int64
+from serde.onnx.ops.elementwise.convert import (
+    as_dtype,
+    cast,
+    compute_dtype,
+    const_int64,
+    emit_shape,
+    fill,
+    to_int64,
+)
+from serde.onnx.ops.shape.reshape import as_scalar
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
@@ -23,9 +32,30 @@ def export_shape_of(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] |
     return _cast_to_result(ctx, ctx.emit("Shape", x))
 
 
+@OPS.imports("Shape", since=(1, 13))
+def import_shape_v1(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.shape_of(x, dtype="int64")
+
+
+@OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
+def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
+    """ONNX clamps both ends to the axes there are."""
+    rank = ctx.type(x).rank
+    first, last = (max(0, e + rank if e < 0 else e) for e in (start, rank if end is None else end))
+    shape = relay.shape_of(x, dtype="int64")
+    if (first, last) == (0, rank):
+        return shape
+    return relay.strided_slice(shape, [min(first, rank)], [max(min(last, rank), first)])
+
+
 @OPS.exports("ndarray_size")
 def export_ndarray_size(ctx: ExportContext, x: Value, *, dtype: np.dtype[AnyValue] | None) -> Value:
     return _cast_to_result(ctx, ctx.emit("Size", x))
+
+
+@OPS.imports("Size", since=(1, 13, 19, 21, 23, 24, 25))
+def import_size(ctx: ImportContext, x: Expr) -> Expr:
+    return relay.ndarray_size(x, dtype="int64")
 
 
 def _cast_to_result(ctx: ExportContext, x: Value) -> Value:
@@ -64,6 +94,16 @@ def export_full(
     return ctx.emit("Expand", cast(ctx, value, result.dtype), ctx.shape(result.shape))
 
 
+@OPS.imports("ConstantOfShape", since=(9, 20, 21, 23, 24, 25))
+def import_constant_of_shape(
+    ctx: ImportContext, shape: Expr, *, value: onnx.TensorProto | None = None
+) -> Expr:
+    filler: Expr = relay.const(np.zeros((), np.float32))
+    if value is not None:
+        filler = relay.reshape(ctx.tensor(value), newshape=())
+    return _build_full(ctx, ctx.fold(filler), shape)
+
+
 @OPS.imports("Constant", since=(1, 9))
 def import_constant_v1(ctx: ImportContext, *, value: onnx.TensorProto) -> Expr:
     return ctx.tensor(value)
@@ -99,43 +139,12 @@ def import_constant(
     raise Unsupported("a constant without a value")
 
 
-@OPS.imports("ConstantOfShape", since=(9, 20, 21, 23, 24, 25))
-def import_constant_of_shape(
-    ctx: ImportContext, shape: Expr, *, value: onnx.TensorProto | None = None
-) -> Expr:
-    filler: Expr = relay.const(np.zeros((), np.float32))
-    if value is not None:
-        filler = relay.reshape(ctx.tensor(value), newshape=())
-    return _build_full(ctx, ctx.fold(filler), shape)
-
-
 def _build_full(ctx: ImportContext, value: Expr, shape: Expr) -> Expr:
     """Return a tensor whose shape a tensor holds and whose elements are a scalar."""
     dims = ctx.dims(shape)
     if dims is not None:
         return relay.full(value, dims, ctx.type(value).dtype)
     return call("dyn.full", value, shape, dtype=ctx.type(value).dtype)
-
-
-@OPS.imports("Shape", since=(1, 13))
-def import_shape_v1(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.shape_of(x, dtype="int64")
-
-
-@OPS.imports("Shape", since=(15, 19, 21, 23, 24, 25))
-def import_shape(ctx: ImportContext, x: Expr, *, start: int = 0, end: int | None = None) -> Expr:
-    """ONNX clamps both ends to the axes there are."""
-    rank = ctx.type(x).rank
-    first, last = (max(0, e + rank if e < 0 else e) for e in (start, rank if end is None else end))
-    shape = relay.shape_of(x, dtype="int64")
-    if (first, last) == (0, rank):
-        return shape
-    return relay.strided_slice(shape, [min(first, rank)], [max(min(last, rank), first)])
-
-
-@OPS.imports("Size", since=(1, 13, 19, 21, 23, 24, 25))
-def import_size(ctx: ImportContext, x: Expr) -> Expr:
-    return relay.ndarray_size(x, dtype="int64")
 
 
 @OPS.exports("arange")
@@ -156,35 +165,21 @@ def export_arange(
     return found if work == dtype.name else cast(ctx, found, dtype)
 
 
+def build_arange(count: Expr) -> Expr:
+    """Return 0, 1, ... below a scalar of int64."""
+    return call("arange", const_int64(0), count, const_int64(1), dtype="int64")
+
+
 @OPS.imports("Range", since=(11, 27), ignored=("stash_type",))
 def import_range(ctx: ImportContext, start: Expr, limit: Expr, delta: Expr) -> Expr:
-    """Numbers are computed from their places, rounded once."""
-    bounds = [
-        relay.reshape(each, newshape=()) if ctx.type(each).rank else each
-        for each in (start, limit, delta)
-    ]
+    """``y[i] = start + i * delta``, rounded once."""
+    bounds = [as_scalar(ctx, each) for each in (start, limit, delta)]
     return call("arange", *bounds, dtype=ctx.type(start).dtype)
 
 
 @OPS.exports("full_like")
 def export_full_like(ctx: ExportContext, x: Value, value: Value) -> Value:
-    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), _emit_shape(ctx, x))
-
-
-def _emit_shape(ctx: ExportContext, x: Value) -> Value:
-    """Return the shape of `x`, a constant where it is known."""
-    known = ctx.type(x).concrete_shape
-    return ctx.emit("Shape", x) if known is None else ctx.shape(known)
-
-
-@OPS.exports("zeros_like")
-def export_zeros_like(ctx: ExportContext, x: Value) -> Value:
-    return fill(ctx, _emit_shape(ctx, x), 0, ctx.type(x).dtype)
-
-
-@OPS.exports("ones_like")
-def export_ones_like(ctx: ExportContext, x: Value) -> Value:
-    return fill(ctx, _emit_shape(ctx, x), 1, ctx.type(x).dtype)
+    return ctx.emit("Expand", as_dtype(ctx, value, ctx.type(x).dtype), emit_shape(ctx, x))
 
 
 @OPS.exports("dyn.zeros")

@@ -23,6 +23,16 @@ def export_concatenate(ctx: ExportContext, data: tuple[Value, ...], *, axis: int
     return ctx.emit("Concat", *data, axis=axis)
 
 
+@OPS.imports("Concat", since=1)
+def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
+    return import_concat(ctx, first, *others, axis=axis)
+
+
+@OPS.imports("Concat", since=(4, 11, 13))
+def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
+    return relay.concatenate((first, *others), axis) if others else first
+
+
 @OPS.exports("nn.fifo_buffer")
 def export_fifo_buffer(ctx: ExportContext, x: Value, buffer: Value, *, axis: int) -> Value:
     position = axis % ctx.type(x).rank
@@ -39,6 +49,16 @@ def export_stack(ctx: ExportContext, data: tuple[Value, ...], *, axis: int) -> V
     return ctx.emit("Concat", *[unsqueeze(ctx, each, [position]) for each in data], axis=position)
 
 
+def emit_split(
+    ctx: ExportContext, x: Value, lengths: Sequence[int], axis: int
+) -> tuple[Value, ...]:
+    """Cut an axis into parts of these lengths, which are an attribute before 13."""
+    count = len(lengths)
+    if ctx.version >= 13:
+        return ctx.emit_tuple("Split", x, ctx.ints(lengths), outputs=count, axis=axis)
+    return ctx.emit_tuple("Split", x, outputs=count, axis=axis, split=list(lengths))
+
+
 @OPS.exports("split")
 def export_split(
     ctx: ExportContext, x: Value, *, indices_or_sections: int | tuple[int, ...], axis: int
@@ -51,9 +71,7 @@ def export_split(
     lengths = [part.shape[position] for part in ctx.result.fields]  # type: ignore[union-attr]
     fixed = [length for length in lengths if isinstance(length, int)]
     if len(fixed) == parts:
-        if ctx.version >= 13:
-            return ctx.emit_tuple("Split", x, ctx.ints(fixed), outputs=parts, axis=position)
-        return ctx.emit_tuple("Split", x, outputs=parts, axis=position, split=fixed)
+        return emit_split(ctx, x, fixed, position)
     if isinstance(indices_or_sections, int):
         count = parts if ctx.version >= 18 else None
         return ctx.emit_tuple("Split", x, outputs=parts, axis=position, num_outputs=count)
@@ -107,16 +125,6 @@ def import_split(
         return _split_parts(ctx, x, axis, (), count)
     each = -(-length // count)
     return _split_parts(ctx, x, axis, [each] * (count - 1) + [length - each * (count - 1)])
-
-
-@OPS.imports("Concat", since=1)
-def import_concat_v1(ctx: ImportContext, first: Expr, *others: Expr, axis: int = 1) -> Expr:
-    return import_concat(ctx, first, *others, axis=axis)
-
-
-@OPS.imports("Concat", since=(4, 11, 13))
-def import_concat(ctx: ImportContext, first: Expr, *others: Expr, axis: int) -> Expr:
-    return relay.concatenate((first, *others), axis) if others else first
 
 
 def _split_parts(

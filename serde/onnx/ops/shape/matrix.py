@@ -8,7 +8,7 @@ import serde.relay as relay
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import as_dtype, cast, emit_where, to_int64
-from serde.onnx.ops.shape.reshape import emit_lengths, emit_range, reshape_along
+from serde.onnx.ops.shape.reshape import as_scalar, emit_lengths, emit_range, reshape_along
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
 
@@ -34,7 +34,7 @@ def export_trilu(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Valu
 
 @OPS.exports("trilu")
 def export_trilu_v1(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> Value:
-    """Before 14, a comparison of the places of columns and rows."""
+    """Before 14, a comparison of the indices of columns and rows: ``columns < rows + k``."""
     rows, columns = _number_rows_and_columns(ctx, x)
     bound = ctx.emit("Add", rows, to_int64(ctx, k))
     outside = ctx.emit("Less", *((columns, bound) if upper else (bound, columns)))
@@ -44,9 +44,7 @@ def export_trilu_v1(ctx: ExportContext, x: Value, k: Value, *, upper: bool) -> V
 @OPS.imports("Trilu", since=14)
 def import_trilu(ctx: ImportContext, x: Expr, k: Expr | None = None, *, upper: bool = True) -> Expr:
     diagonal = relay.Constant(np.int64(0)) if k is None else k
-    if ctx.type(diagonal).rank:
-        diagonal = relay.reshape(diagonal, newshape=())
-    return relay.trilu(x, diagonal, upper=upper)
+    return relay.trilu(x, as_scalar(ctx, diagonal), upper=upper)
 
 
 @OPS.exports("matrix_set_diag")
@@ -60,7 +58,7 @@ def export_matrix_set_diag(
     super_diag_right_align: bool,
     sub_diag_right_align: bool,
 ) -> Value:
-    """Each place of a matrix looks its number up among those of the diagonals.
+    """``y[i, j] = diagonal[k2 - (j - i), step]`` where there is such a diagonal.
 
     An element lies as far along its diagonal as the smaller of its row and column says.
     """

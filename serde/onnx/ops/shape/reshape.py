@@ -11,7 +11,7 @@ from serde.errors import Unsupported
 from serde.limits import MAX_INLINE_BYTES
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import cast, fill, to_int64
+from serde.onnx.ops.elementwise.convert import cast, const_int64, fill, to_int64
 from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import INPUT_SHAPES_HINT, MAX_SUPPOSED
 from serde.relay.ir.dims import Any, Dim, product
@@ -20,7 +20,7 @@ from serde.relay.ir.registry import call
 
 
 def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Insert axes of length 1; their places are an attribute before 13."""
+    """Insert axes of length 1, which are an attribute before 13."""
     if not axes:
         return x
     if ctx.version >= 13:
@@ -29,7 +29,7 @@ def unsqueeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
 
 
 def squeeze(ctx: ExportContext, x: Value, axes: Sequence[int]) -> Value:
-    """Drop axes of length 1; their places are an attribute before 13."""
+    """Drop axes of length 1, which are an attribute before 13."""
     if not axes:
         return x
     if ctx.version >= 13:
@@ -96,18 +96,6 @@ def _infer_one(source: Sequence[Dim], dims: Sequence[Dim]) -> list[Dim]:
     return found
 
 
-@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
-def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
-    shape = ctx.type(x).shape
-    position = axis + len(shape) if axis < 0 else axis
-    if position == 1 and len(shape) > 1:
-        return relay.nn.batch_flatten(x)
-    parts = [product(shape[:position]), product(shape[position:])]
-    if all(isinstance(part, Any) for part in parts):
-        raise Unsupported(f"both parts of {shape} are without a length or a name")
-    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
-
-
 @OPS.imports("Unsqueeze", since=(1, 11))
 def import_unsqueeze_v1(ctx: ImportContext, x: Expr, *, axes: tuple[int, ...]) -> Expr:
     return _build_unsqueeze(ctx, x, axes)
@@ -123,7 +111,7 @@ def import_unsqueeze(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
 
 
 def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
-    """Return `x` with axes of 1 at places that are computed: they become its new shape."""
+    """Return `x` with axes of 1 that are computed: they become its new shape."""
     (count,) = ctx.static_shape(axes)
     rank = ctx.type(x).rank + count
     length = relay.Constant(np.array(rank, np.int64))
@@ -138,7 +126,7 @@ def _unsqueeze_computed_axes(ctx: ImportContext, x: Expr, axes: Expr) -> Expr:
 
 
 def _build_unsqueeze(ctx: ImportContext, x: Expr, axes: Sequence[int]) -> Expr:
-    """Return `x` with axes of 1 at these places of the result."""
+    """Return `x` with axes of 1, which are axes of the result."""
     rank = ctx.type(x).rank + len(axes)
     indices = sorted(axis % rank for axis in axes)
     if len(set(indices)) < len(indices):
@@ -165,16 +153,19 @@ def _squeeze_ones(ctx: ImportContext, x: Expr) -> Expr:
         )
     lengths = relay.shape_of(x, "int64")
     conditions = {
-        axis: ctx.fold(
-            relay.equal(_take_entry(lengths, axis), relay.Constant(np.array(1, np.int64)))
-        )
-        for axis in open_
+        axis: ctx.fold(relay.equal(take_entry(lengths, axis), const_int64(1))) for axis in open_
     }
     return _squeeze_where(ctx, x, [axis for axis, dim in enumerate(shape) if dim == 1], conditions)
 
 
-def _take_entry(vector: Expr, position: int) -> Expr:
-    return relay.take(vector, relay.Constant(np.array(position, np.int64)), axis=0, mode="fast")
+def take_entry(vector: Expr, index: int) -> Expr:
+    """Return one entry of a vector as a scalar."""
+    return relay.take(vector, const_int64(index), axis=0, mode="fast")
+
+
+def as_scalar(ctx: ImportContext, x: Expr) -> Expr:
+    """Return a tensor of one element as a scalar."""
+    return relay.reshape(x, newshape=()) if ctx.type(x).rank else x
 
 
 def _squeeze_where(
@@ -271,6 +262,18 @@ def export_batch_flatten(ctx: ExportContext, x: Value) -> Value:
     return ctx.emit("Flatten", x, axis=1)
 
 
+@OPS.imports("Flatten", since=(1, 9, 11, 13, 21, 23, 24, 25))
+def import_flatten(ctx: ImportContext, x: Expr, *, axis: int = 1) -> Expr:
+    shape = ctx.type(x).shape
+    position = axis + len(shape) if axis < 0 else axis
+    if position == 1 and len(shape) > 1:
+        return relay.nn.batch_flatten(x)
+    parts = [product(shape[:position]), product(shape[position:])]
+    if all(isinstance(part, Any) for part in parts):
+        raise Unsupported(f"both parts of {shape} are without a length or a name")
+    return relay.reshape(x, [-1 if isinstance(part, Any) else part for part in parts])
+
+
 @OPS.exports("transpose")
 def export_transpose(ctx: ExportContext, x: Value, *, axes: tuple[int, ...] | None) -> Value:
     rank = ctx.type(x).rank
@@ -360,7 +363,7 @@ def export_dyn_expand_dims(ctx: ExportContext, x: Value, axis: Value, *, num_new
 def export_dyn_expand_dims_v1(
     ctx: ExportContext, x: Value, axis: Value, *, num_newaxis: int
 ) -> Value:
-    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    """Before 13 the axes are an attribute; where they have no value yet, the shape is computed."""
     if axis.data is not None or not num_newaxis:
         known = 0 if axis.data is None else int(axis.data.item())
         return export_expand_dims(ctx, x, axis=known, num_newaxis=num_newaxis)
@@ -376,7 +379,7 @@ def export_dyn_expand_dims_v1(
 
 @OPS.exports("dyn.squeeze")
 def export_dyn_squeeze(ctx: ExportContext, x: Value, axes: Value) -> Value:
-    """Before 13 the places are an attribute; where they have no value yet, the shape is made."""
+    """Before 13 the axes are an attribute; where they have no value yet, the shape is computed."""
     if not ctx.static_shape(axes)[0]:
         return x
     if ctx.version >= 13:

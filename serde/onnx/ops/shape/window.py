@@ -17,20 +17,20 @@ from serde.weights import Array
 
 @dataclass(frozen=True)
 class Windows:
-    """The places that each window looks up, axis by axis, for what no operator of ONNX says.
+    """The indices that each window looks up, axis by axis, for what no operator of ONNX says.
 
     Attributes:
         axes: The axes that windows slide over.
         counts: How many windows there are along each.
         sides: Padding before and after each, so wide that every window ends inside.
-        places: For each axis a table of the places in the padded data, a row for each window.
-        sizes: How many places a window has along each axis.
+        indices: For each axis a table of the indices in the padded data, a row for each window.
+        sizes: How many elements a window has along each axis.
     """
 
     axes: list[int]
     counts: list[Dim]
     sides: list[tuple[int, int]]
-    places: list[Value]
+    indices: list[Value]
     sizes: list[int]
 
     @classmethod
@@ -46,7 +46,7 @@ class Windows:
         pads: list[int],
         ceil_mode: bool = False,
     ) -> Windows:
-        """Return the places of windows over a tensor of `shape`.
+        """Return the indices of windows over a tensor of `shape`.
 
         `pads` has all before the axes first, then those behind them.
         """
@@ -62,7 +62,7 @@ class Windows:
             indices.append(_window_indices(ctx, count, stride, np.arange(size) * gap))
         return cls(axes, counts, sides, indices, sizes)
 
-    def padded(self, ctx: ExportContext, x: Value, rank: int, fill: Value) -> Value:
+    def pad(self, ctx: ExportContext, x: Value, rank: int, fill: Value) -> Value:
         """Return `x`, of `rank` axes, with `fill` around it."""
         if not any(side for pair in self.sides for side in pair):
             return x
@@ -71,9 +71,9 @@ class Windows:
             widths[axis], widths[rank + axis] = before, after
         return ctx.emit("Pad", x, ctx.ints(widths), fill)
 
-    def taken(self, ctx: ExportContext, x: Value) -> Value:
-        """Return padded `x` with two axes for each: the windows, and the places within one."""
-        for axis, indices in sorted(zip(self.axes, self.places, strict=True), key=_axis)[::-1]:
+    def gather(self, ctx: ExportContext, x: Value) -> Value:
+        """Return padded `x` with two axes for each: the windows, and the elements within one."""
+        for axis, indices in sorted(zip(self.axes, self.indices, strict=True), key=_axis)[::-1]:
             x = ctx.emit("Gather", x, indices, axis=axis)
         return x
 
@@ -83,7 +83,7 @@ def _axis(pair: tuple[int, Value]) -> int:
 
 
 def _window_indices(ctx: ExportContext, count: Dim, stride: int, offsets: Array) -> Value:
-    """Return the places of `count` windows, one a row."""
+    """Return the indices of `count` windows, one a row."""
     starts = ctx.emit("Mul", emit_range(ctx, ctx.shape([count])), ctx.ints([stride]))
     return ctx.emit("Add", reshape_along(ctx, starts, 0, 2), ctx.const(offsets, np.int64))
 
@@ -108,4 +108,4 @@ def export_sliding_window(
     )  # fmt: skip
     last = rank + len(axes)
     order = [*range(first), *range(first, last, 2), *range(first + 1, last, 2)]
-    return ctx.emit("Transpose", windows.taken(ctx, x), perm=order)
+    return ctx.emit("Transpose", windows.gather(ctx, x), perm=order)

@@ -7,6 +7,7 @@ import numpy as np
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.reduce import emit_reduce
+from serde.onnx.ops.shape.join import emit_split
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.onnx.ops.vision.suppression import compact, move_rows
@@ -67,16 +68,11 @@ def export_multibox_transform_loc(
 def _decode(
     ctx: ExportContext, offsets: Value, anchor: Value, variances: tuple[float, ...], dtype: str
 ) -> Value:
-    def halves(x: Value) -> tuple[Value, ...]:
-        if ctx.version >= 13:
-            return ctx.emit_tuple("Split", x, ctx.ints([2, 2]), outputs=2, axis=2)
-        return ctx.emit_tuple("Split", x, outputs=2, axis=2, split=[2, 2])
-
-    low, high = halves(anchor)
+    low, high = emit_split(ctx, anchor, [2, 2], 2)
     two = ctx.const(2, numpy_dtype(dtype))
     size = ctx.emit("Sub", high, low)
     centre = ctx.emit("Div", ctx.emit("Add", low, high), two)
-    indices, sizes = halves(ctx.emit("Reshape", offsets, ctx.ints([0, -1, 4])))
+    indices, sizes = emit_split(ctx, ctx.emit("Reshape", offsets, ctx.ints([0, -1, 4])), [2, 2], 2)
     near, wide = (ctx.const(v, numpy_dtype(dtype)) for v in (variances[:2], variances[2:]))
     moved = ctx.emit("Mul", ctx.emit("Mul", indices, near), size)
     middle = ctx.emit("Add", moved, centre)

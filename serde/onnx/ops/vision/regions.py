@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -64,12 +64,12 @@ class _Samples:
     """Samples along an axis of all regions, on five axes: region, and twice bin and sample.
 
     Attributes:
-        place: Where they are, within the image, as float64.
+        position: Where they are, within the image, as float64.
         near: Whether they are no more than one pixel outside.
         real: Whether the bin has as many.
     """
 
-    place: Value
+    position: Value
     near: Value
     real: Value
 
@@ -142,7 +142,7 @@ def _max_of_samples(
         ctx,
         flatten_pixels(ctx, image, shape),
         cast(ctx, parts[0], np.float64),
-        [down.place, across.place],
+        [down.position, across.position],
         5,
         [length_as_float64(ctx, length) for length in shape[2:]],
         LINEAR,
@@ -176,15 +176,6 @@ def export_roi_pool(
     return to_layout(ctx, found, "NCHW", layout)
 
 
-@OPS.exports("vision.yolo_reorg")
-def export_yolo_reorg(ctx: ExportContext, x: Value, *, stride: int) -> Value:
-    batch, channels, height, width = ctx.type(x).shape
-    fewer = channels // (stride * stride)
-    parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
-    moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
-    return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
-
-
 @OPS.imports("MaxRoiPool", since=(1, 22))
 def import_max_roi_pool(
     ctx: ImportContext,
@@ -197,12 +188,23 @@ def import_max_roi_pool(
     return relay.vision.roi_pool(x, rois, pooled_size=pooled_shape, spatial_scale=spatial_scale)
 
 
+@OPS.exports("vision.yolo_reorg")
+def export_yolo_reorg(ctx: ExportContext, x: Value, *, stride: int) -> Value:
+    batch, channels, height, width = ctx.type(x).shape
+    fewer = channels // (stride * stride)
+    parts = ctx.emit("Reshape", x, ctx.shape([batch, fewer, height, stride, width, stride]))
+    moved = ctx.emit("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
+    return ctx.emit("Reshape", moved, ctx.shape(ctx.result_type().shape))
+
+
 def _is_first_form(node: Call) -> bool:
     """Before 16, the first centre is at zero."""
     return not node.attrs["half_pixel"]
 
 
-def export_roi_align_whole(
+@OPS.exports("serde.roi_align", when=_is_first_form)
+@OPS.exports("serde.roi_align", since=16)
+def export_serde_roi_align(
     ctx: ExportContext,
     x: Value,
     rois: Value,
@@ -229,6 +231,17 @@ def export_roi_align_whole(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class RoiAlignAttributes:
+    """Attributes that the versions of RoiAlign share."""
+
+    mode: Literal["avg", "max"] = "avg"
+    output_height: int = 1
+    output_width: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+
+
 @OPS.imports("RoiAlign", since=(16, 22))
 def import_roi_align(
     ctx: ImportContext,
@@ -237,53 +250,26 @@ def import_roi_align(
     batch_indices: Expr,
     *,
     coordinate_transformation_mode: Literal["half_pixel", "output_half_pixel"] = "half_pixel",
-    mode: Literal["avg", "max"] = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
-    spatial_scale: float = 1.0,
+    align: RoiAlignAttributes,
 ) -> Expr:
     return call(
         "serde.roi_align",
         x,
         rois,
         batch_indices,
-        pooled_size=(output_height, output_width),
-        spatial_scale=spatial_scale,
-        sample_ratio=sampling_ratio,
-        mode=mode,
+        pooled_size=(align.output_height, align.output_width),
+        spatial_scale=align.spatial_scale,
+        sample_ratio=align.sampling_ratio,
+        mode=align.mode,
         half_pixel=coordinate_transformation_mode == "half_pixel",
     )
 
 
 @OPS.imports("RoiAlign", since=10)
 def import_roi_align_v10(
-    ctx: ImportContext,
-    x: Expr,
-    rois: Expr,
-    batch_indices: Expr,
-    *,
-    mode: Literal["avg", "max"] = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
-    spatial_scale: float = 1.0,
+    ctx: ImportContext, x: Expr, rois: Expr, batch_indices: Expr, *, align: RoiAlignAttributes
 ) -> Expr:
+    mode: Final = "output_half_pixel"
     return import_roi_align(
-        ctx,
-        x,
-        rois,
-        batch_indices,
-        coordinate_transformation_mode="output_half_pixel",
-        mode=mode,
-        output_height=output_height,
-        output_width=output_width,
-        sampling_ratio=sampling_ratio,
-        spatial_scale=spatial_scale,
+        ctx, x, rois, batch_indices, coordinate_transformation_mode=mode, align=align
     )
-
-
-OPS.exports("serde.roi_align", since=16)(export_roi_align_whole)
-
-
-OPS.exports("serde.roi_align", when=_is_first_form)(export_roi_align_whole)

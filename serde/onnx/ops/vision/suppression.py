@@ -24,15 +24,12 @@ def compact(ctx: ExportContext, valid: Value, count: Value) -> tuple[Value, Valu
         valid: Truth values of two axes.
         count: Length of the second, as a vector.
     """
-    gone = cast(ctx, ctx.emit("Not", valid), np.int64)
+    dropped = cast(ctx, ctx.emit("Not", valid), np.int64)
     end = squeeze(ctx, count, [0])
     indices = ctx.emit("Range", ctx.const(0, np.int64), end, ctx.const(1, np.int64))
-    keys = ctx.emit("Add", ctx.emit("Mul", gone, count), indices)
+    keys = ctx.emit("Add", ctx.emit("Mul", dropped, count), indices)
     _, order = ctx.emit_tuple("TopK", keys, count, outputs=2, axis=1, largest=0)
-    if ctx.version >= 13:
-        total = ctx.emit("ReduceSum", cast(ctx, valid, np.int64), ctx.ints([1]), keepdims=1)
-    else:
-        total = ctx.emit("ReduceSum", cast(ctx, valid, np.int64), axes=[1], keepdims=1)
+    total = emit_reduce(ctx, "ReduceSum", cast(ctx, valid, np.int64), [1], True)
     return order, ctx.emit("Less", indices, total), squeeze(ctx, total, [1])
 
 
@@ -95,7 +92,7 @@ def select_boxes(
         corners: ``(n, boxes, 4)`` of float32, two opposite corners each.
         marks: ``(n, classes, boxes)`` of float32.
         most: How many boxes of a class may stay, a vector of int64.
-        overlap: Above which a box goes, see :func:`within`.
+        overlap: Above which a box goes, see :func:`clamp_overlap`.
         least: What a box must be marked above to take part, a vector of float32; 0 if left out.
     """
     least = ctx.const([0], np.float32) if least is None else least
@@ -143,43 +140,21 @@ def export_non_max_suppression(
         marks = _spread_by_class(
             ctx, marks, ctx.emit("Gather", rows, ctx.const(id_index, np.int64), axis=2)
         )
-    ends = (ctx.ints([coord_start]), ctx.ints([coord_start + 4]), ctx.ints([2]))
-    corners = ctx.emit("Slice", rows, *ends)
+    columns = (ctx.ints([coord_start]), ctx.ints([coord_start + 4]), ctx.ints([2]))
+    corners = ctx.emit("Slice", rows, *columns)
     kept = select_boxes(ctx, corners, marks, number, clamp_overlap(ctx, just_below(ctx, bound)))
     kept = emit_reduce(ctx, "ReduceMax", kept, [1], False)
-    gone = _is_suppressed(ctx, kept, takes_part, as_dtype(ctx, max_output_size, "int64"))
-    gone = ctx.emit("And", gone, active)
-    rows = ctx.emit("Where", unsqueeze(ctx, gone, [2]), ctx.const(-1, np.float32), rows)
+    dropped = _is_suppressed(ctx, kept, takes_part, as_dtype(ctx, max_output_size, "int64"))
+    dropped = ctx.emit("And", dropped, active)
+    rows = ctx.emit("Where", unsqueeze(ctx, dropped, [2]), ctx.const(-1, np.float32), rows)
     if not return_indices:
         return _move_to_front(ctx, rows, number, width) if invalid_to_bottom else rows
-    found = ctx.emit("Where", gone, ctx.const(-1, np.int32), found)
+    found = ctx.emit("Where", dropped, ctx.const(-1, np.int32), found)
     stays = ctx.emit("Not", ctx.emit("Less", found, ctx.const(0, np.int32)))
     order, first, total = compact(ctx, stays, number)
     found = ctx.emit("GatherElements", found, order, axis=1)
     found = ctx.emit("Where", first, found, ctx.const(-1, np.int32))
     return found, unsqueeze(ctx, cast(ctx, total, np.int32), [1])
-
-
-@OPS.imports("NonMaxSuppression", since=(10, 11))
-def import_non_max_suppression(
-    ctx: ImportContext,
-    boxes: Expr,
-    scores: Expr,
-    max_output_boxes_per_class: Expr | None = None,
-    iou_threshold: Expr | None = None,
-    score_threshold: Expr | None = None,
-    *,
-    center_point_box: bool = False,
-) -> Expr:
-    return call(
-        "serde.non_max_suppression",
-        boxes,
-        scores,
-        max_output_boxes_per_class,
-        iou_threshold,
-        score_threshold,
-        center_point_box=center_point_box,
-    )
 
 
 def _move_to_front(ctx: ExportContext, rows: Value, number: Value, width: Value) -> Value:
@@ -240,7 +215,7 @@ def _is_suppressed(ctx: ExportContext, kept: Value, takes_part: Value, limit: Va
 
 
 @OPS.exports("serde.non_max_suppression")
-def export_selected(
+def export_serde_non_max_suppression(
     ctx: ExportContext,
     boxes: Value,
     scores: Value,
@@ -263,4 +238,26 @@ def export_selected(
         as_dtype(ctx, scores, "float32"),
         *given,
         center_point_box=int(center_point_box) or None,
+    )
+
+
+@OPS.imports("NonMaxSuppression", since=(10, 11))
+def import_non_max_suppression(
+    ctx: ImportContext,
+    boxes: Expr,
+    scores: Expr,
+    max_output_boxes_per_class: Expr | None = None,
+    iou_threshold: Expr | None = None,
+    score_threshold: Expr | None = None,
+    *,
+    center_point_box: bool = False,
+) -> Expr:
+    return call(
+        "serde.non_max_suppression",
+        boxes,
+        scores,
+        max_output_boxes_per_class,
+        iou_threshold,
+        score_threshold,
+        center_point_box=center_point_box,
     )

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.errors import TypeInferenceError
+from serde.relay.ir import ranges
 from serde.relay.ir.registry import Array, Sample, Traits, relay_op, sample, tensor
 from serde.relay.ir.shapes import is_float, require_float
 from serde.relay.ir.traits import (
@@ -18,6 +19,7 @@ from serde.relay.ir.traits import (
     Reshape,
     Truth,
     TypeOnly,
+    UsuallyInRange,
     Values,
 )
 from serde.relay.ir.types import TensorType
@@ -222,6 +224,7 @@ _unary(
     "Whether zero or false, in the dtype of the operand.",
     infer=_same,
     samples=[sample(tensor((2, 3), "bool")), sample(tensor((4,), "int32"))],
+    traits=(Truth, UsuallyInRange(ranges.truth_values)),
 )
 _unary(
     "copy",

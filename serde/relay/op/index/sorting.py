@@ -10,9 +10,9 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, TupleWrapper
-from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
+from serde.relay.ir.registry import Arguments, Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_same_dtype
-from serde.relay.ir.traits import Float32, Ordering, Values
+from serde.relay.ir.traits import Float32, Ordering, SameAxes, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape.reshape import integers
 
@@ -44,7 +44,7 @@ _TIES = tensor((4, 7), "int32", low=0, high=3)
 
 @relay_op(
     "sort",
-    traits=(Values(0), Ordering),
+    traits=(SameAxes(("axis",)), Values(0), Ordering),
     infer=_sort_type,
     samples=[sample((2, 9), axis=0), sample(_TIES, is_ascend=False)],
 )
@@ -59,12 +59,6 @@ def sort(
     return np.take_along_axis(data, _order(data, axis, is_ascend), axis)
 
 
-@builder("sort")
-def build_sort(data: Expr, axis: int = -1, is_ascend: bool = True) -> Expr:
-    """Return `data` in order along `axis`."""
-    return call("sort", data, axis=axis, is_ascend=is_ascend)
-
-
 def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyValue) -> TensorType:
     normalize_axis(axis, data.rank)
     return TensorType(data.shape, _index_dtype(dtype))
@@ -72,13 +66,17 @@ def _argsort_type(data: TensorType, *, axis: int, is_ascend: bool, dtype: AnyVal
 
 @relay_op(
     "argsort",
-    traits=(Ordering,),
+    traits=(
+        SameAxes(("axis",)),
+        Ordering,
+    ),
     infer=_argsort_type,
     samples=[
         sample((2, 9), axis=0, dtype="int32"),
         sample(_TIES, dtype="int64"),
         sample(_TIES, is_ascend=False, dtype="float32"),
     ],
+    arguments=Arguments(defaults={"dtype": "int32"}),
 )
 def argsort(
     data: Array,
@@ -89,14 +87,6 @@ def argsort(
 ) -> Array:
     """The indices that put the elements in order along `axis`."""
     return _order(data, axis, is_ascend).astype(dtype)
-
-
-@builder("argsort")
-def build_argsort(
-    data: Expr, axis: int = -1, is_ascend: bool = True, dtype: AnyValue = "int32"
-) -> Expr:
-    """Return the indices that put `data` in order along `axis`."""
-    return call("argsort", data, axis=axis, is_ascend=is_ascend, dtype=dtype)
 
 
 def _topk_type(

@@ -8,10 +8,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes, normalize_axis, require_float
+from serde.relay.ir.traits import SameAxes
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 
@@ -76,6 +77,7 @@ def _decompose_lp(data: Expr, *, axis: int, p: int) -> Expr:
 
 @relay_op(
     "serde.lp_normalization",
+    traits=(SameAxes(("axis",)),),
     infer=_lp_type,
     decompose=_decompose_lp,
     samples=[

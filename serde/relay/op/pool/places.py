@@ -8,11 +8,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import pool_dim
-from serde.relay.ir.traits import Fusion, FusionPattern, Ordering
+from serde.relay.ir.traits import Fusion, FusionPattern, Ordering, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 
 __all__: list[str] = []
 
@@ -124,19 +124,32 @@ def _decompose_pooled(
 
 
 @relay_op(
-    "serde.max_pool_with_places", traits=(Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Ordering),
+    "serde.max_pool_with_places",
+    traits=(Values(0), Fusion(FusionPattern.OUT_ELEMWISE_FUSABLE), Ordering),
     infer=_pooled_type,
     decompose=_decompose_pooled,
     samples=[
         sample((1, 2, 7), pool_size=(3,), strides=(2,), dilation=(1,), padding=(1, 1)),
-        sample((2, 2, 6, 5), pool_size=(2, 3), strides=(2, 1), dilation=(2, 1),
-               padding=(1, 0, 0, 2)),
-        sample((1, 2, 6, 5), pool_size=(2, 2), strides=(2, 2), dilation=(1, 1),
-               padding=(0, 0, 0, 0), column_major=True),
-        sample((1, 2, 3, 4, 5), pool_size=(2, 2, 2), strides=(1, 1, 1), dilation=(1, 1, 1),
-               padding=(0, 0, 0, 0, 0, 0)),
+        sample(
+            (2, 2, 6, 5), pool_size=(2, 3), strides=(2, 1), dilation=(2, 1), padding=(1, 0, 0, 2)
+        ),
+        sample(
+            (1, 2, 6, 5),
+            pool_size=(2, 2),
+            strides=(2, 2),
+            dilation=(1, 1),
+            padding=(0, 0, 0, 0),
+            column_major=True,
+        ),
+        sample(
+            (1, 2, 3, 4, 5),
+            pool_size=(2, 2, 2),
+            strides=(1, 1, 1),
+            dilation=(1, 1, 1),
+            padding=(0, 0, 0, 0, 0, 0),
+        ),
     ],
-)  # fmt: skip
+)
 def max_pool_with_places(
     data: Array,
     *,

@@ -12,7 +12,7 @@ from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_window, split_padding
-from serde.relay.ir.traits import InRange
+from serde.relay.ir.traits import InRange, Values
 from serde.relay.ir.types import TensorType
 
 __all__: list[str] = []
@@ -88,7 +88,10 @@ _PLACES = np.array([[[[5, 7], [13, 15]], [[16, 19], [24, 31]]]], np.int64)
 
 @relay_op(
     "serde.max_unpool",
-    traits=(InRange(ranges.pooled_indices),),
+    traits=(
+        Values(0),
+        InRange(ranges.pooled_indices),
+    ),
     infer=_unpool_type,
     decompose=_decompose_unpool,
     samples=[

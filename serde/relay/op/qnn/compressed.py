@@ -16,7 +16,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axis
-from serde.relay.ir.traits import Decompresses
+from serde.relay.ir.traits import Decompresses, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.index.gather import require_integers
 
@@ -151,7 +151,10 @@ _MASK = np.array([[1, 0, 0, 1], [0, 1, 1, 0]], np.uint8)
 
 @relay_op(
     "serde.sparse_to_dense",
-    traits=(Decompresses,),
+    traits=(
+        Values(0),
+        Decompresses,
+    ),
     infer=_scatter_type,
     decompose=_spell_scatter,
     samples=[sample((4,), _MASK), sample(tensor((4,), "int8", low=-9, high=9), _MASK)],

@@ -11,7 +11,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample
 from serde.relay.ir.shapes import join_dim, normalize_axis, require_float
-from serde.relay.ir.traits import Discontinuous
+from serde.relay.ir.traits import Discontinuous, SameAxes
 from serde.relay.ir.types import TensorType
 from serde.relay.op.qnn.parameters import along_axis, round_away, typed
 from serde.weights import numpy_dtype
@@ -90,7 +90,10 @@ _ZEROS = np.array([3, 0, 7], np.int32)
 
 @relay_op(
     "qnn.simulated_quantize",
-    traits=(Discontinuous,),
+    traits=(
+        SameAxes(("axis",)),
+        Discontinuous,
+    ),
     infer=_quantize_type,
     decompose=_as_quantize,
     samples=[sample((2, 3), np.array(code, np.int32), _SCALES, _ZEROS) for code in CODES.values()]
@@ -173,6 +176,7 @@ def _as_dequantize(
 
 @relay_op(
     "qnn.simulated_dequantize",
+    traits=(SameAxes(("axis",)),),
     infer=_dequantize_type,
     decompose=_as_dequantize,
     samples=[

@@ -13,7 +13,7 @@ from serde.relay.ir import ranges
 from serde.relay.ir.dims import Any
 from serde.relay.ir.registry import Array, get, relay_op, sample, tensor
 from serde.relay.ir.shapes import normalize_axes
-from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Reshape
+from serde.relay.ir.traits import Fusion, FusionPattern, InRange, Moves, Reshape, Values
 from serde.relay.ir.types import TensorType
 from serde.relay.op.shape import arrange, broadcast, create, pad, reshape
 
@@ -109,7 +109,7 @@ def _full_type(fill_value: TensorType, shape: Given, *, dtype: AnyValue) -> Tens
 
 @relay_op(
     "dyn.full",
-    traits=(Fusion(FusionPattern.ELEMWISE), InRange(ranges.within(1, ranges.COUNT))),
+    traits=(Values(0), Fusion(FusionPattern.ELEMWISE), InRange(ranges.within(1, ranges.COUNT))),
     infer=_full_type,
     by_value=["shape"],
     samples=[sample((), _LENGTHS), sample((), _TWO_TWOS, dtype="int32")],
@@ -255,7 +255,7 @@ def _pairs(pad_width: Array) -> Sequence[tuple[int, int]]:
 
 @relay_op(
     "dyn.nn.pad",
-    traits=(Fusion(FusionPattern.INJECTIVE), InRange(ranges.within(1, (0, 3)))),
+    traits=(Values(0), Fusion(FusionPattern.INJECTIVE), InRange(ranges.within(1, (0, 3)))),
     infer=_pad_type,
     by_value=["pad_width"],
     samples=[

@@ -1,25 +1,19 @@
-"""Normalisations, and dropout."""
+"""Normalisations at inference, and dropout."""
 
 from __future__ import annotations
 
-from typing import Any as AnyValue
-
-import numpy as np
-import onnx
-from onnx import helper
+from dataclasses import dataclass
 
 import serde.relay as relay
 from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
-from serde.onnx.ops.elementwise.convert import fill, is_exact, is_float32, scalar_like
+from serde.onnx.ops.elementwise.convert import fill, is_exact, scalar_like
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any
-from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.expr import Expr
 from serde.relay.ir.registry import call
-from serde.relay.ir.shapes import normalize_axis
-from serde.weights import dtype_name
 
 
 def _move_channel_second(ctx: ExportContext, x: Value, axis: int) -> tuple[Value, list[int] | None]:
@@ -36,16 +30,6 @@ def _restore_axes(ctx: ExportContext, x: Value, order: list[int] | None) -> Valu
     return x if order is None else ctx.emit("Transpose", x, perm=order)
 
 
-def _fill_scale_and_shift(
-    ctx: ExportContext, gamma: Value, beta: Value, scale: bool, center: bool
-) -> tuple[Value, Value]:
-    """Without scale or centre, gamma is ones and beta zeros, as many as there are channels."""
-    return (
-        gamma if scale else _repeat(ctx, 1.0, gamma),
-        beta if center else _repeat(ctx, 0.0, beta),
-    )
-
-
 def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     """Return a vector of one value, as long as `like`."""
     type_ = ctx.type(like)
@@ -55,15 +39,31 @@ def _repeat(ctx: ExportContext, value: float, like: Value) -> Value:
     return fill(ctx, ctx.emit("Shape", like), value, type_.dtype)
 
 
-def _scale(
-    ctx: ExportContext, x: Value, gamma: Value | None, beta: Value | None, trailing: tuple[int, ...]
-) -> Value:
-    """Return `x` times gamma plus beta, where given; `trailing` axes follow theirs."""
-    if gamma is not None:
-        x = ctx.emit("Mul", x, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
-    if beta is not None:
-        x = ctx.emit("Add", x, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
-    return x
+@dataclass(frozen=True, kw_only=True)
+class RelayNorm:
+    """Attributes that the normalisations of Relay share."""
+
+    axis: int
+    epsilon: float
+    center: bool
+    scale: bool
+
+    def fill(self, ctx: ExportContext, gamma: Value, beta: Value) -> tuple[Value, Value]:
+        """Return gamma and beta; those that the layer leaves out are ones and zeros."""
+        return (
+            gamma if self.scale else _repeat(ctx, 1.0, gamma),
+            beta if self.center else _repeat(ctx, 0.0, beta),
+        )
+
+    def apply(
+        self, ctx: ExportContext, x: Value, gamma: Value, beta: Value, trailing: tuple[int, ...]
+    ) -> Value:
+        """Return ``x * gamma + beta`` as far as the layer has them; `trailing` axes follow."""
+        if self.scale:
+            x = ctx.emit("Mul", x, ctx.view(gamma, (*ctx.type(gamma).shape, *trailing)))
+        if self.center:
+            x = ctx.emit("Add", x, ctx.view(beta, (*ctx.type(beta).shape, *trailing)))
+        return x
 
 
 @OPS.exports("nn.batch_norm")
@@ -75,14 +75,11 @@ def export_batch_norm(
     mean: Value,
     var: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> tuple[Value, ...]:
-    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _move_channel_second(ctx, x, axis)
-    result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=epsilon)
+    gamma, beta = norm.fill(ctx, gamma, beta)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
+    result = ctx.emit("BatchNormalization", moved, gamma, beta, mean, var, epsilon=norm.epsilon)
     return _restore_axes(ctx, result, order), mean, var
 
 
@@ -138,7 +135,7 @@ def import_batch_norm(
     momentum: float = 0.9,
     training_mode: bool = False,
 ) -> list[Expr]:
-    """Training normalises by the batch's own statistics and moves the recorded ones to them."""
+    """In training, ``running = running * momentum + batch * (1 - momentum)``."""
     if not training_mode:
         return [_build_batch_norm(ctx, x, scale, b, mean, var, epsilon)]
     axes = tuple(axis for axis in range(ctx.type(x).rank) if axis != 1)
@@ -163,14 +160,11 @@ def export_instance_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
-    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _move_channel_second(ctx, x, axis)
-    result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=epsilon)
+    gamma, beta = norm.fill(ctx, gamma, beta)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
+    result = ctx.emit("InstanceNormalization", moved, gamma, beta, epsilon=norm.epsilon)
     return _restore_axes(ctx, result, order)
 
 
@@ -188,19 +182,14 @@ def export_layer_norm(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """ONNX normalises all axes from `axis` on, so it must be the last."""
-    is_last = axis % ctx.type(x).rank == ctx.type(x).rank - 1
-    if not is_last or not scale or not is_exact(ctx.type(x).dtype, epsilon):
-        return export_layer_norm_v1(
-            ctx, x, gamma, beta, axis=axis, epsilon=epsilon, center=center, scale=scale
-        )
-    shift = beta if center else None
-    return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=epsilon)
+    is_last = norm.axis % ctx.type(x).rank == ctx.type(x).rank - 1
+    if not is_last or not norm.scale or not is_exact(ctx.type(x).dtype, norm.epsilon):
+        return export_layer_norm_v1(ctx, x, gamma, beta, norm=norm)
+    shift = beta if norm.center else None
+    return ctx.emit("LayerNormalization", x, gamma, shift, axis=-1, epsilon=norm.epsilon)
 
 
 @OPS.exports("nn.layer_norm")
@@ -210,19 +199,16 @@ def export_layer_norm_v1(
     gamma: Value,
     beta: Value,
     *,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     rank = ctx.type(x).rank
-    position = axis % rank
+    position = norm.axis % rank
     trailing = (1,) * (rank - 1 - position)
     distance = ctx.emit("Sub", x, emit_reduce(ctx, "ReduceMean", x, [position], True))
     spread = emit_reduce(ctx, "ReduceMean", ctx.emit("Mul", distance, distance), [position], True)
-    deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, epsilon)))
+    deviation = ctx.emit("Sqrt", ctx.emit("Add", spread, ctx.scalar_like(x, norm.epsilon)))
     result = ctx.emit("Div", distance, deviation)
-    return _scale(ctx, result, gamma if scale else None, beta if center else None, trailing)
+    return norm.apply(ctx, result, gamma, beta, trailing)
 
 
 @OPS.exports("nn.group_norm", since=21)
@@ -233,16 +219,13 @@ def export_group_norm(
     beta: Value,
     *,
     num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """Up to 20, ONNX had one scale a group instead of one a channel."""
-    gamma, beta = _fill_scale_and_shift(ctx, gamma, beta, scale, center)
-    moved, order = _move_channel_second(ctx, x, axis)
+    gamma, beta = norm.fill(ctx, gamma, beta)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
     result = ctx.emit(
-        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=epsilon
+        "GroupNormalization", moved, gamma, beta, num_groups=num_groups, epsilon=norm.epsilon
     )
     return _restore_axes(ctx, result, order)
 
@@ -255,22 +238,19 @@ def export_group_norm_v1(
     beta: Value,
     *,
     num_groups: int,
-    axis: int,
-    epsilon: float,
-    center: bool,
-    scale: bool,
+    norm: RelayNorm,
 ) -> Value:
     """Each group is one channel of an instance norm."""
     rank = ctx.type(x).rank
     dtype = ctx.type(x).dtype
-    moved, order = _move_channel_second(ctx, x, axis)
+    moved, order = _move_channel_second(ctx, x, norm.axis)
     shape = [ctx.type(x).shape[each] for each in order or range(rank)]
     rows = ctx.emit("Reshape", moved, ctx.ints([0, num_groups, -1]))
     ones, zeros = (ctx.const([each] * num_groups, dtype) for each in (1.0, 0.0))
-    normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=epsilon)
+    normal = ctx.emit("InstanceNormalization", rows, ones, zeros, epsilon=norm.epsilon)
     result = ctx.emit("Reshape", normal, ctx.shape(shape))
     trailing = (1,) * (rank - 2)
-    result = _scale(ctx, result, gamma if scale else None, beta if center else None, trailing)
+    result = norm.apply(ctx, result, gamma, beta, trailing)
     return _restore_axes(ctx, result, order)
 
 
@@ -336,97 +316,6 @@ def _build_batch_norm(
     return relay.nn.batch_norm(x, scale, b, mean, var, axis=1, epsilon=epsilon)[0]
 
 
-def _has_stash_type(node: Call) -> bool:
-    """ONNX keeps the statistics in float32 or bfloat16."""
-    return dtype_name(node.attrs["stash_dtype"]) in ("float32", "bfloat16")
-
-
-@OPS.exports("serde.layer_norm", since=17, when=_has_stash_type)
-def export_layer_norm_of_axes(
-    ctx: ExportContext,
-    x: Value,
-    gamma: Value,
-    beta: Value | None,
-    *,
-    axis: int,
-    epsilon: float,
-    stash_dtype: np.dtype[AnyValue],
-) -> tuple[Value, ...]:
-    return ctx.emit_tuple(
-        "LayerNormalization",
-        x,
-        gamma,
-        beta,
-        outputs=3,
-        axis=axis,
-        epsilon=epsilon,
-        stash_type=helper.np_dtype_to_tensor_dtype(stash_dtype),
-    )
-
-
-@OPS.imports("LayerNormalization", since=17)
-def import_layer_norm(
-    ctx: ImportContext,
-    x: Expr,
-    scale: Expr,
-    b: Expr | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = onnx.TensorProto.FLOAT,
-) -> list[Expr]:
-    found = call(
-        "serde.layer_norm",
-        x,
-        _broadcast_to_axes(ctx, x, scale, axis),
-        None if b is None else _broadcast_to_axes(ctx, x, b, axis),
-        axis=axis,
-        epsilon=epsilon,
-        stash_dtype=ctx.dtype(stash_type),
-    )
-    return [relay.TupleGetItem(found, each) for each in range(3)]
-
-
-@OPS.exports("serde.rms_norm", since=23)
-def export_rms_norm(
-    ctx: ExportContext, x: Value, gamma: Value, *, axis: int, epsilon: float
-) -> Value:
-    return ctx.emit("RMSNormalization", x, gamma, axis=axis, epsilon=epsilon)
-
-
-@OPS.imports("RMSNormalization", since=23, ignored=("stash_type",))
-def import_rms_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
-) -> Expr:
-    factor = _broadcast_to_axes(ctx, x, scale, axis)
-    return call("serde.rms_norm", x, factor, axis=axis, epsilon=epsilon)
-
-
-@OPS.exports("serde.mean_variance_normalization", when=is_float32)
-def export_mean_variance_normalization(
-    ctx: ExportContext, x: Value, *, axes: tuple[int, ...]
-) -> Value:
-    """The function that defines it has constants of float32."""
-    return ctx.emit("MeanVarianceNormalization", x, axes=axes)
-
-
-@OPS.imports("MeanVarianceNormalization", since=(9, 13))
-def import_mean_variance_normalization(
-    ctx: ImportContext, x: Expr, *, axes: tuple[int, ...] = (0, 2, 3)
-) -> Expr:
-    return call("serde.mean_variance_normalization", x, axes=axes)
-
-
-@OPS.exports("serde.lp_normalization")
-def export_lp_normalization(ctx: ExportContext, x: Value, *, axis: int, p: int) -> Value:
-    return ctx.emit("LpNormalization", x, axis=axis, p=p)
-
-
-@OPS.imports("LpNormalization", since=(1, 22))
-def import_lp_normalization(ctx: ImportContext, x: Expr, *, axis: int = -1, p: int = 2) -> Expr:
-    return call("serde.lp_normalization", x, axis=axis, p=p)
-
-
 @OPS.exports("nn.dropout")
 def export_dropout(ctx: ExportContext, x: Value, *, rate: float) -> tuple[Value, Value]:
     """At inference nothing is dropped, and the mask is of ones."""
@@ -467,29 +356,6 @@ def import_dropout(
         return _keep_all(ctx, x, "bool")
     share = relay.const(0.5, ctx.type(x).dtype) if ratio is None else ratio
     return _drop(ctx, x, share, None if known else training_mode, seed)
-
-
-def _broadcast_to_axes(ctx: ImportContext, x: Expr, scale: Expr, axis: int) -> Expr:
-    """Return a factor of the axes from `axis` on, to whose lengths ONNX broadcasts it."""
-    lengths = ctx.type(x).shape[normalize_axis(axis, ctx.type(x).rank) :]
-    if ctx.type(scale).shape == lengths:
-        return scale
-    return relay.broadcast_to(scale, lengths)
-
-
-@OPS.imports("SimplifiedLayerNormalization", ignored=("stash_type",))
-def import_simplified_layer_norm(
-    ctx: ImportContext, x: Expr, scale: Expr, *, axis: int = -1, epsilon: float = 1e-5
-) -> list[Expr]:
-    """The mean square takes the place of the variance."""
-    found: list[Expr] = [call("serde.rms_norm", x, scale, axis=axis, epsilon=epsilon)]
-    if not ctx.wants(1):
-        return found
-    rank = ctx.type(x).rank
-    axes = tuple(range(axis % rank, rank))
-    wide = relay.cast(x, "float32")
-    square = relay.mean(relay.multiply(wide, wide), axis=axes, keepdims=True)
-    return [*found, relay.rsqrt(relay.add(square, scalar_like(ctx, square, epsilon)))]
 
 
 def _drop(

@@ -5,7 +5,6 @@ import serde
 serde.export_model("a", format="onnx", opst=17)  # error
 serde.export_model("a", format="onnx", strict=True)  # error
 serde.export_model("a", opset=17)  # error
-serde.export_model("a", format="onnx").grph  # error
 serde.export_model("a", format="onnx", path="b").graph  # error
 serde.export_model("a", format="onnx", opset=17).graph
 serde.from_relay("a", format="relay", epoch=3)  # error
