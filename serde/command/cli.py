@@ -222,7 +222,7 @@ def check(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     source, target = source_and_target(options["paths"])
-    from serde.api import check as check_model
+    from serde.checking.checks import check as check_model
     from serde.checking.verdict import raise_if_differs
     from serde.command.flags import parse_images
 
@@ -269,7 +269,7 @@ def bisect(ctx: click.Context, /, **options: Any) -> None:
     run: Invocation = ctx.obj
     run.configure(options)
     source, target = source_and_target(options["paths"])
-    from serde.api import bisect as bisect_models
+    from serde.checking.checks import bisect as bisect_models
     from serde.command.flags import parse_lengths
     from serde.command.render import bisection_table
 

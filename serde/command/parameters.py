@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from serde.errors import OptionError
+
+if TYPE_CHECKING:
+    from serde.checking.verdict import Tolerance
 
 __all__ = [
     "Flag",
@@ -57,16 +60,17 @@ class FormatCommand(click.Command):
         super().__init__(*args, **kwargs)
         self._directions = (reads, writes)
         self._generated: dict[tuple[str, ...], list[click.Option]] = {}
+        self._with_others = True
 
     @property
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
-        from serde.bridge import format_names
+        from serde.bridge import FORMATS, format_names
         from serde.command.flags import generated_options
 
-        names = tuple(format_names())
+        names = tuple(format_names()) if self._with_others else tuple(sorted(FORMATS))
         if names not in self._generated:
-            classes = _option_classes(*self._directions)
+            classes = _option_classes(names, *self._directions)
             self._generated[names] = generated_options(classes, taken=_BY_HAND)
         return self._generated[names]
 
@@ -77,7 +81,14 @@ class FormatCommand(click.Command):
         return [*own[:first], *self.generated, *own[first:]]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give ``--check`` its number where it stands without one."""
+        """Give ``--check`` its number where it stands without one.
+
+        Formats of other packages are looked for only where a flag is none of this package's.
+        """
+        self._with_others = False
+        known = {text for param in self.get_params(ctx) for text in (*param.opts, "--check")}
+        given = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
+        self._with_others = not given <= known - {"--help"} or "-h" in args
         return super().parse_args(ctx, _with_check_number(args))
 
 
@@ -96,13 +107,13 @@ def _with_check_number(args: Sequence[str]) -> list[str]:
     return out
 
 
-def _option_classes(reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
-    """Return the option dataclasses of all formats that load; a broken one has no flags."""
-    from serde.bridge import format_names, get_bridge
+def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
+    """Return the option dataclasses of the formats that load; a broken one has no flags."""
+    from serde.bridge import get_bridge
     from serde.conversion.prepare import PrepareOptions
 
     classes: list[tuple[str, type[Any]]] = []
-    for name in format_names():
+    for name in names:
         try:
             bridge = get_bridge(name)
         except OptionError:
@@ -137,16 +148,22 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    from serde.checking.verdict import Tolerance
     from serde.command.flags import parse_lengths
 
-    tolerance = Tolerance(options["check_atol"], options["check_rtol"])
     return {
-        "tolerance": tolerance,
+        "tolerance": _tolerance(options["check_atol"], options["check_rtol"]),
         "dims": parse_lengths(options["check_dim"]),
         "check_data": options["check_data"],
         "yardstick": options["yardstick"] == "on",
     }
+
+
+def _tolerance(atol: float | None, rtol: float | None) -> Tolerance | None:
+    if atol is None and rtol is None:
+        return None
+    from serde.checking.verdict import Tolerance
+
+    return Tolerance(atol, rtol)
 
 
 def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
