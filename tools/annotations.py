@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import collections.abc
+import importlib
 import inspect
 import math
 import types
 import typing
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any as AnyValue
 from typing import NewType, TypeVar, Union
 
@@ -104,10 +108,26 @@ def _once(names: set[str]) -> set[str]:
 
 
 def type_hints(function: AnyValue) -> dict[str, AnyValue]:
-    """Return the types of a function; before 3.11, Python adds None where that is a default."""
+    """Return the types of a function, those included that are imported for type checkers only.
+
+    Before 3.11, Python adds None where that is a default; hence a function without any.
+    """
     bare = types.FunctionType(function.__code__, function.__globals__, closure=function.__closure__)
     bare.__annotations__ = function.__annotations__
-    return typing.get_type_hints(bare)
+    scope = {**_checked_names(function.__globals__["__file__"]), **function.__globals__}
+    return typing.get_type_hints(bare, scope)
+
+
+@cache
+def _checked_names(file: str) -> Mapping[str, AnyValue]:
+    """Return what a module imports of serde, wherever in it that is."""
+    return {
+        alias.asname or alias.name: getattr(importlib.import_module(node.module), alias.name)
+        for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("serde.")
+        for alias in node.names
+        if node.module is not None
+    }
 
 
 def flattened(hint: AnyValue) -> tuple[AnyValue, ...]:

@@ -187,6 +187,9 @@ def _declared(
     A builder written by hand makes a constant of a number where the operator has an operand; and
     what is no attribute of the operator's dynamic form can be an expression.
     """
+    if definition is not None:  # A parameter may be called otherwise than in the schema.
+        renamed = {shown: schema for schema, shown in definition.arguments.names.items()}
+        name = renamed.get(name, name)
     if by_hand and name.endswith("dtype"):
         return names.use(*_DTYPE)
     for operand in () if definition is None else definition.operands:
