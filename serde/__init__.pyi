@@ -16,7 +16,7 @@ from serde import relay as relay
 from serde._version import __version__ as __version__
 from serde.checking.bisection import Bisection
 from serde.checking.difference import ModelDiff
-from serde.checking.judgement import Tolerance
+from serde.checking.tolerance import Tolerance
 from serde.conversion.signature import FormatName
 from serde.coreml.interface.requests import Image, Range
 from serde.errors import FormatError as FormatError
