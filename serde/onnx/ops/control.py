@@ -19,10 +19,11 @@ from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import differ_in_rank
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
-from serde.relay.transform.infer_type import infer_if
+from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
@@ -34,9 +35,9 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
-    inner = ctx.subgraph(body)
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_value_types()
     if not results:
         return ()
@@ -113,9 +114,9 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Slices and stacked results lose the axis that is scanned or stacked along."""
-    inner = ctx.subgraph(body)
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
     if not results:
         return ()

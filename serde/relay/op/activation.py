@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import (
     Array,
     Kernel,
@@ -36,7 +37,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

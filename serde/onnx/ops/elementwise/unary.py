@@ -13,9 +13,9 @@ from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import cast, emit_shape, emit_wide, fill, scalar_like
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import limits
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
-from serde.relay.run.precision import limits
 
 EXPORTED = {
     "abs": "Abs",

@@ -13,8 +13,8 @@ from serde.onnx.ops.elementwise.convert import cast
 from serde.onnx.ops.shape.layout import to_layout
 from serde.onnx.ops.shape.reshape import unsqueeze
 from serde.onnx.ops.table import OPS
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float
-from serde.relay.run.precision import lowest
 from serde.weights import numpy_dtype
 
 

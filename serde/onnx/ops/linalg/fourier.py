@@ -17,9 +17,9 @@ from serde.onnx.ops.shape.create import build_arange
 from serde.onnx.ops.shape.reshape import as_scalar, squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_if
 
 
 @OPS.exports("dft", since=17)

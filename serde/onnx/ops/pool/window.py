@@ -32,10 +32,10 @@ from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.weights import numpy_dtype
 
 

@@ -19,7 +19,7 @@ from serde.onnx.ops.elementwise.convert import as_dtype, cast
 from serde.onnx.ops.reduce import emit_reduce
 from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
-from serde.relay.op.random import PARITY, ROTATIONS, TOP
+from serde.relay.op.random.threefry import PARITY, ROTATIONS, TOP
 
 WORDS = 10
 """A key is four words of the cipher, two of the path, two of the counter, two of its next bit."""

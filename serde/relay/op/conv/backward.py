@@ -14,7 +14,7 @@ from serde.relay.ir.shapes import at, join_dim, layout_axes, require_window, spl
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import convolve, data_shape, pad_sides, padding_sides, per_axis
-from serde.relay.op.linalg import product_dtype, to_product_dtype
+from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
 __all__: list[str] = []
 

@@ -11,6 +11,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
@@ -31,8 +32,7 @@ from serde.relay.op.conv.windows import (
     to_layout,
     weight_array,
 )
-from serde.relay.op.linalg import exact_operand, to_product_dtype
-from serde.relay.run.precision import widen
+from serde.relay.op.linalg.product import exact_operand, to_product_dtype
 
 __all__: list[str] = []
 

@@ -26,7 +26,7 @@ from serde.relay.op.conv.windows import (
     weight_array,
     weight_shape,
 )
-from serde.relay.op.linalg import product_dtype, to_product_dtype
+from serde.relay.op.linalg.product import product_dtype, to_product_dtype
 
 __all__ = ["complete_conv", "convolution_type", "run_convolution"]
 

@@ -17,7 +17,7 @@ from serde.relay.ir.dims import Dim
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import at, join_dim, layout_axes
 from serde.relay.ir.types import TensorType
-from serde.relay.op.linalg import exact_operand
+from serde.relay.op.linalg.product import exact_operand
 
 __all__ = [
     "SPATIAL",

@@ -11,12 +11,12 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, layout_axes, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

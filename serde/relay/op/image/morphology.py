@@ -9,6 +9,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     at,
@@ -22,7 +23,6 @@ from serde.relay.ir.shapes import (
 from serde.relay.ir.traits import Layout
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import pad_sides, padding_sides, per_axis, taps
-from serde.relay.run.precision import lowest
 from serde.weights import dtype_name
 
 __all__: list[str] = []

@@ -8,11 +8,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, TupleGetItem, TupleWrapper
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, normalize_axes, normalize_axis, require_float
 from serde.relay.ir.traits import Float32, Fusion, FusionPattern, SameAxes, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -8,6 +8,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import at
 from serde.relay.ir.traits import Fusion, FusionPattern, Layout, Values
@@ -21,7 +22,6 @@ from serde.relay.op.pool.reduction import (
     total,
     window_type,
 )
-from serde.relay.run.precision import lowest
 
 __all__ = ["mean_of", "window_of"]
 
