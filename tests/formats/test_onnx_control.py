@@ -483,6 +483,7 @@ def test_recursion_that_is_no_loop_is_refused() -> None:
         export(Function([y], source))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("length", [100, 20_000])
 def test_a_long_chain_in_a_branch(length: int) -> None:
     c, x = flag(), vector()
