@@ -8,8 +8,8 @@ from typing import Any as _Any
 from serde._version import __version__
 
 _HOMES = {
-    "bisect": "serde.api",
-    "check": "serde.api",
+    "bisect": "serde.checking.checks",
+    "check": "serde.checking.checks",
     "convert": "serde.api",
     "diff": "serde.checking.difference",
     "export_model": "serde.api",

@@ -11,10 +11,6 @@ from typing import Any as AnyValue
 
 from serde._optional import require
 from serde.bridge import PIVOT, bind_options, get_bridge, source_bridge, target_bridge
-from serde.checking.checks import bisect, check, locate_difference
-from serde.checking.data import as_check_data
-from serde.checking.engines import engine_for_path, renamed_engine
-from serde.checking.verdict import Tolerance, compare, raise_if_differs
 from serde.conversion.mapping import tensor_mapping as mapped_names
 from serde.conversion.prepare import CutOptions, PrepareOptions, cut_out, rename_ends
 from serde.conversion.signature import takes_options
@@ -30,7 +26,6 @@ from serde.conversion.steps import (
     wanted_part,
     write_model,
 )
-from serde.engine.interpreter import RelayEngine
 from serde.errors import OptionError
 from serde.io.atomic import write_text
 from serde.relay.ir.model import RelayModel
@@ -39,9 +34,11 @@ from serde.report import Report
 if TYPE_CHECKING:
     import mxnet.gluon
 
+if TYPE_CHECKING:
+    from serde.checking.data import CheckData
+    from serde.checking.verdict import Tolerance
+
 __all__ = [
-    "bisect",
-    "check",
     "convert",
     "export_model",
     "from_relay",
@@ -253,6 +250,12 @@ def import_to_gluon(
     return to_block(symbol, values, ctx)
 
 
+def _check_data(given: AnyValue) -> CheckData:
+    from serde.checking.data import as_check_data
+
+    return as_check_data(given)
+
+
 @takes_options(reads="source_format", writes="target_format", passes=PrepareOptions)
 def convert(
     source: AnyValue,
@@ -308,7 +311,7 @@ def convert(
     report = Report() if report is None else report
     reader, writer = source_bridge(source, source_format), target_bridge(target, target_format)
     own, passes, bound = bind_all(reader, writer, options)
-    data = None if check_data is None else as_check_data(check_data)
+    data = None if check_data is None else _check_data(check_data)
     known = [*source_paths(source), *source_paths(params)]
     check_target = target_check(writer, target, bound, known, overwrite)
     if tensor_mapping is not None:
@@ -323,6 +326,11 @@ def convert(
     saving = ExitStack()
 
     def verify(path: Path) -> None:
+        from serde.checking.checks import locate_difference
+        from serde.checking.engines import engine_for_path, renamed_engine
+        from serde.checking.verdict import compare, raise_if_differs
+        from serde.engine.interpreter import RelayEngine
+
         saving.close()
         with report.stage("check"), ExitStack() as running:
             wanted = writer.expected(part, native, bound)

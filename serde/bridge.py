@@ -199,8 +199,9 @@ class Bridge(ABC, Generic[ModelT, ImportOptionsT, ExportOptionsT]):
         super().__init_subclass__(**kwargs)
         for name, function in list(vars(cls).items()):
             declared = vars(Bridge).get(name)
-            if inspect.isfunction(declared) and inspect.isfunction(function):
-                _check_parameters(cls, function, declared)
+            if not (inspect.isfunction(declared) and inspect.isfunction(function)):
+                continue
+            _check_parameters(cls, function, declared)
             if name in _OPTIONS_OF:
                 setattr(cls, name, _with_checked_options(function, _OPTIONS_OF[name]))
 
@@ -430,15 +431,15 @@ def format_names() -> list[str]:
 def get_bridge(name: str) -> AnyBridge:
     """Return the bridge of the format called `name`.
 
+    Other packages are looked at only if the name is none of this package's own.
+
     Raises:
         OptionError: There is no such format, or two packages claim the name.
     """
     module = FORMATS.get(name)
-    others = _entry_points()
     if module is not None:
-        if name in others:
-            raise OptionError(f"format {name} is also claimed by {others[name].value}")
         return _checked(name, importlib.import_module(module).BRIDGE)
+    others = _entry_points()
     if name not in others:
         raise OptionError(f"unknown format {name!r}; known: {', '.join(format_names())}")
     try:
@@ -481,24 +482,35 @@ _ATTRIBUTES: Mapping[str, Callable[[AnyBridge], bool]] = {
 """Attributes that every bridge has, and whether one is as it must be."""
 
 
-def _entry_points() -> dict[str, AnyValue]:
-    from importlib.metadata import entry_points
+_SCANNED: dict[object, dict[str, AnyValue]] = {}
+"""What other packages offer, for each function that finds it: a process scans once."""
 
-    found: dict[str, AnyValue] = {}
-    for entry in entry_points(group=ENTRY_POINTS):
-        if entry.name in found and found[entry.name].value != entry.value:
-            raise OptionError(
-                f"format {entry.name} is claimed by {found[entry.name].value} and {entry.value}"
-            )
-        found[entry.name] = entry
-    return found
+
+def _entry_points() -> dict[str, AnyValue]:
+    """Return the formats of other packages.
+
+    Raises:
+        OptionError: Two claim a name, or one claims a name of this package's own.
+    """
+    from importlib import metadata
+
+    finder = metadata.entry_points
+    if finder not in _SCANNED:
+        found: dict[str, AnyValue] = {}
+        for entry in finder(group=ENTRY_POINTS):
+            known = found[entry.name].value if entry.name in found else FORMATS.get(entry.name)
+            if known is not None and known != entry.value:
+                raise OptionError(f"format {entry.name} is claimed by {known} and {entry.value}")
+            found[entry.name] = entry
+        _SCANNED[finder] = found
+    return _SCANNED[finder]
 
 
 def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     """Return the bridge that reads `source`: as named, or as its content says.
 
-    A file that no format recognises goes to the one that its suffix names, which says what
-    is wrong with it.
+    A format that the suffix of a path names is asked first, then all others. A file that no
+    format recognises goes to the one that its suffix names, which says what is wrong with it.
 
     Raises:
         FormatError: It is a file of no known format.
@@ -506,12 +518,16 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
     """
     if format_name is not None:
         return get_bridge(format_name)
+    first = source[0] if isinstance(source, (tuple, list)) and source else source
+    if isinstance(first, (str, os.PathLike)) and os.path.exists(first):
+        for bridge in map(get_bridge, FORMATS):
+            if os.fspath(first).endswith(bridge.suffixes) and bridge.detect(Path(first)):
+                return bridge
     broken: list[str] = []
     bridges = list(_loaded(broken))
     for bridge in bridges:
         if bridge.accepts(source):
             return bridge
-    first = source[0] if isinstance(source, (tuple, list)) and source else source
     hint = "; ".join([f"name one ({', '.join(format_names())})", *broken])
     if not isinstance(first, (str, os.PathLike)):
         raise OptionError(f"no format accepts {type(source).__name__}; {hint}")
@@ -528,7 +544,8 @@ def source_bridge(source: object, format_name: str | None = None) -> AnyBridge:
 
 def _loaded(broken: list[str]) -> Iterator[AnyBridge]:
     """Yield all formats, those of this package first; what is wrong with others goes to a list."""
-    for name in sorted(format_names(), key=lambda name: (name not in FORMATS, name)):
+    yield from map(get_bridge, sorted(FORMATS))
+    for name in sorted({*_entry_points()} - {*FORMATS}):
         try:
             yield get_bridge(name)
         except OptionError as error:

@@ -70,6 +70,10 @@ class Terminal:
         if self.quiet or not self.results:
             return
         stream = sys.stderr if aside else sys.stdout
+        plain = None if stream.isatty() else _plain_lines(table)
+        if plain is not None:
+            _write(stream, "\n".join(plain) + "\n\n")
+            return
         console = self._console(stream)
         fits = _can_fold(table, console.width) or _width(table) <= console.width
         if not fits and table.parts:
@@ -136,6 +140,28 @@ class Terminal:
             markup=False,
             emoji=False,
         )
+
+
+def _plain_lines(table: Table) -> list[str] | None:
+    """Return the lines of a table as they are off a terminal, None where rich must measure it.
+
+    It takes rich longer to be loaded than to convert a small model.
+    """
+    rows = [table.columns, *table.rows] if table.header else list(table.rows)
+    if not all(cell.isascii() and cell.isprintable() for row in rows for cell in row):
+        return None
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    if not all(widths) or sum(widths) + _SPACE * len(widths) > _PIPE_WIDTH:
+        return None
+    return [
+        (" " * _SPACE)
+        .join(
+            cell.rjust(width) if index in table.right else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        .rstrip()
+        for row in rows
+    ]
 
 
 def _can_fold(table: Table, width: int) -> bool:

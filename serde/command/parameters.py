@@ -4,25 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from serde.errors import OptionError
 
+if TYPE_CHECKING:
+    from serde.checking.verdict import Tolerance
+
 __all__ = [
+    "Flag",
     "FormatCommand",
     "checking_flags",
     "checking_options",
+    "flag",
     "given_options",
     "printing_flags",
     "reading_flags",
     "reading_options",
     "report_flag",
     "source_and_target",
+    "writing_flag",
 ]
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 _BY_HAND = ("input_shapes", "input_dtypes", "allow")
+
+
+class Flag(click.Option):
+    """A flag with other spellings, such as the keyword's, which its help does not show."""
+
+    def __init__(self, *args: Any, aliases: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._aliases = [each for each in aliases if each not in self.opts]
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Let the parser know all spellings."""
+        shown = self.opts
+        self.opts = [*shown, *self._aliases]
+        super().add_to_parser(parser, ctx)
+        self.opts = shown
+
+
+def flag(*names: str, also: Sequence[str], **kwargs: Any) -> Decorator:
+    """Return a decorator that adds a flag with other spellings, which are the API's keywords."""
+    return click.option(*names, cls=Flag, aliases=also, **kwargs)
 
 
 class FormatCommand(click.Command):
@@ -32,16 +60,17 @@ class FormatCommand(click.Command):
         super().__init__(*args, **kwargs)
         self._directions = (reads, writes)
         self._generated: dict[tuple[str, ...], list[click.Option]] = {}
+        self._with_others = True
 
     @property
     def generated(self) -> list[click.Option]:
         """The flags made from the formats' options."""
-        from serde.bridge import format_names
+        from serde.bridge import FORMATS, format_names
         from serde.command.flags import generated_options
 
-        names = tuple(format_names())
+        names = tuple(format_names()) if self._with_others else tuple(sorted(FORMATS))
         if names not in self._generated:
-            classes = _option_classes(*self._directions)
+            classes = _option_classes(names, *self._directions)
             self._generated[names] = generated_options(classes, taken=_BY_HAND)
         return self._generated[names]
 
@@ -52,7 +81,14 @@ class FormatCommand(click.Command):
         return [*own[:first], *self.generated, *own[first:]]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give ``--check`` its number where it stands without one."""
+        """Give ``--check`` its number where it stands without one.
+
+        Formats of other packages are looked for only where a flag is none of this package's.
+        """
+        self._with_others = False
+        known = {text for param in self.get_params(ctx) for text in (*param.opts, "--check")}
+        given = {arg.partition("=")[0] for arg in args if arg.startswith("--")}
+        self._with_others = not given <= known - {"--help"} or "-h" in args
         return super().parse_args(ctx, _with_check_number(args))
 
 
@@ -71,13 +107,13 @@ def _with_check_number(args: Sequence[str]) -> list[str]:
     return out
 
 
-def _option_classes(reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
-    """Return the option dataclasses of all formats that load; a broken one has no flags."""
-    from serde.bridge import format_names, get_bridge
+def _option_classes(names: Sequence[str], reads: bool, writes: bool) -> list[tuple[str, type[Any]]]:
+    """Return the option dataclasses of the formats that load; a broken one has no flags."""
+    from serde.bridge import get_bridge
     from serde.conversion.prepare import PrepareOptions
 
     classes: list[tuple[str, type[Any]]] = []
-    for name in format_names():
+    for name in names:
         try:
             bridge = get_bridge(name)
         except OptionError:
@@ -112,16 +148,22 @@ def reading_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def checking_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    from serde.checking.verdict import Tolerance
     from serde.command.flags import parse_lengths
 
-    tolerance = Tolerance(options["check_atol"], options["check_rtol"])
     return {
-        "tolerance": tolerance,
+        "tolerance": _tolerance(options["check_atol"], options["check_rtol"]),
         "dims": parse_lengths(options["check_dim"]),
         "check_data": options["check_data"],
         "yardstick": options["yardstick"] == "on",
     }
+
+
+def _tolerance(atol: float | None, rtol: float | None) -> Tolerance | None:
+    if atol is None and rtol is None:
+        return None
+    from serde.checking.verdict import Tolerance
+
+    return Tolerance(atol, rtol)
 
 
 def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
@@ -129,9 +171,6 @@ def source_and_target(paths: Sequence[str]) -> tuple[Any, str]:
         raise click.UsageError("expected a source and a target")
     sources = list(paths[:-1])
     return (sources[0] if len(sources) == 1 else sources), paths[-1]
-
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _stack(*decorators: Decorator) -> Decorator:
@@ -143,22 +182,41 @@ def _stack(*decorators: Decorator) -> Decorator:
     return apply
 
 
-reading_flags = _stack(
-    click.option("--from", "source_format", metavar="FORMAT", help="Format of the source."),
-    click.option(
+_input_flags = _stack(
+    flag(
         "--input-shape",
+        also=["--input-shapes"],
         multiple=True,
         metavar="NAME:SHAPE",
         help="Shape of an input: data:1,3,224,224, data:[1,3,224,224] or data:1x3x224x224; "
         "N, ? or -1 for a dynamic dimension; 1,3,224,224 if there is one input.",
     ),
-    click.option(
+    flag(
         "--input-dtype",
+        also=["--input-dtypes"],
         multiple=True,
         metavar="NAME:DTYPE",
         help="dtype of an input that is not float32: tokens:int32.",
     ),
     click.option("--allow", multiple=True, metavar="NAME", help="Allow a lossy step by its name."),
+)
+
+
+def reading_flags(keyword: str) -> Decorator:
+    """Return the flags of a source, whose format the API names with `keyword`."""
+    spelled = f"--{keyword.replace('_', '-')}"
+    source = flag(
+        "--from", "source_format", also=[spelled], metavar="FORMAT", help="Format of the source."
+    )
+    return _stack(source, _input_flags)
+
+
+writing_flag = flag(
+    "--to",
+    "target_format",
+    also=["--target-format"],
+    metavar="FORMAT",
+    help="Format of the target.",
 )
 checking_flags = _stack(
     click.option(
@@ -169,8 +227,8 @@ checking_flags = _stack(
         "--check-rtol", "--rtol", "check_rtol", type=click.FloatRange(min=0),
         help="Tolerance relative to each element; by dtype if left out.",
     ),
-    click.option(
-        "--check-dim", multiple=True, metavar="NAME=LENGTH",
+    flag(
+        "--check-dim", also=["--dims"], multiple=True, metavar="NAME=LENGTH",
         help="Length of a dynamic dimension in the check, of one without a name data[2]=64; if "
         "left out, what is declared, or the first usual ones at which the source runs.",
     ),

@@ -20,11 +20,11 @@ from serde.errors import FormatError, OptionError, Unsupported
 from serde.relay.ir.collection import without_collection
 from serde.relay.ir.dims import SymDim
 from serde.relay.ir.expr import Expr, Function, Span, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType, TupleType
 from serde.relay.ir.visit import post_order, rewrite
-from serde.relay.transform.infer_type import infer_function
 from serde.report import Report
 from serde.walk.inputs import bind_inputs, check_names
 from serde.weights import Weight

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FORWARD", "OPTIMIZERS", "VERSION"]
+__all__ = ["BESIDE", "FORWARD", "OPTIMIZERS", "VERSION"]
 
 VERSION: Final = "1.9.1"
 
@@ -149,3 +149,10 @@ OPTIMIZERS: Final = frozenset({
     "sgd_mom_update", "sgd_update", "signsgd_update", "signum_update",
 })  # fmt: skip
 """Operators that a step of training consists of, behind the gradients."""
+
+BESIDE: Final = frozenset({
+    "_contrib_sldwin_atten_context", "_contrib_sldwin_atten_mask_like",
+    "_contrib_sldwin_atten_score", "_grad_add",
+})  # fmt: skip
+"""Operators that nets have besides: sliding windows of attention, which came with MXNet 2.0, and
+the sum that gradients are added by."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from serde.errors import TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Constant, Expr, If, Span, Tuple, TupleGetItem
-from serde.relay.transform.infer_type import infer_if
+from serde.relay.ir.infer import infer_if
 from serde.report import Issue
 from serde.walk.holes import Placeholder
 

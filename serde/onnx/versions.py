@@ -15,9 +15,11 @@ __all__ = [
     "CHANGES",
     "DEFAULT_TARGET",
     "LOWEST_TARGET",
+    "MICROSOFT_OPERATORS",
     "ML_CHANGES",
     "NEWEST",
     "NEWEST_IR",
+    "RUNTIME_OPERATORS",
     "Change",
 ]
 
@@ -409,3 +411,41 @@ ML_CHANGES: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     }
 )
 """The versions of the operators of ``ai.onnx.ml``, at each of which one changed."""
+
+MICROSOFT_OPERATORS: Final = frozenset({
+    "Attention", "AttnLSTM", "BeamSearch", "BiasAdd", "BiasDropout", "BiasGelu", "BiasSoftmax",
+    "BiasSplitGelu", "BifurcationDetector", "BitmaskBiasDropout", "BitmaskDropout",
+    "BranchwiseRMSNorm", "CDist", "CausalConvWithState", "ComplexMul", "ComplexMulConj",
+    "ConvTransposeWithDynamicPads", "CropAndResize", "DecoderAttention",
+    "DecoderMaskedMultiHeadAttention", "DecoderMaskedSelfAttention", "DequantizeBFP",
+    "DequantizeLinear", "DequantizeWithOrder", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul",
+    "DynamicSparseAttention", "DynamicTimeWarping", "EPContext", "EmbedLayerNormalization",
+    "EngramGate", "ExpandDims", "FastGelu", "FusedConv", "FusedGemm", "FusedMatMul",
+    "FusedMatMulActivation", "GatedAdd", "GatedDeltaNet", "GatedRMSNorm",
+    "GatedRelativePositionBias", "GatherBlockQuantized", "GatherND", "Gelu", "GemmFastGelu",
+    "GemmFloat8", "GemmaRotaryEmbedding", "GreedySearch", "GridSample", "GroupNorm",
+    "GroupQueryAttention", "HyperConnectionPostMix", "HyperConnectionPreMix", "Inverse",
+    "Irfft", "IsAllFinite", "LinearAttention", "LinearAttentionGate", "LongformerAttention",
+    "MRotaryEmbedding", "MatMulBlockQuantizedFp4Weight", "MatMulBlockQuantizedFp8Weight",
+    "MatMulBnb4", "MatMulFpQ4", "MatMulInteger16", "MatMulIntegerToFloat", "MatMulNBits",
+    "MatMulNBitsMlp", "MatMulNBitsQkv", "MaxpoolWithMask", "MoE", "MulInteger",
+    "MultiHeadAttention", "MurmurHash3", "NGramHashMapping", "NGramRepeatBlock", "NhwcConv",
+    "NhwcFusedConv", "NhwcMaxPool", "PackedAttention", "PackedMultiHeadAttention",
+    "PackedSparseAttentionIndexer", "Pad", "PagedAttention", "QAttention",
+    "QEmbedLayerNormalization", "QGemm", "QLinearAdd", "QLinearAveragePool", "QLinearConcat",
+    "QLinearConv", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearMul",
+    "QLinearReduceMean", "QLinearSigmoid", "QLinearSoftmax", "QLinearWhere", "QMoE",
+    "QOrderedAttention", "QOrderedGelu", "QOrderedLayerNormalization",
+    "QOrderedLongformerAttention", "QOrderedMatMul", "QuantizeBFP", "QuantizeLinear",
+    "QuantizeWithOrder", "QuickGelu", "Range", "ReduceSumInteger", "RelativePositionBias",
+    "RemovePadding", "RestorePadding", "Rfft", "RotaryEmbedding", "SampleOp", "Sampling",
+    "ScaledSiLU", "SkipGroupNorm", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization",
+    "Snpe", "SparseAttention", "SparseAttentionIndexer", "SparsePagedAttention",
+    "SparseToDenseMatMul", "Tokenizer", "TorchEmbedding", "TransposeMatMul", "Trilu",
+    "UnfoldTensor", "Unique", "VarlenCausalConvWithState", "VarlenNGramHashMapping",
+    "WhisperBeamSearch", "WordConvEmbedding",
+})  # fmt: skip
+"""The operators of ``com.microsoft``, all of version 1, as ONNX Runtime 1.31 has them."""
+
+RUNTIME_OPERATORS: Final = frozenset({"SimplifiedLayerNormalization"})
+"""Operators that ONNX Runtime adds to ONNX's own domain, of version 1."""

@@ -1,60 +1,54 @@
 """Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
 
 The pivot between formats. Operators are attributes of this package, as
-``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are.
+``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are. What is
+asked for is loaded then.
 """
 
 from __future__ import annotations
 
 import importlib as _importlib
+from typing import Any as _AnyValue
 
-from serde.relay import op, transform
-from serde.relay.ir import loops
+from serde._lazy import lazy_names
 from serde.relay.ir import registry as _registry
-from serde.relay.ir.compare import assert_structural_equal, structural_equal
-from serde.relay.ir.dims import Any, symbol
-from serde.relay.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Let,
-    Span,
-    Tuple,
-    TupleGetItem,
-    TupleWrapper,
-    Var,
-    const,
-    var,
-)
-from serde.relay.ir.model import ModelMeta, RelayModel
-from serde.relay.ir.module import IRModule
-from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType
-from serde.relay.ir.verify import verify
-from serde.relay.run.executor import create_executor
-from serde.relay.text import fromtext
-
-__all__ = [
-    "Any", "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "IRModule", "If", "Let",
-    "ModelMeta", "RelayModel", "SequenceType", "Span", "TensorType", "Tuple", "TupleGetItem",
-    "TupleType", "TupleWrapper", "Var", "assert_structural_equal", "const", "create_executor",
-    "fromtext", "loops", "op", "structural_equal", "symbol", "transform", "var", "verify",
-]  # fmt: skip
+from serde.relay.ir.hooks import HOOKS as _HOOKS
 
 _BACKEND = ("load_param_dict", "save_param_dict", "to_onnx")
 LATER = {"frontend": "serde.compat.frontend", **dict.fromkeys(_BACKEND, "serde.compat.backend")}
 
 
-def __getattr__(name: str) -> object:
+def _find(name: str) -> _AnyValue:
     if name in LATER:
         module = _importlib.import_module(LATER[name])
         return getattr(module, name, module)
-    if name.startswith("_") or not (found := _registry.lookup_builder(name)):
-        raise AttributeError(f"module 'serde.relay' has no attribute {name!r}")
-    return found
+    return _registry.lookup_builder(name)
 
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *LATER, *_registry.builder_names()})
+
+
+_HOOKS.printer = lambda: _importlib.import_module("serde.relay.text.printer")
+
+__getattr__, __all__ = lazy_names(
+    __name__,
+    {
+        "serde.relay.op": "op",
+        "serde.relay.transform": "transform",
+        "serde.relay.ir.loops": "loops",
+        "serde.relay.ir.compare": "assert_structural_equal structural_equal",
+        "serde.relay.ir.dims": "Any symbol",
+        "serde.relay.ir.expr": (
+            "Call Constant Expr Function GlobalVar If Let Span Tuple TupleGetItem TupleWrapper "
+            "Var const var"
+        ),
+        "serde.relay.ir.model": "ModelMeta RelayModel",
+        "serde.relay.ir.module": "IRModule",
+        "serde.relay.ir.types": "FuncType SequenceType TensorType TupleType",
+        "serde.relay.ir.verify": "verify",
+        "serde.relay.run.executor": "create_executor",
+        "serde.relay.text": "fromtext",
+    },
+    _find,
+)

@@ -1,7 +1,8 @@
 """Relay, the functional graph IR of TVM up to 0.19, in Python and NumPy.
 
 The pivot between formats. Operators are attributes of this package, as
-``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are.
+``relay.add`` or ``relay.nn.conv2d``, called as TVM's builders are. What is
+asked for is loaded then.
 """
 
 from collections.abc import Iterable, Sequence

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Constant, Expr, Function, Span, Tuple, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars, post_order, rewrite
 from serde.relay.transform.fold_shape import MAX_VALUES
 from serde.relay.transform.growing import Folder
-from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.purity import compressed
 from serde.weights import Array, Weight
 

@@ -12,117 +12,42 @@ recording, so that a converter only ever sees what it declares.
 
 from __future__ import annotations
 
-import inspect
-import typing
+import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from functools import cached_property
+from inspect import isgenerator
 from typing import Any as AnyValue
 from typing import TypeVar
 
 from serde.errors import ConverterBug, FormatError, RelayError, TypeInferenceError, Unsupported
 from serde.relay.ir.expr import Call, Expr, Span, TupleWrapper
+from serde.relay.ir.lazy import LazyPackage
 from serde.relay.ir.registry import OpDef
-from serde.relay.ir.schema import REQUIRED, attribute_converter
 from serde.relay.ir.visit import children
 from serde.relay.transform.legalize import decompose
 from serde.report import Report
 from serde.walk.context import TypedContext
+from serde.walk.converter import Converter, Decode, Entry
 from serde.walk.holes import Hole, Incomplete
 from serde.walk.import_context import ImportContext
+from serde.walk.registration import (
+    check_change,
+    check_expansion,
+    check_exporter,
+    innermost,
+)
 
 __all__ = [
-    "Converter",
     "ConverterTable",
     "name_sources",
 ]
 
 ValueT = TypeVar("ValueT")
 F = TypeVar("F", bound=Callable[..., AnyValue])
-Decode = Callable[[AnyValue, AnyValue], AnyValue]
 
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An attribute that a converter takes."""
-
-    name: str
-    hint: AnyValue
-    convert: Callable[[AnyValue], AnyValue]
-    default: AnyValue
-    annotation: str
-
-
-@dataclass(frozen=True, slots=True)
-class Converter:
-    """One entry of a table.
-
-    Attributes:
-        function: The converter itself.
-        since: Version from which on it holds.
-        operands: Names of the tensors; the last one stands for all that follow where `accepted`
-            is None.
-        required: Least number of tensors.
-        accepted: Greatest number of tensors, or None without limit.
-        omissible: For each tensor whether it may be left out before others; the last entry
-            holds for all that follow.
-        attributes: Attributes by name.
-        shared: Parameters that take several attributes at once, with their dataclasses.
-        ignored: Attributes that do not bear on the result.
-        uses: How many leading inputs bear on the result; None means all.
-        when: For an exporter, whether it can say a call; None means any.
-    """
-
-    function: Callable[..., AnyValue]
-    since: int
-    operands: tuple[str, ...]
-    required: int
-    accepted: int | None
-    omissible: tuple[bool, ...]
-    attributes: Mapping[str, Parameter]
-    shared: Mapping[str, type]
-    ignored: frozenset[str]
-    uses: int | None
-    when: Callable[[Call], bool] | None = None
-
-    def bind(
-        self, attrs: Mapping[str, AnyValue], decode: Decode
-    ) -> tuple[dict[str, AnyValue], list[str]]:
-        """Return the attributes by keyword, and what is wrong with them."""
-        bound: dict[str, AnyValue] = {}
-        faults = []
-        for name, raw in attrs.items():
-            parameter = self.attributes.get(name)
-            if parameter is None:
-                if name not in self.ignored:
-                    faults.append(f"unknown attribute {_short(name, str)}={_short(raw)}")
-                continue
-            try:
-                bound[name] = parameter.convert(decode(raw, parameter.hint))
-            except (TypeError, ValueError, OverflowError, RelayError):
-                faults.append(
-                    f"attribute {name}: expected {parameter.annotation}, found {_short(raw)}"
-                )
-        for name, parameter in self.attributes.items():
-            if parameter.default is REQUIRED and name not in attrs:
-                faults.append(f"attribute {name} is missing")
-        return bound, faults
-
-    def run(
-        self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
-    ) -> AnyValue:
-        """Call the function, shared attributes as one object of their dataclass."""
-        keywords = dict(attrs)
-        for name, kind in self.shared.items():
-            own = [field.name for field in fields(kind) if field.name in keywords]
-            keywords[name] = kind(**{each: keywords.pop(each) for each in own})
-        return self.function(ctx, *operands, **keywords)
-
-
-def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
-    """Return a value of a file as text, cut where it would fill a screen."""
-    text = spell(value)
-    return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
+_EXPECTED = (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError)
+"""What a converter may raise; OSError where it reads a weight."""
 
 
 def _identity(raw: AnyValue, _hint: AnyValue) -> AnyValue:
@@ -134,9 +59,14 @@ class ConverterTable:
 
     Args:
         format_name: Name of the format, for messages.
-        changes: For each operator of the format the versions at which it changed, ascending;
-            an operator that is not listed changed at version 1 only.
+        changes: For each operator of the format the versions at which it changed, ascending; what
+            it does not say is refused. None says nothing: any operator, changed at version 1.
         decode: Turns an attribute as the file has it into a Python value, given the annotation.
+        home: The package whose modules register converters here, each loaded when one of them is
+            asked for; None where all are registered by hand.
+        targets: Versions of the target from which on an exporter may hold, where they are not
+            those of `changes`.
+        written: Names of what exporters write where it is not Relay operators.
     """
 
     def __init__(
@@ -145,12 +75,18 @@ class ConverterTable:
         *,
         changes: Mapping[str, Sequence[int]] | None = None,
         decode: Decode = _identity,
+        home: str | None = None,
+        targets: Collection[int] | None = None,
+        written: Collection[str] | None = None,
     ) -> None:
         self.format_name = format_name
-        self._changes = changes if changes is not None else {}
+        self._changes = changes
         self._decode = decode
-        self._imports: dict[tuple[str, int], Converter] = {}
-        self._exports: dict[str, dict[int, Converter]] = {}
+        self._home = None if home is None else LazyPackage(home)
+        self._targets = targets
+        self._written = written
+        self._imports: dict[tuple[str, int], Entry] = {}
+        self._exports: dict[str, dict[int, Entry]] = {}
         self._expansions: dict[str, Callable[..., AnyValue]] = {}
         self._refusals: dict[str, tuple[str, str | None]] = {}
 
@@ -168,15 +104,22 @@ class ConverterTable:
             since: Every version of the operator that this converter covers.
             ignored: Attributes that do not bear on the result.
             uses: How many leading inputs bear on the result, where not all do.
+
+        Raises:
+            RelayError: The format has no such operator, or it did not change at that version, or
+                it has an importer already.
         """
         versions = (since,) if isinstance(since, int) else since
 
         def register(function: F) -> F:
             for name in names:
+                self._load_if_foreign("imports", name, function)
                 for version in versions:
+                    if self._changes is not None:
+                        check_change(self.format_name, self._changes, name, version)
                     if (name, version) in self._imports:
                         raise RelayError(f"{self.format_name}: {name}-{version} is imported twice")
-                    self._imports[name, version] = _read(function, version, ignored, uses)
+                    self._imports[name, version] = Entry(function, version, ignored, uses)
             return function
 
         return register
@@ -188,26 +131,46 @@ class ConverterTable:
             names: The operators.
             reason: Why none of their nodes can be converted.
             hint: What to do about it.
+
+        Raises:
+            RelayError: The format has no such operator, or one is refused already.
         """
+        for name in names:
+            if self._changes is not None:
+                check_change(self.format_name, self._changes, name, None)
+            if name in self._refusals:
+                raise RelayError(f"{self.format_name}: {name} is refused twice")
         self._refusals.update(dict.fromkeys(names, (reason, hint)))
 
     def exports(
-        self, *names: str, since: int = 1, when: Callable[[Call], bool] | None = None
+        self, *operators: str | OpDef, since: int = 1, when: Callable[[Call], bool] | None = None
     ) -> Callable[[F], F]:
         """Register an exporter of Relay operators.
 
         Args:
-            names: The operators.
+            operators: Their names, or the declaration of one that is in no registry.
             since: Version of the target from which on it holds.
             when: Whether it can say a call; the operator is decomposed where it cannot.
+
+        Raises:
+            RelayError: Relay has no such operator, or not these operands or attributes; the format
+                did not change at that version; there is an exporter already.
         """
+        if since != 1 and since not in self._known_targets:
+            raise RelayError(f"{self.format_name}: no operator changed at version {since}")
 
         def register(function: F) -> F:
-            for name in names:
+            for operator in operators:
+                name = operator if isinstance(operator, str) else operator.name
+                self._load_if_foreign("exports", name, function)
+                if self._written is None:
+                    check_exporter(self.format_name, operator, function)
+                elif name not in self._written:
+                    raise RelayError(f"{self.format_name}: no operator is called {name}")
                 entries = self._exports.setdefault(name, {})
                 if since in entries:
                     raise RelayError(f"{self.format_name}: {name} is exported twice from {since}")
-                entries[since] = replace(_read(function, since, (), None), when=when)
+                entries[since] = Entry(function, since, when=when)
             return function
 
         return register
@@ -220,10 +183,16 @@ class ConverterTable:
 
         Args:
             names: The operators.
+
+        Raises:
+            RelayError: Relay has no such operator, or not these operands and attributes, or it is
+                expanded already.
         """
 
         def register(function: F) -> F:
             for name in names:
+                self._load_if_foreign("expands", name, function)
+                check_expansion(self.format_name, name, function)
                 if name in self._expansions:
                     raise RelayError(f"{self.format_name}: {name} is expanded twice")
                 self._expansions[name] = function
@@ -233,18 +202,57 @@ class ConverterTable:
 
     def expansion(self, name: str) -> Callable[..., AnyValue] | None:
         """Return what the format makes a Relay operator of where it cannot say a call."""
+        self._load("expands", name)
         return self._expansions.get(name)
 
     def importer(self, name: str, version: int) -> Converter | None:
         """Return the importer for an operator as it stands at a version of the operator set."""
-        changes = self._changes.get(name, (1,))
+        changes = (1,) if self._changes is None else self._changes.get(name, (1,))
+        self._load("imports", name)
         index = bisect_right(changes, version)
-        return self._imports.get((name, changes[index - 1])) if index else None
+        entry = self._imports.get((name, changes[index - 1])) if index else None
+        return None if entry is None else entry.converter
 
     def exporter(self, name: str, version: int) -> Converter | None:
         """Return the exporter for a Relay operator at a target version."""
+        self._load("exports", name)
         known = [since for since in self._exports.get(name, ()) if since <= version]
-        return self._exports[name][max(known)] if known else None
+        return self._exports[name][max(known)].converter if known else None
+
+    @cached_property
+    def _known_targets(self) -> Collection[int]:
+        """All versions at which something changed; any where nothing is said of changes."""
+        if self._targets is not None:
+            return self._targets
+        if self._changes is None:
+            return range(sys.maxsize)
+        return frozenset().union(*self._changes.values())
+
+    @cached_property
+    def _modules(self) -> dict[str, dict[str, list[str]]]:
+        """The modules that register something for an operator, by what it is and by operator."""
+        found: dict[str, dict[str, list[str]]] = {"imports": {}, "exports": {}, "expands": {}}
+        for module, tables in ({} if self._home is None else self._home.index).items():
+            for kind, names in tables.get(self.format_name, {}).items():
+                for name in names.split():
+                    found[kind].setdefault(name, []).append(module)
+        return found
+
+    def _load(self, kind: str, name: str) -> None:
+        """Load the modules that register something for an operator."""
+        if self._home is not None:
+            for module in self._modules[kind].get(name, ()):
+                self._home.load(module)
+
+    def _load_if_foreign(self, kind: str, name: str, function: Callable[..., AnyValue]) -> None:
+        """Load them where another package registers something, so that a clash shows."""
+        if self._home is not None and not self._home.has(innermost(function).__module__):
+            self._load(kind, name)
+
+    def load_all(self) -> None:
+        """Load all modules that register something, for what lists converters."""
+        if self._home is not None:
+            self._home.load_all()
 
     def can_export(self, node: Call, version: int) -> bool:
         """Whether a call can be written as it is at a target version."""
@@ -255,10 +263,12 @@ class ConverterTable:
 
     def imported(self) -> list[tuple[str, int]]:
         """Return all (operator, version) that are imported, sorted."""
+        self.load_all()
         return sorted(self._imports)
 
     def exported(self) -> dict[str, int]:
         """Return all Relay operators that are exported, with the lowest target version."""
+        self.load_all()
         return {name: min(entries) for name, entries in sorted(self._exports.items())}
 
     def run_import(
@@ -344,9 +354,9 @@ class ConverterTable:
             decompose(node, body)  # raises the reason for which it was not expanded
         converter = self.exporter(node.op.name, version)
         if converter is None:
-            first = self.exported().get(node.op.name)
+            known = self._exports.get(node.op.name)
             raise Unsupported(
-                "no exporter" if first is None else f"needs version {first}, target is {version}"
+                f"needs version {min(known)}, target is {version}" if known else "no exporter"
             )
         if converter.when is not None and not converter.when(node):
             raise Unsupported("has no counterpart for these types and attributes")
@@ -363,6 +373,9 @@ class ConverterTable:
     ) -> AnyValue:
         """Write one call; an operand that it leaves out is an empty tuple.
 
+        Returns:
+            What the converter does: a generator where it has bodies written.
+
         Raises:
             ConverterBug: The converter failed in a way that it must not.
             Unsupported: The target cannot say the call.
@@ -371,15 +384,30 @@ class ConverterTable:
         if not isinstance(node.op, OpDef):
             raise ConverterBug(f"{self.format_name}: {node!r} is no call of an operator")
         try:
-            return converter.run(ctx, _present(node.op, operands), attrs)
-        except (Unsupported, TypeInferenceError, ConverterBug, FormatError, OSError):
+            result = converter.run(ctx, _present(node.op, operands), attrs)
+        except _EXPECTED:
             raise
         except Exception as error:
-            name = node.span.source_name if node.span is not None else ""
-            raise ConverterBug(
-                f"{self.format_name}: {name} ({node.op.name}, target {version}): "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise self._bug(node, version, error) from error
+        return self._guarded(result, node, version) if isgenerator(result) else result
+
+    def _guarded(
+        self, converter: Generator[AnyValue, AnyValue, AnyValue], node: Call, version: int
+    ) -> Generator[AnyValue, AnyValue, AnyValue]:
+        """Go on with a converter that has bodies written, which may fail on the way, too."""
+        try:
+            return (yield from converter)
+        except _EXPECTED:
+            raise
+        except Exception as error:
+            raise self._bug(node, version, error) from error
+
+    def _bug(self, node: Call, version: int, error: Exception) -> ConverterBug:
+        name = node.span.source_name if node.span is not None else ""
+        op = node.op.name if isinstance(node.op, OpDef) else ""
+        return ConverterBug(
+            f"{self.format_name}: {name} ({op}, target {version}): {type(error).__name__}: {error}"
+        )
 
 
 def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
@@ -391,74 +419,6 @@ def _present(definition: OpDef, operands: Sequence[AnyValue]) -> list[AnyValue]:
     optional += [False] * (len(operands) - len(optional))
     pairs = zip(operands, optional, strict=True)
     return [None if may and operand == () else operand for operand, may in pairs]
-
-
-def _read(
-    function: Callable[..., AnyValue], since: int, ignored: Iterable[str], uses: int | None
-) -> Converter:
-    """Read a converter's schema from its signature."""
-    hints = typing.get_type_hints(function)
-    parameters = list(inspect.signature(function).parameters.values())[1:]
-    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    attributes: dict[str, Parameter] = {}
-    shared: dict[str, type] = {}
-    for parameter in parameters:
-        if parameter.kind is not parameter.KEYWORD_ONLY:
-            continue
-        hint = hints[parameter.name]
-        if _is_shared(hint):
-            shared[parameter.name] = hint
-            attributes |= _fields(hint)
-        else:
-            text = str(function.__annotations__[parameter.name])
-            attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
-    return Converter(
-        function=function,
-        since=since,
-        operands=tuple(p.name for p in tensors),
-        required=sum(p.default is REQUIRED for p in positional),
-        accepted=None if variadic else len(positional),
-        omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors),
-        attributes=attributes,
-        shared=shared,
-        ignored=frozenset(ignored),
-        uses=uses,
-    )
-
-
-def _is_shared(hint: AnyValue) -> bool:
-    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
-    if not isinstance(hint, type) or not is_dataclass(hint):
-        return False
-    return all(field.kw_only for field in fields(hint))
-
-
-def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
-    return Parameter(name, hint, attribute_converter(hint) or _as_it_is, default, text)
-
-
-def _fields(kind: type) -> dict[str, Parameter]:
-    """Read the attributes that the fields of a dataclass declare."""
-    hints = typing.get_type_hints(kind)
-    return {
-        field.name: _parameter(
-            field.name,
-            hints[field.name],
-            REQUIRED if field.default is MISSING else field.default,
-            str(field.type),
-        )
-        for field in fields(kind)
-    }
-
-
-def _as_it_is(value: AnyValue) -> AnyValue:
-    return value
-
-
-def _takes_none(hint: AnyValue) -> bool:
-    return type(None) in typing.get_args(hint)
 
 
 def _arity_faults(converter: Converter, inputs: Sequence[Expr | None]) -> list[str]:

@@ -12,7 +12,7 @@ import serde
 PACKAGE = Path(serde.__file__).parent
 FORMATS = {"onnx", "mxnet", "coreml", "nnef", "torch", "tvm", "relayfile"}
 LAYERS = [
-    {"_version", "errors", "limits", "weights", "report", "_optional"},
+    {"_version", "errors", "limits", "weights", "report", "_optional", "_lazy"},
     {"relay"},
     {"bridge", "engine", "io", "options", "walk"},
     FORMATS,
@@ -21,7 +21,7 @@ LAYERS = [
 ]
 LAYER_OF = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 # In the lowest layer each module may use those before it.
-LOWEST_ORDER = ["_version", "errors", "limits", "weights", "report", "_optional"]
+LOWEST_ORDER = ["_version", "errors", "limits", "weights", "report", "_optional", "_lazy"]
 CATEGORIES = {
     *("elementwise", "activation", "reduce", "shape", "index", "linalg", "conv", "pool"),
     *("norm", "recurrent", "attention", "image", "vision", "quant", "random", "control"),
@@ -72,7 +72,7 @@ def imported_parts(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def allowed(importer: str, imported: str) -> bool:
     """Whether the part `importer` of serde may import the part `imported`."""
-    if importer == imported or imported in ("_optional", "_version"):
+    if importer == imported or imported in ("_optional", "_version", "_lazy"):
         return True
     if importer in FORMATS and imported in FORMATS:
         return False

@@ -22,11 +22,11 @@ import serde.relay as relay
 from serde.compat import import_mxnet
 from serde.errors import OptionError, UnsupportedModelError
 from serde.relay.ir.expr import Expr, Function, If, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.relay.transform.infer_type import infer_function
 from serde.report import Report
 from serde.weights import ArrayWeight, FileWeight, OpenFile
 

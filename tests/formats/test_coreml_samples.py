@@ -22,7 +22,7 @@ from support.mil_values import check_types
 from support.samples import build
 from support.tiers import versions_of_exporters
 
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.mlprogram.ops import TABLE
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions

@@ -13,18 +13,18 @@ from support.mil_executor import execute
 from support.mil_values import check_types
 
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import symbol
 from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.run.interpreter import run
-from serde.relay.transform.infer_type import infer_function
 from serde.report import Report
 from serde.weights import ArrayWeight
 

@@ -21,17 +21,17 @@ from support.samples import build
 
 import serde
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import CoremlModel, operations
 from serde.coreml.options import CoremlExportOptions
 from serde.coreml.writer import save
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.dims import symbol
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import Sample, all_ops
 from serde.relay.run.interpreter import run
-from serde.relay.transform.infer_type import infer_function
 from serde.report import Report
 from serde.weights import ArrayWeight
 

@@ -15,9 +15,9 @@ import serde.relay as relay
 from serde.errors import OptionError, UnsupportedModelError
 from serde.onnx.builder import walk_nodes
 from serde.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import FuncType, TensorType, TupleType
-from serde.relay.transform.infer_type import infer_function
 
 RNG = np.random.default_rng(5)
 X3, Y3 = RNG.standard_normal((2, 3)).astype(np.float32)

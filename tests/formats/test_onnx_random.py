@@ -8,7 +8,7 @@ from support.kernels import run_kernel
 from support.onnx_export import run_exported
 
 import serde.relay as relay
-from serde.relay.op.random import threefry_key
+from serde.relay.op.random.threefry import threefry_key
 
 OPSETS = (11, 18)
 ONES = (1 << 64) - 1

@@ -10,12 +10,12 @@ import pytest
 import serde.relay as relay
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform.infer_type import infer_function
 
 TOTAL = TensorType((3,), "float32")
 

@@ -15,8 +15,8 @@ from support.samples import build
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef, Sample, all_ops
-from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.legalize import decompose
 
 DECOMPOSED = [

@@ -11,11 +11,11 @@ import pytest
 import serde.relay as relay
 from serde.relay import transform
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
 from serde.relay.run.interpreter import run
-from serde.relay.transform.infer_type import infer_function
 
 X = Var("x", TensorType((2, 5, 8), "float32"))
 G, B = (Var(name, TensorType((8,), "float32")) for name in "gb")

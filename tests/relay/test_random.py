@@ -11,7 +11,7 @@ from support.kernels import infer, run_decomposed, run_kernel
 import serde.relay as relay
 from serde.errors import TypeInferenceError
 from serde.relay.ir.registry import call, get
-from serde.relay.op.random import threefry_key, threefry_rounds
+from serde.relay.op.random.threefry import threefry_key, threefry_rounds
 
 ONES = (1 << 64) - 1
 TOP = 1 << 63

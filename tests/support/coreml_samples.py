@@ -7,12 +7,12 @@ from support.samples import BuiltSample
 import serde.relay as relay
 from serde.coreml.mlprogram.ops import TABLE
 from serde.relay.ir.expr import Expr, Function, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import all_ops
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
-from serde.relay.transform.infer_type import infer_function
 
 DRAWN = ("serde.bernoulli", "serde.multinomial", "serde.random_normal", "serde.random_uniform")
 """Operators of which the range is told, and the values are the executor's."""

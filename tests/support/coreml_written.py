@@ -12,16 +12,16 @@ from support.coreml_samples import is_covered, model_of
 from support.samples import BuiltSample, build
 
 import serde.relay as relay
-from serde.coreml.mlprogram.exporter import from_relay
+from serde.coreml.exporter import from_relay
 from serde.coreml.model import operations
 from serde.coreml.options import CoremlExportOptions
 from serde.errors import UnsupportedModelError
 from serde.relay.ir.expr import Expr, Function, If, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import ModelMeta, RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import all_ops, call
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_function
 from serde.report import Report
 from serde.weights import ArrayWeight
 

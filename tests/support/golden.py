@@ -16,9 +16,9 @@ import numpy as np
 
 import serde.relay as relay
 from serde.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem, Var, astuple, const
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.visit import free_vars, post_order
-from serde.relay.transform.infer_type import infer_function
 
 FOLDER = Path(__file__).parent.parent / "golden" / "tvm"
 

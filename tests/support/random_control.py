@@ -17,9 +17,9 @@ from serde.relay.ir.expr import (
     Var,
     astuple,
 )
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_function
 
 VECTOR = TensorType((4,))
 _UNARY = ("tanh", "sin", "negative", "abs", "sigmoid")

@@ -11,15 +11,15 @@ from serde.coreml.mlprogram.ops.qnn.linear import stays_quantized
 from serde.coreml.mlprogram.ops.table import constants_of
 from serde.io.packed import PackedWeight
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.model import RelayModel
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars, post_order, rebuild, rewrite
-from serde.relay.transform.fold_weights import fold_weights
-from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.legalize import decompose
 from serde.relay.transform.purity import compressed, unpacks
+from serde.relay.transform.weight_folding import fold_weights
 from serde.report import Report
 from serde.weights import Array, Weight, numpy_dtype
 

@@ -22,9 +22,9 @@ from serde.mxnet.ops.elementwise.unary import import_cbrt
 from serde.mxnet.ops.layout import FLOATS, arranged, converted, fixed_shape, tensor_type
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import is_float, split_padding
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.walk.expansion.pool import adaptive_pool, global_pool
 from serde.weights import numpy_dtype
 
@@ -250,33 +250,59 @@ def _fits(call: Call) -> bool:
     )
 
 
-def _pool_export(pool_type: Literal["max", "avg"]) -> Callable[..., AnyValue]:
-    def export_pool(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        pool_size: tuple[int, ...],
-        strides: tuple[int, ...],
-        dilation: tuple[int, ...],
-        padding: tuple[int, ...],
-        layout: str,
-        out_layout: str,
-        ceil_mode: bool,
-        count_include_pad: bool = False,
-    ) -> Value:
-        """MXNet pads both sides alike, counts padding by default and has no dilation."""
-        return ctx.emit(
-            "Pooling",
-            data,
-            kernel=pool_size,
-            pool_type=pool_type,
-            stride=strides,
-            pad=split_padding(padding, len(pool_size))[0],
-            pooling_convention="full" if ceil_mode else "valid",
-            count_include_pad=count_include_pad if pool_type == "avg" else None,
-        )
+def export_max_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+    ceil_mode: bool,
+) -> Value:
+    """MXNet pads both sides alike and has no dilation."""
+    return _emit_pool(ctx, data, "max", pool_size, strides, padding, ceil_mode)
 
-    return export_pool
+
+def export_avg_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Value:
+    """MXNet counts padding by default."""
+    return _emit_pool(ctx, data, "avg", pool_size, strides, padding, ceil_mode, count_include_pad)
+
+
+def _emit_pool(
+    ctx: ExportContext,
+    data: Value,
+    pool_type: Literal["max", "avg"],
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    padding: tuple[int, ...],
+    ceil_mode: bool,
+    count_include_pad: bool | None = None,
+) -> Value:
+    return ctx.emit(
+        "Pooling",
+        data,
+        kernel=pool_size,
+        pool_type=pool_type,
+        stride=strides,
+        pad=split_padding(padding, len(pool_size))[0],
+        pooling_convention="full" if ceil_mode else "valid",
+        count_include_pad=count_include_pad,
+    )
 
 
 def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
@@ -292,8 +318,8 @@ def _pool_expansion(pool_type: Literal["max", "avg"]) -> Callable[..., Expr]:
 
 
 for _ndim in (1, 2, 3):
-    OPS.exports(f"nn.max_pool{_ndim}d", when=_fits)(_pool_export("max"))
-    OPS.exports(f"nn.avg_pool{_ndim}d", when=_fits)(_pool_export("avg"))
+    OPS.exports(f"nn.max_pool{_ndim}d", when=_fits)(export_max_pool)
+    OPS.exports(f"nn.avg_pool{_ndim}d", when=_fits)(export_avg_pool)
     OPS.expands(f"nn.max_pool{_ndim}d")(_pool_expansion("max"))
     OPS.expands(f"nn.avg_pool{_ndim}d")(_pool_expansion("avg"))
 

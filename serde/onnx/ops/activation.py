@@ -10,7 +10,6 @@ from serde.errors import Unsupported
 from serde.onnx.export_context import ExportContext, Value
 from serde.onnx.import_context import ImportContext
 from serde.onnx.ops.elementwise.convert import has_dtype, is_exact, scalar_like
-from serde.onnx.ops.elementwise.unary import make_exporter, make_importer
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Any, product
 from serde.relay.ir.expr import Call, Expr
@@ -189,19 +188,39 @@ def import_shrink(ctx: ImportContext, x: Expr, *, lambd: float = 0.5, bias: floa
     return call("serde.shrink", x, lambd=lambd, bias=bias)
 
 
-OPS.exports("serde.silu", since=24, when=_has_axes)(make_exporter("Swish"))
+def _make_exporter(target: str) -> Callable[..., Value]:
+    """Return the exporter of an operator that differs by its name only."""
+
+    def export_renamed(ctx: ExportContext, x: Value) -> Value:
+        return ctx.emit(target, x)
+
+    return export_renamed
 
 
-OPS.exports("serde.softplus")(make_exporter("Softplus"))
+def _make_importer(target: str) -> Callable[..., Expr]:
+    """Return the importer of an operator that differs by its name only."""
+
+    def import_renamed(ctx: ImportContext, x: Expr) -> Expr:
+        return call(target, x)
+
+    return import_renamed
 
 
-OPS.exports("serde.softsign")(make_exporter("Softsign"))
+RENAMED = {
+    "Softplus": ("serde.softplus", 1, (1, 22)),
+    "Softsign": ("serde.softsign", 1, (1, 22)),
+    "HardSwish": ("serde.hard_swish", 14, (14, 22)),
+    "Mish": ("serde.mish", 18, (18, 22)),
+}
+"""The operator of ONNX: Relay's, the first version that has it, and all that are read."""
 
 
-OPS.exports("serde.hard_swish", since=14)(make_exporter("HardSwish"))
+for _name, (_target, _first, _versions) in RENAMED.items():
+    OPS.exports(_target, since=_first)(_make_exporter(_name))
+    OPS.imports(_name, since=_versions)(_make_importer(_target))
 
 
-OPS.exports("serde.mish", since=18)(make_exporter("Mish"))
+OPS.exports("serde.silu", since=24, when=_has_axes)(_make_exporter("Swish"))
 
 
 @OPS.exports("nn.softmax", "nn.fast_softmax", since=13)
@@ -283,18 +302,6 @@ def _emit_on_rows(ctx: ExportContext, op: str, x: Value, axis: int) -> Value:
     order[axis], order[-1] = order[-1], order[axis]
     swapped = ctx.emit("Transpose", x, perm=order)
     return ctx.emit("Transpose", ctx.emit(op, swapped, axis=rank - 1), perm=order)
-
-
-OPS.imports("Softplus", since=(1, 22))(make_importer("serde.softplus"))
-
-
-OPS.imports("Softsign", since=(1, 22))(make_importer("serde.softsign"))
-
-
-OPS.imports("HardSwish", since=(14, 22))(make_importer("serde.hard_swish"))
-
-
-OPS.imports("Mish", since=(18, 22))(make_importer("serde.mish"))
 
 
 def apply_to_rows(ctx: ImportContext, x: Expr, axis: int, build: Callable[..., Expr]) -> Expr:

@@ -19,10 +19,11 @@ from serde.onnx.ops.table import OPS
 from serde.onnx.undecided import differ_in_rank
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.types import SequenceType, TensorType, TupleType
 from serde.relay.op.control.body import join, results, tensors
-from serde.relay.transform.infer_type import infer_if
+from serde.walk.export_context import Writing
 
 
 @OPS.exports("serde.loop")
@@ -34,9 +35,9 @@ def export_loop(
     captures: tuple[Value, ...],
     *,
     body: Function,
-) -> tuple[Value, ...]:
+) -> Writing[tuple[Value, ...]]:
     """Without a condition to begin with, ONNX does not ask the body's either."""
-    inner = ctx.subgraph(body)
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_value_types()
     if not results:
         return ()
@@ -113,8 +114,8 @@ def export_scan(
     reverse: tuple[bool, ...],
     out_axes: tuple[int, ...],
     out_reverse: tuple[bool, ...],
-) -> tuple[Value, ...]:
-    inner = ctx.subgraph(body)
+) -> Writing[tuple[Value, ...]]:
+    inner = yield from ctx.subgraph(body, captures)
     results = ctx.result_types()
     if not results:
         return ()
@@ -232,7 +233,7 @@ def import_if(
 ) -> list[Expr]:
     """A condition that is known leaves its branch only; one of one element counts as a scalar.
 
-    Branches that differ in rank stay apart until something tells which of them holds.
+    Branches that differ in rank stay undecided until it is known which of them holds.
     """
     known = ctx.known(cond)
     if known is not None and known.size == 1:

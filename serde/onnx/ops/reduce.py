@@ -17,10 +17,10 @@ from serde.onnx.ops.shape.reshape import squeeze, unsqueeze
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.dims import Dim, product
 from serde.relay.ir.expr import Call, Expr, If
+from serde.relay.ir.infer import infer_if
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.transform.infer_type import infer_if
 
 Axes = tuple[int, ...] | None
 

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Final
 
-from serde.onnx.versions import CHANGES, ML_CHANGES
+from serde.onnx.versions import CHANGES, MICROSOFT_OPERATORS, ML_CHANGES, RUNTIME_OPERATORS
 from serde.walk.table import ConverterTable
 
 __all__ = ["MICROSOFT", "ML", "OPS", "TABLES"]
 
-OPS = ConverterTable("onnx", changes={name: tuple(sorted(each)) for name, each in CHANGES.items()})
+HOME: Final = "serde.onnx.ops"
+
+OPS = ConverterTable(
+    "onnx",
+    changes={
+        **{name: tuple(sorted(each)) for name, each in CHANGES.items()},
+        **dict.fromkeys(RUNTIME_OPERATORS, (1,)),
+    },
+    home=HOME,
+)
 """Operators of ONNX itself."""
 
-MICROSOFT = ConverterTable("com.microsoft")
+MICROSOFT = ConverterTable(
+    "com.microsoft", changes=dict.fromkeys(MICROSOFT_OPERATORS, (1,)), home=HOME
+)
 """Operators that ONNX Runtime adds."""
 
-ML = ConverterTable("ai.onnx.ml", changes=ML_CHANGES)
+ML = ConverterTable("ai.onnx.ml", changes=ML_CHANGES, home=HOME)
 """Operators of classical machine learning, which come with ONNX."""
 
 TABLES: Mapping[str, ConverterTable] = MappingProxyType(

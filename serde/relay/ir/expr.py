@@ -16,6 +16,7 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.ir.dims import DimLike
+from serde.relay.ir.hooks import HOOKS
 from serde.relay.ir.types import FuncType, SequenceType, TensorType, TupleType, Type
 from serde.weights import Array
 
@@ -80,20 +81,18 @@ class Expr:
 
     def astext(self, *, strict: bool = False) -> str:
         """Return the text of this expression."""
-        from serde.relay.text import printer
-
-        return printer.print_expr(self, strict=strict)
+        text: str = HOOKS.printer().print_expr(self, strict=strict)
+        return text
 
     def astype(self, dtype: AnyValue) -> Expr:
         """Return this value cast to `dtype`."""
         return self._apply("cast", dtype=dtype)
 
     def _apply(self, name: str, *operands: Expr, **attrs: AnyValue) -> Expr:
-        from serde.relay.ir.registry import call
-
         if not all(isinstance(operand, Expr) for operand in operands):
             raise TypeError(f"{name} needs expressions; turn numbers into relay.const(...) first")
-        return call(name, self, *operands, **attrs)
+        node: Expr = HOOKS.call(name, self, *operands, **attrs)
+        return node
 
     def __neg__(self) -> Expr:
         return self._apply("negative")

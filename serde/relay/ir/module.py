@@ -7,6 +7,8 @@ from typing import Any as AnyValue
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Expr, Function, GlobalVar
+from serde.relay.ir.hooks import HOOKS
+from serde.relay.ir.visit import free_vars
 
 __all__ = ["IRModule"]
 
@@ -47,8 +49,6 @@ class IRModule:
         An expression that is not a function becomes the body of one whose
         parameters are its free variables, in order of appearance.
         """
-        from serde.relay.ir.visit import free_vars
-
         if not isinstance(expr, Function):
             expr = Function(free_vars(expr), expr)
         return cls({**(functions or {}), GlobalVar("main", expr.type): expr})
@@ -91,9 +91,9 @@ class IRModule:
             strict: Whether the text is legal for TVM 0.18; otherwise it is serde's dialect,
                 with named dimensions, extension calls and exact floats.
         """
-        from serde.relay.text import printer
-
-        return printer.print_module(self, show_meta_data=show_meta_data, strict=strict)
+        printer = HOOKS.printer()
+        text: str = printer.print_module(self, show_meta_data=show_meta_data, strict=strict)
+        return text
 
     def __str__(self) -> str:
         return self.astext(show_meta_data=False)

@@ -8,12 +8,11 @@ the order of the text format. See :func:`relay_op`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any as AnyValue
-from typing import TypeVar
-
-import numpy as np
+from typing import Final, TypeVar
 
 from serde.errors import RelayError, TypeInferenceError
 from serde.relay.ir.dims import Dim, SymDim
@@ -28,7 +27,25 @@ from serde.relay.ir.expr import (
     TupleWrapper,
     astuple,
 )
-from serde.relay.ir.schema import REQUIRED, Array, Attribute, Operand, read_schema
+from serde.relay.ir.hooks import HOOKS
+from serde.relay.ir.lazy import LazyPackage
+from serde.relay.ir.samples import (
+    Sample,
+    SequenceSpec,
+    TensorSpec,
+    sample,
+    sequence,
+    tensor,
+)
+from serde.relay.ir.schema import (
+    PLAIN,
+    REQUIRED,
+    Arguments,
+    Array,
+    Attribute,
+    Operand,
+    read_schema,
+)
 from serde.relay.ir.traits import Trait
 from serde.relay.ir.types import (
     FuncType,
@@ -39,10 +56,10 @@ from serde.relay.ir.types import (
     accepts,
     substitute_type,
 )
-from serde.weights import numpy_dtype
 
 __all__ = [
     "REQUIRED",
+    "Arguments",
     "Array",
     "Attribute",
     "Namespace",
@@ -50,15 +67,19 @@ __all__ = [
     "Operand",
     "Sample",
     "SequenceSpec",
+    "Signature",
     "TensorSpec",
     "all_ops",
     "builder",
     "builder_names",
     "call",
+    "find",
     "get",
     "has_trait",
     "infer_call",
     "lookup_builder",
+    "op_names",
+    "op_signature",
     "relay_op",
     "sample",
     "sequence",
@@ -74,71 +95,8 @@ Traits = Sequence[Trait | type[Trait]]
 
 _OPS: dict[str, OpDef] = {}
 _BUILDERS: dict[str, Callable[..., AnyValue]] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """A random tensor of a sample: uniform values between `low` and `high`."""
-
-    shape: tuple[int, ...]
-    dtype: str = "float32"
-    low: float = -2.0
-    high: float = 2.0
-
-    def array(self, generator: np.random.Generator) -> Array:
-        """Return values drawn from `generator`."""
-        if self.dtype == "bool":
-            return generator.integers(0, 2, self.shape).astype(bool)
-        if np.issubdtype(numpy_dtype(self.dtype), np.integer):
-            return generator.integers(int(self.low), int(self.high) + 1, self.shape).astype(
-                self.dtype
-            )
-        return generator.uniform(self.low, self.high, self.shape).astype(numpy_dtype(self.dtype))
-
-
-@dataclass(frozen=True, slots=True)
-class SequenceSpec:
-    """A sequence of random tensors of a sample, alike in dtype and rank."""
-
-    items: tuple[TensorSpec, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """Operands and attributes of one call that shows a branch of an operator.
-
-    An operand is a :class:`TensorSpec` (a variable of the graph), a :class:`SequenceSpec`
-    (likewise), an array (a constant of the graph), a list of these (a tuple) or None (absent).
-    """
-
-    operands: tuple[AnyValue, ...]
-    attrs: Mapping[str, AnyValue]
-
-
-def tensor(
-    shape: Iterable[int], dtype: str = "float32", *, low: float = -2.0, high: float = 2.0
-) -> TensorSpec:
-    """Return an operand of a :func:`sample`."""
-    return TensorSpec(tuple(shape), dtype, low, high)
-
-
-def sequence(*items: TensorSpec | tuple[int, ...]) -> SequenceSpec:
-    """Return an operand of a :func:`sample` that is a sequence of at least one tensor."""
-    specs = [item if isinstance(item, TensorSpec) else TensorSpec(item) for item in items]
-    return SequenceSpec(tuple(specs))
-
-
-def sample(*operands: AnyValue, **attrs: AnyValue) -> Sample:
-    """Return a sample; an operand that is a tuple of integers is a float32 tensor of that shape."""
-
-    def spec(operand: AnyValue) -> AnyValue:
-        if isinstance(operand, tuple):
-            return TensorSpec(operand)
-        if isinstance(operand, list):
-            return [spec(item) for item in operand]
-        return operand
-
-    return Sample(tuple(spec(operand) for operand in operands), attrs)
+_PACKAGE: Final = LazyPackage("serde.relay.op")
+"""Where the operators of this package are declared; each module is loaded when it is needed."""
 
 
 class OpDef(Op):
@@ -156,9 +114,11 @@ class OpDef(Op):
         fields: Number of results if it is fixed and not one tensor, 0 if it depends on attributes.
         traits: What passes ask for, by kind.
         meta_class: TVM's attribute class where TVM prints it as metadata, else None.
+        arguments: How the builder takes attributes.
     """
 
     __slots__ = (
+        "arguments",
         "attributes",
         "by_value",
         "complete",
@@ -185,8 +145,10 @@ class OpDef(Op):
         by_value: Sequence[str] = (),
         complete: Callable[..., AnyValue] | None = None,
         meta_class: str | None = None,
+        arguments: Arguments = PLAIN,
     ) -> None:
         super().__init__(name)
+        self.arguments = arguments
         self.kernel = kernel
         self.infer = infer
         self.samples = tuple(samples)
@@ -250,6 +212,7 @@ def relay_op(
     by_value: Sequence[str] = (),
     complete: Callable[..., AnyValue] | None = None,
     meta_class: str | None = None,
+    arguments: Arguments = PLAIN,
 ) -> Callable[[Kernel], Kernel]:
     """Declare an operator; decorates its NumPy kernel, which stays an ordinary function.
 
@@ -269,13 +232,14 @@ def relay_op(
         by_value: Operands that `infer` wants as an array where they are constant.
         complete: Gets operand types, None where unknown, and attributes; returns all types.
         meta_class: TVM's attribute class for operators that print it as metadata.
+        arguments: How the builder takes attributes, where it does so otherwise than declared.
 
     Raises:
         RelayError: The name is taken, or the signature is not as above.
     """
 
     def declare(kernel: Kernel) -> Kernel:
-        if name in _OPS:
+        if name in _OPS or (not _PACKAGE.has(kernel.__module__) and find(name) is not None):
             raise RelayError(f"{name} is declared twice")
         _OPS[name] = OpDef(
             name,
@@ -287,6 +251,7 @@ def relay_op(
             by_value=by_value,
             complete=complete,
             meta_class=meta_class,
+            arguments=arguments,
         )
         return kernel
 
@@ -297,7 +262,8 @@ def builder(path: str) -> Callable[[BuilderT], BuilderT]:
     """Register a builder written by hand under its path below ``relay``, such as ``"nn.pad"``."""
 
     def register(function: BuilderT) -> BuilderT:
-        if path in _BUILDERS:
+        foreign = not _PACKAGE.has(function.__module__)
+        if path in _BUILDERS or (foreign and _find_builder(path) is not None):
             raise RelayError(f"builder {path} is declared twice")
         _BUILDERS[path] = function
         return function
@@ -311,10 +277,79 @@ def get(name: str) -> OpDef:
     Raises:
         RelayError: There is no such operator.
     """
-    try:
-        return _OPS[name]
-    except KeyError:
-        raise RelayError(f"no Relay operator is called {name}") from None
+    definition = find(name)
+    if definition is None:
+        raise RelayError(f"no Relay operator is called {name}")
+    return definition
+
+
+def find(name: str) -> OpDef | None:
+    """Return an operator, declared by now or by the module that the index names; else None."""
+    if name not in _OPS and name in _index().operators:
+        _PACKAGE.load(_index().operators[name].module)
+    return _OPS.get(name)
+
+
+def _find_builder(path: str) -> Callable[..., AnyValue] | None:
+    """Return a builder written by hand, likewise."""
+    if path not in _BUILDERS and path in _index().builders:
+        _PACKAGE.load(_index().builders[path])
+    return _BUILDERS.get(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The names in the declaration of an operator.
+
+    Attributes:
+        module: Where it is declared; relative to the package, where the index says it.
+        operands: Names of its operands.
+        attributes: Names of its attributes.
+    """
+
+    module: str
+    operands: tuple[str, ...]
+    attributes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, definition: OpDef) -> Signature:
+        """Return what a declaration says."""
+        operands = tuple(operand.name for operand in definition.operands)
+        return cls(definition.kernel.__module__, operands, tuple(definition.attributes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Operators by name, and modules of the builders written by hand by path."""
+
+    operators: dict[str, Signature]
+    builders: dict[str, str]
+
+
+@cache
+def _index() -> _Index:
+    operators = {
+        name: Signature(module, *(tuple(part.split()) for part in text.split(";")))
+        for module, listed in _PACKAGE.index.items()
+        for name, text in listed.get("operators", {}).items()
+    }
+    builders = {
+        path: module
+        for module, listed in _PACKAGE.index.items()
+        for path in listed.get("builders", ())
+    }
+    return _Index(operators, builders)
+
+
+def op_signature(name: str) -> Signature | None:
+    """Return what operands and attributes an operator has, without loading its declaration."""
+    definition = _OPS.get(name)
+    return _index().operators.get(name) if definition is None else Signature.of(definition)
+
+
+def op_names() -> list[str]:
+    """Return the names of all operators, sorted, without loading their declarations."""
+    return sorted({*_OPS, *_index().operators})
 
 
 def has_trait(node: Expr, *kinds: type[Trait]) -> bool:
@@ -330,7 +365,8 @@ def trait_of(node: Expr, kind: type[TraitT]) -> TraitT | None:
 
 
 def all_ops() -> dict[str, OpDef]:
-    """Return all operators, sorted by name."""
+    """Return all operators, sorted by name; this loads every declaration."""
+    _PACKAGE.load_all()
     return dict(sorted(_OPS.items()))
 
 
@@ -360,6 +396,9 @@ def call(name: str, *operands: AnyValue, span: Span | None = None, **attrs: AnyV
     node = Call(definition, args, definition.bind(attrs), span)
     node.type = infer_call(node)
     return node
+
+
+HOOKS.call = call
 
 
 def _as_argument(name: str, operand: Operand, value: AnyValue) -> Expr:
@@ -484,11 +523,12 @@ def lookup_builder(path: str) -> AnyValue:
     Builders written by hand come first; the others are made from the
     declaration: operands, then attributes, positional or by keyword.
     """
-    if path in _BUILDERS:
-        return _BUILDERS[path]
-    name = path.replace("qnn.op.", "qnn.", 1)
-    if name in _OPS:
-        return _BUILDERS.setdefault(path, _derived_builder(_OPS[name]))
+    by_hand = _find_builder(path)
+    if by_hand is not None:
+        return by_hand
+    definition = find(path.replace("qnn.op.", "qnn.", 1))
+    if definition is not None:
+        return _BUILDERS.setdefault(path, _derived_builder(definition))
     if any(known.startswith(f"{path}.") for known in _paths()):
         return Namespace(path)
     return None
@@ -502,35 +542,44 @@ def builder_names(prefix: str = "") -> list[str]:
 
 def _paths() -> Iterator[str]:
     yield from _BUILDERS
-    for name in _OPS:
+    yield from _index().builders
+    for name in (*_OPS, *_index().operators):
         yield name.replace("qnn.", "qnn.op.", 1) if name.startswith("qnn.") else name
 
 
 def _derived_builder(definition: OpDef) -> Callable[..., AnyValue]:
-    names = [operand.name for operand in definition.operands]
+    arguments = definition.arguments
     keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
     required = [place for place, o in enumerate(definition.operands) if not o.optional]
     last = required[-1] if required else -1  # Nothing before it can be left out by position.
-    parameters = [
-        inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
+    parameters = {
+        o.name: inspect.Parameter(o.name, keyword, default=REQUIRED if place <= last else None)
         for place, o in enumerate(definition.operands)
-    ]
-    attributes = [
-        inspect.Parameter(a.name, keyword, default=a.default)
-        for a in definition.attributes.values()
-    ]
-    if any(p.default is not REQUIRED for p in parameters):
-        attributes = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in attributes]
-    else:
-        attributes.sort(key=lambda p: p.default is not REQUIRED)
-    signature = inspect.Signature(parameters + attributes)
+    }
+    kind = keyword if len(parameters) == last + 1 else inspect.Parameter.KEYWORD_ONLY
+    attributes = {
+        name: inspect.Parameter(name, kind, default=arguments.defaults.get(name, each.default))
+        for name, each in definition.attributes.items()
+    }
+    order = dict.fromkeys([*arguments.order, *attributes])
+    if kind is keyword:
+        order = dict.fromkeys(
+            sorted(order, key=lambda name: attributes[name].default is not REQUIRED)
+        )
+    parameters |= {name: attributes[name] for name in order}
+    shown = {name: arguments.names.get(name, name) for name in parameters}
+    signature = inspect.Signature([p.replace(name=shown[n]) for n, p in parameters.items()])
 
     def build(*args: AnyValue, **kwargs: AnyValue) -> AnyValue:
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            bound = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
             raise TypeInferenceError(f"{definition.name}: {error}") from None
-        operands = [given.pop(name, None) for name in names]
+        given = {name: bound[shown[name]] for name in parameters if shown[name] in bound}
+        given = {**arguments.defaults, **given}
+        for name, convert in arguments.convert.items():
+            given[name] = convert(given.get(name, parameters[name].default))
+        operands = [given.pop(operand.name, None) for operand in definition.operands]
         return wrap_tuple(call(definition.name, *operands, **given))
 
     build.__name__ = build.__qualname__ = definition.name.rsplit(".", 1)[-1]

@@ -17,6 +17,7 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.registry import infer_call
 
 __all__ = [
     "Binding",
@@ -170,8 +171,6 @@ def rebuild(node: Expr, parts: Sequence[Expr]) -> Expr:
     if (same and not _reads_values(new)) or (isinstance(new, If) and new.type is None):
         new.type = node.type
     elif isinstance(new, Call):
-        from serde.relay.ir.registry import infer_call
-
         new.type = infer_call(new)
     return new
 

@@ -1,9 +1,1 @@
-"""All operators; importing this package declares them."""
-
-from __future__ import annotations
-
-import importlib
-import pkgutil
-
-for _module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-    importlib.import_module(f"{__name__}.{_module}")
+"""All operators, each in the file of its category; :mod:`serde.relay.ir.registry` loads them."""

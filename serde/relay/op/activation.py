@@ -11,6 +11,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import (
     Array,
     Kernel,
@@ -36,7 +37,6 @@ from serde.relay.ir.traits import (
 )
 from serde.relay.ir.types import TensorType
 from serde.relay.op.elementwise.erf import erf
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 
@@ -110,12 +110,6 @@ def prelu(data: Array, alpha: Array, *, axis: int = 1) -> Array:
     shape[axis] = -1
     with np.errstate(over="ignore"):
         return np.where(data > 0, data, data * alpha.reshape(shape))
-
-
-@builder("nn.prelu")
-def build_prelu(data: Expr, alpha: Expr, axis: int = 1) -> Expr:
-    """Build ``nn.prelu``."""
-    return call("nn.prelu", data, alpha, axis=axis)
 
 
 def _softmax_type(data: TensorType, *, axis: int) -> TensorType:

@@ -12,11 +12,11 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

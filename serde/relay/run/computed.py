@@ -15,6 +15,7 @@ import numpy as np
 
 from serde.errors import RelayError
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import free_vars
@@ -54,8 +55,6 @@ class ComputedWeight(Weight):
 
     def __init__(self, expr: Expr, sources: Mapping[Var, Weight]) -> None:
         if expr.type is None:
-            from serde.relay.transform.infer_type import infer_function
-
             infer_function(Function(free_vars(expr), expr))
         type_ = expr.type
         shape = type_.concrete_shape if isinstance(type_, TensorType) else None

@@ -15,8 +15,9 @@ from typing import Final
 from serde.errors import RelayError
 from serde.relay.ir import compare
 from serde.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.registry import OpDef, get, op_names
 from serde.relay.ir.types import TupleType
 from serde.relay.ir.visit import post_order, rewrite
 from serde.relay.text.names import decode_pairs, encode_pairs
@@ -32,8 +33,14 @@ ABSENT_KEY: Final = "serde.absent"
 ReadAttributes = Callable[[str], Mapping[str, AnyValue]]
 
 
-def as_function(node: Call) -> tuple[Function, tuple[Expr, ...]]:
+def as_function(
+    node: Call, spell: Callable[[AnyValue], str | None]
+) -> tuple[Function, tuple[Expr, ...]]:
     """Return the Composite function of an extension call, and the arguments it is called with.
+
+    Args:
+        node: The call.
+        spell: Returns an attribute as text; None where it has no text of its own.
 
     Raises:
         RelayError: The operator has no decomposition.
@@ -46,23 +53,13 @@ def as_function(node: Call) -> tuple[Function, tuple[Expr, ...]]:
     params = {index: Var(f"p{index}", node.args[index].type) for index in present}
     body = _decomposition(definition, node.attrs, params)
     attrs: dict[str, AnyValue] = {"Composite": definition.name}
-    texts = {name: _attribute(value) for name, value in node.attrs.items()}
+    texts = {name: spell(value) for name, value in node.attrs.items()}
     if None not in texts.values():
         attrs[ATTRS_KEY] = encode_pairs({k: v for k, v in texts.items() if v is not None})
         if absent:
             attrs[ABSENT_KEY] = " ".join(map(str, absent))
     function = _typed(Function(params.values(), body, None, attrs))
     return function, tuple(node.args[index] for index in present)
-
-
-def _attribute(value: AnyValue) -> str | None:
-    """Return an attribute as text; None for a function with constants that are metadata."""
-    from serde.relay.text.printer import HEADER, attribute_text, print_expr
-
-    if not isinstance(value, Function):
-        return attribute_text(value, strict=False)
-    text = print_expr(value).removeprefix(HEADER)
-    return None if "meta[" in text else text
 
 
 def _absent(definition: OpDef, node: Call) -> list[int]:
@@ -92,8 +89,6 @@ def _decomposition(
 
 
 def _typed(function: Function) -> Function:
-    from serde.relay.transform.infer_type import infer_function
-
     if any(param.type is None for param in function.params):
         return function
     if all(node.type is not None for node in post_order(function)):
@@ -108,7 +103,7 @@ def raise_composites(mod: IRModule, read: ReadAttributes) -> IRModule:
         mod: A module with types.
         read: Gives attributes from their text.
     """
-    known = {name for name in all_ops() if name.startswith("serde.")}
+    known = {name for name in op_names() if name.startswith("serde.")}
 
     def replace(_old: Expr, new: Expr) -> Expr:
         if not isinstance(new, Call) or not isinstance(new.op, Function):
@@ -134,7 +129,7 @@ def _rewritten(function: Function, replace: Callable[[Expr, Expr], Expr]) -> Fun
 
 def _raised(node: Call, function: Function, read: ReadAttributes) -> Call | None:
     """Return the extension call that `function` spells out, or None if it does not."""
-    definition = all_ops()[str(function.attrs["Composite"])]
+    definition = get(str(function.attrs["Composite"]))
     if not isinstance(definition, OpDef) or definition.decompose is None:
         return None
     try:

@@ -29,8 +29,9 @@ from serde.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from serde.relay.ir.infer import infer_function, infer_module
 from serde.relay.ir.module import IRModule
-from serde.relay.ir.registry import OpDef, all_ops
+from serde.relay.ir.registry import OpDef, find
 from serde.relay.ir.types import FuncType, Type, accepts
 from serde.relay.ir.verify import verify
 from serde.relay.ir.visit import children, free_vars, post_order
@@ -39,7 +40,6 @@ from serde.relay.text.lexer import Lexer, Token
 from serde.relay.text.metadata import AttributeObject
 from serde.relay.text.names import MODULE_KEY, NAMES_KEY, TYPES_KEY, decode_pairs
 from serde.relay.text.value_parser import NUMERIC, WORDS, ValueParser
-from serde.relay.transform.infer_type import InferType, infer_function
 
 __all__ = ["fromtext", "parse_attributes", "parse_expr"]
 
@@ -86,10 +86,10 @@ def fromtext(text: str, *, name: str = "<text>") -> IRModule:
     parser = _Parser(text, name)
     mod = parser.module()
     try:
-        checked = InferType()(mod)
+        checked, _ = infer_module(mod)
         verify(checked, types=False)
         raised = raise_composites(checked, _read_attribute)
-        return raised if raised is checked else InferType()(raised)
+        return raised if raised is checked else infer_module(raised)[0]
     except (TypeInferenceError, VerifyError) as error:
         raise parser.located(error) from None
 
@@ -133,7 +133,6 @@ class _Parser(ValueParser):
         self._declared: list[tuple[str, Var]] = []
         self._functions: list[Function | None] = []
         self._plain: dict[OpDef, Attrs] = {}
-        self._operators = all_ops()
         self._depth = 0
         self._module: dict[str, AnyValue] = {}
 
@@ -388,7 +387,7 @@ class _Parser(ValueParser):
 
     def _infix(self, token: Token, left: Expr, right: Expr) -> Expr:
         name = _INFIX[token.text][1]
-        definition = self._operators.get(name)
+        definition = find(name)
         if definition is None:
             raise self._fail(f"no Relay operator is called {name}", token)
         return self._operator_call(definition, token, [left, right], {})
@@ -458,7 +457,7 @@ class _Parser(ValueParser):
             if not isinstance(value, Constant):
                 raise self._fail("expected an expression, found another kind of object", token)
             return value
-        if token.text in self._operators:
+        if find(token.text) is not None:
             raise self._fail(f"the operator {token.text} is not called", token)
         raise self._fail(f"no Relay operator is called {token.text[:60]}", token)
 
@@ -500,7 +499,7 @@ class _Parser(ValueParser):
     def _named_call(self) -> Step:
         token = self._lexer.take()
         self._refuse_lacking(token)
-        definition = self._operators.get(token.text)
+        definition = find(token.text)
         if definition is None:
             if token.text in ("meta",):
                 raise self._fail("expected [ after meta")

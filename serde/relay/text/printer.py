@@ -147,6 +147,14 @@ def attribute_text(value: AnyValue, *, strict: bool) -> str:
     raise RelayError(f"an attribute that is a {type(value).__name__} has no form in text")
 
 
+def _spell_attribute(value: AnyValue) -> str | None:
+    """Return an attribute as text; None for a function with constants that are metadata."""
+    if not isinstance(value, Function):
+        return attribute_text(value, strict=False)
+    text = print_expr(value).removeprefix(HEADER)
+    return None if "meta[" in text else text
+
+
 def _same_value(a: AnyValue, b: AnyValue) -> bool:
     return type(a) is type(b) and (a is b or repr(a) == repr(b))
 
@@ -355,7 +363,7 @@ class _Printer:
         return f"{callee}({', '.join(parts)}){self._comment(node.type)}"
 
     def _extension_call(self, node: Call) -> Step:
-        function, arguments = composite.as_function(node)
+        function, arguments = composite.as_function(node, _spell_attribute)
         texts = yield from self._operands(arguments)
         self._counts.update(use_counts(function))
         callee = yield self._visit(function, inline=False)

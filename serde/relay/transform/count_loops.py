@@ -9,12 +9,12 @@ import numpy as np
 
 from serde.relay.ir.bodies import substitute
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, const
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.registry import OpDef, call, has_trait
 from serde.relay.ir.traits import Reshape
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import rewrite
 from serde.relay.transform.base import FunctionPass
-from serde.relay.transform.infer_type import infer_function
 
 __all__ = ["CountLoops"]
 

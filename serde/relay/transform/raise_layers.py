@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any as AnyValue
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
-from serde.relay.ir.expr import Call, Constant, Expr, Function, TupleGetItem, Var, const
-from serde.relay.ir.registry import OpDef, all_ops, call
+from serde.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var, const
+from serde.relay.ir.registry import OpDef, call, get
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import post_order
@@ -54,7 +54,7 @@ class RaiseLayers(FunctionPass):
 
     def transform(self, function: Function) -> Function:
         """Replace layers; what one consists of may be others."""
-        patterns = tuple(self._bound(*each) for each in _templates())
+        patterns = tuple(self._bound(*each) for each in _templates(function))
         return Compose(patterns).transform(function)
 
     def transform_body(self, body: Function) -> Function:
@@ -95,20 +95,23 @@ def _constants(template: Expr) -> Iterator[Constant]:
     return (node for node in post_order(template) if isinstance(node, Constant))
 
 
+def _templates(function: Function) -> Iterator[tuple[Call, _Build]]:
+    """Yield the forms of layers of which `function` has a telling operator."""
+    nodes = post_order(function)
+    names = {node.op.name for node in nodes if isinstance(node, Call) and isinstance(node.op, Op)}
+    for telling, forms, build in _LAYERS:
+        if not names.isdisjoint(telling):
+            yield from ((each, build) for each in _made(forms))
+
+
 @cache
-def _templates() -> tuple[tuple[Call, _Build], ...]:
-    return (
-        *((each, _gelu) for each in (*_erf_forms(), *_tanh_forms())),
-        *((each, _swish) for each in _sigmoid_forms()),
-        *((each, _layer_norm) for each in _norm_forms()),
-        *((each, _dense) for each in _dense_forms()),
-        *((each, _attention) for each in _attention_forms()),
-    )
+def _made(forms: Callable[[], Iterator[Call]]) -> tuple[Call, ...]:
+    return tuple(forms())
 
 
 def _op(name: str, *args: Expr) -> Call:
     """Return a call of a template, whose types and attributes nothing asks for."""
-    return Call(all_ops()[name], args)
+    return Call(get(name), args)
 
 
 def _var(name: str) -> Var:
@@ -391,3 +394,14 @@ def _named(node: Call, name: str) -> bool:
 
 def _is_weight(x: Expr, weights: Collection[str]) -> bool:
     return isinstance(x, Constant) or (isinstance(x, Var) and x.name_hint in weights)
+
+
+_LAYERS: Final[tuple[tuple[tuple[str, ...], Callable[[], Iterator[Call]], _Build], ...]] = (
+    (("erf",), _erf_forms, _gelu),
+    (("tanh",), _tanh_forms, _gelu),
+    (("sigmoid",), _sigmoid_forms, _swish),
+    (("mean",), _norm_forms, _layer_norm),
+    (("nn.dense", "nn.matmul", "serde.matmul"), _dense_forms, _dense),
+    (("nn.softmax",), _attention_forms, _attention),
+)
+"""Layers: operators of which each form has one, the forms, and what makes the layer of a match."""

@@ -30,13 +30,13 @@ from serde.relay.ir.expr import (
     Var,
     const,
 )
+from serde.relay.ir.infer import infer_function
 from serde.relay.ir.module import IRModule
 from serde.relay.ir.registry import OpDef, call
 from serde.relay.ir.types import SequenceType, TensorType, accepts
 from serde.relay.ir.visit import children, free_vars, post_order, rewrite
 from serde.relay.transform.base import Pass
 from serde.relay.transform.fold_shape import shape_value
-from serde.relay.transform.infer_type import infer_function
 from serde.relay.transform.inline import ToGraphNormalForm
 from serde.relay.transform.loop_to_scan import as_scan
 from serde.relay.transform.purity import is_random

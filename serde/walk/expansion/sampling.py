@@ -13,11 +13,11 @@ import serde.relay as relay
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.shapes import split_padding
 from serde.relay.ir.types import TensorType
 from serde.relay.op.conv.windows import taps
 from serde.relay.op.image.interpolation import cubic_weights
-from serde.relay.run.precision import lowest
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import dtype_name
 
@@ -145,6 +145,7 @@ def _nearest(place: Expr) -> Expr:
 
 
 def expand_grid_sample(
+    precision: str,
     data: Expr,
     grid: Expr,
     *,
@@ -152,7 +153,6 @@ def expand_grid_sample(
     layout: str,
     padding_mode: str,
     align_corners: bool,
-    precision: str = "float64",
 ) -> Expr:
     """Every neighbour is looked up by its number; places are computed in `precision`."""
     rank = tensor_type(data).rank
@@ -193,6 +193,7 @@ def _unnormalized(point: Expr, length: int, align_corners: bool) -> Expr:
 
 
 def expand_crop_and_resize(
+    precision: str,
     data: Expr,
     boxes: Expr,
     box_indices: Expr,
@@ -202,7 +203,6 @@ def expand_crop_and_resize(
     method: str,
     extrapolation_value: float,
     out_dtype: AnyValue,
-    precision: str = "float64",
 ) -> Expr:
     """The places of all pixels of all boxes are computed, and each is looked up."""
     size = TensorType(crop_size or (), "int32").concrete_shape

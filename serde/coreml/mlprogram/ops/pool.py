@@ -20,10 +20,10 @@ from serde.coreml.value import Value
 from serde.errors import Unsupported
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float, pool_dim, split_padding
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.walk.expansion.pool import adaptive_pool, global_pool
 from serde.walk.expansion.tensors import arranged, converted, fixed_shape, tensor_type
 from serde.weights import numpy_dtype
@@ -271,34 +271,63 @@ def _rounding(
     return {"pad": paired(_longer(attrs, spare)["padding"], rank), "ceil_mode": False}
 
 
-def _pool_export(op: str) -> Callable[..., Value]:
-    def export_pool(
-        ctx: ExportContext,
-        data: Value,
-        *,
-        pool_size: tuple[int, ...],
-        strides: tuple[int, ...],
-        dilation: tuple[int, ...],
-        padding: tuple[int, ...],
-        layout: str,
-        out_layout: str,
-        ceil_mode: bool,
-        count_include_pad: bool = False,
-    ) -> Value:
-        attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
-        attrs |= {"padding": padding, "ceil_mode": ceil_mode}
-        exclude = {"exclude_padding_from_average": not count_include_pad}
-        return ctx.emit(
-            op,
-            x=data,
-            kernel_sizes=pool_size,
-            strides=strides,
-            pad_type="custom",
-            **_rounding(ctx, data, attrs, counts_padding=op == "avg_pool" and count_include_pad),
-            **(exclude if op == "avg_pool" else {}),
-        )
+def export_max_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+    ceil_mode: bool,
+) -> Value:
+    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
+    attrs |= {"padding": padding, "ceil_mode": ceil_mode}
+    return _emit_pool(ctx, "max_pool", data, attrs, counts_padding=False)
 
-    return export_pool
+
+def export_avg_pool(
+    ctx: ExportContext,
+    data: Value,
+    *,
+    pool_size: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilation: tuple[int, ...],
+    padding: tuple[int, ...],
+    layout: str,
+    out_layout: str,
+    ceil_mode: bool,
+    count_include_pad: bool,
+) -> Value:
+    attrs: dict[str, AnyValue] = {"pool_size": pool_size, "strides": strides}
+    attrs |= {"padding": padding, "ceil_mode": ceil_mode}
+    exclude = not count_include_pad
+    return _emit_pool(
+        ctx, "avg_pool", data, attrs, counts_padding=count_include_pad,
+        exclude_padding_from_average=exclude,
+    )  # fmt: skip
+
+
+def _emit_pool(
+    ctx: ExportContext,
+    op: str,
+    data: Value,
+    attrs: dict[str, AnyValue],
+    *,
+    counts_padding: bool,
+    **options: bool,
+) -> Value:
+    return ctx.emit(
+        op,
+        x=data,
+        kernel_sizes=attrs["pool_size"],
+        strides=attrs["strides"],
+        pad_type="custom",
+        **_rounding(ctx, data, attrs, counts_padding=counts_padding),
+        **options,
+    )
 
 
 def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
@@ -312,7 +341,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         layout: str,
         out_layout: str,
         ceil_mode: bool,
-        count_include_pad: bool = False,
+        **counting: bool,
     ) -> Expr:
         """Integers and windows with gaps: the elements of windows are slices, combined."""
         rank = len(pool_size)
@@ -328,7 +357,7 @@ def _pool_expansion(kind: Kind) -> Callable[..., Expr]:
         fill = lowest(numpy_dtype(dtype)) if kind == "max" else 0
         wide = _padded(converted(data, work), sides, fill)
         result = _combined(wide, *window, relay.maximum if kind == "max" else relay.add)
-        if kind == "avg" and count_include_pad:
+        if counting.get("count_include_pad"):
             result = relay.divide(result, relay.Constant(np.array(prod(pool_size), work)))
         elif kind == "avg":
             lengths = fixed_shape(data, range(2, 2 + rank))
@@ -378,10 +407,10 @@ def _combined(
 
 
 for _ndim in (1, 2, 3):
-    for _kind in ("max", "avg"):
-        _name = f"nn.{_kind}_pool{_ndim}d"
-        OPS.exports(_name, when=_fits)(_pool_export(f"{_kind}_pool"))
-        OPS.expands(_name)(_pool_expansion("max" if _kind == "max" else "avg"))
+    OPS.exports(f"nn.max_pool{_ndim}d", when=_fits)(export_max_pool)
+    OPS.exports(f"nn.avg_pool{_ndim}d", when=_fits)(export_avg_pool)
+    OPS.expands(f"nn.max_pool{_ndim}d")(_pool_expansion("max"))
+    OPS.expands(f"nn.avg_pool{_ndim}d")(_pool_expansion("avg"))
 
 
 def _fits_euclidean(node: Call) -> bool:

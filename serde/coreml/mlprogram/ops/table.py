@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from serde.coreml.mlprogram.operators import CORE
 from serde.coreml.versions import CHANGES
 from serde.relay.ir.expr import Call, Expr, Var
 from serde.relay.ir.registry import OpDef
@@ -12,7 +13,11 @@ from serde.walk.table import ConverterTable
 
 __all__ = ["OPS", "constants_hold", "constants_of"]
 
-OPS = ConverterTable("coreml", changes=CHANGES)
+OPS = ConverterTable(
+    "coreml",
+    changes={name: CHANGES.get(name, (1,)) for name in {*CORE, *CHANGES}},
+    home="serde.coreml.mlprogram.ops",
+)
 
 _CONSTANT = {
     "serde.dequantize_blocks": (0, 1, 2),

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any as AnyValue
+from typing import Final
 
+from serde.coreml.mlprogram.operators import CORE, LAYER_KINDS
 from serde.coreml.mlprogram.ops import TABLE
+from serde.coreml.versions import TARGETS
 from serde.relay.ir.expr import Call
-from serde.walk.table import Converter, ConverterTable
+from serde.walk.converter import Converter
+from serde.walk.table import ConverterTable
 
 __all__ = ["DIRECT", "LAYERS", "DirectTable"]
 
-LAYERS = ConverterTable("coreml-layer")
+HOME: Final = "serde.coreml.neuralnetwork.ops"
+
+_OWN = frozenset({"acosh", "asinh", "broadcast", "broadcast_like", "global_pool", "trilu"})
+"""What exporters emit that has a layer and is no operator of MIL."""
+
+LAYERS = ConverterTable(
+    "coreml-layer",
+    changes=dict.fromkeys(LAYER_KINDS, (1,)),
+    home=HOME,
+    written=CORE | _OWN,
+    targets={target.number for target in TARGETS.values()},
+)
 """Converters of layers, in the categories of :mod:`serde.relay.op`.
 
 Importers go by layer. Exporters go by operator of MIL, which most layers are an older form of:
@@ -27,7 +42,7 @@ class DirectTable(ConverterTable):
     """
 
     def __init__(self, base: ConverterTable) -> None:
-        super().__init__("coreml-network")
+        super().__init__("coreml-network", home=HOME)
         self._base = base
 
     def can_export(self, node: Call, version: int) -> bool:

@@ -4,9 +4,3 @@ The spelling is in integers, and in floats that hold them exactly. Products and 
 in float64: as long as the sum of the greatest products of levels stays below 2**53, none is
 rounded. The levels are bounded by dtypes and constant zero points.
 """
-
-from __future__ import annotations
-
-from serde.mxnet.ops.qnn import arithmetic, attention, conv, product, rescale, unscaled
-
-__all__ = ["arithmetic", "attention", "conv", "product", "rescale", "unscaled"]

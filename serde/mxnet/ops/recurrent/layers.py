@@ -7,25 +7,25 @@ state (and then of the projection); after all weights the biases in the same ord
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any as AnyValue
-from typing import TypeGuard
-
-import numpy as np
+from typing import Literal, TypeGuard
 
 import serde.relay as relay
 from serde.errors import Unsupported
-from serde.mxnet.builder import Value
-from serde.mxnet.export_context import ExportContext
-from serde.mxnet.ops.layout import fixed_shape, tensor_type
-from serde.mxnet.ops.recurrent.stack import STACK, Mode, joined_parts, stack
 from serde.mxnet.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr, Tuple, TupleGetItem
 from serde.relay.ir.registry import call, get
-from serde.relay.op.recurrent.gates import count_directions
 from serde.walk.import_context import ImportContext
 
-_ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
+__all__ = ["GATES", "ORDER", "Mode", "import_rnn", "in_order", "joined_parts"]
+
+Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
+
+GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+"""How many gates a mode has."""
+
+ORDER = {"rnn_relu": (0,), "rnn_tanh": (0,), "lstm": (0, 3, 1, 2), "gru": (1, 0, 2)}
 """Where MXNet has the gates that Relay's operators list: input, forget, cell and output of an
 LSTM; reset, update and hidden of a GRU."""
 
@@ -42,6 +42,14 @@ def import_rnn_param_concat(
     ctx: ImportContext, *data: Expr, num_args: int = 0, dim: int = 1
 ) -> Expr:
     return relay.concatenate(data, axis=dim)
+
+
+def joined_parts(vector: Expr) -> Sequence[Expr]:
+    """Return what a vector is joined from; of another vector, nothing."""
+    if not isinstance(vector, Call) or vector.op is not get("concatenate"):
+        return ()
+    joined = vector.args[0]
+    return joined.fields if isinstance(joined, Tuple) else ()
 
 
 class _Vector:
@@ -126,7 +134,7 @@ def import_rnn(
     pieces = _Vector(ctx, parameters)
     width = ctx.static_lengths(data, (2,))[0]
     widths = [width, *[directions * output] * (num_layers - 1)]
-    order, sizes = _ORDER[mode], (state_size, output, projection_size)
+    order, sizes = ORDER[mode], (state_size, output, projection_size)
     weights = [_weights(pieces, each, sizes, directions, order) for each in widths]
     biases = [_biases(pieces, state_size, directions, order) for _ in widths]
     pieces.finish()
@@ -189,7 +197,7 @@ def _rows(state: Expr | None, begin: int, end: int) -> Expr | None:
     return relay.strided_slice(state, [begin], [end], [1], axes=[0])
 
 
-def _in_order(parts: Expr, order: Sequence[int], axis: int = 0) -> Expr:
+def in_order(parts: Expr, order: Sequence[int], axis: int = 0) -> Expr:
     """Return the gates along an axis as Relay's operators list them."""
     if len(order) == 1:
         return parts
@@ -210,7 +218,7 @@ def _weights(
     matrices: list[list[Expr]] = []
     for _ in range(directions):
         own = [pieces.take(rows, length) for length in (width, output)]
-        own = [_in_order(matrix, order) for matrix in own]
+        own = [in_order(matrix, order) for matrix in own]
         if projection is not None:
             own.append(pieces.take(projection, hidden))
         matrices.append(own)
@@ -220,166 +228,6 @@ def _weights(
 def _biases(pieces: _Vector, hidden: int, directions: int, order: Sequence[int]) -> Expr:
     rows = []
     for _ in range(directions):
-        own = [_in_order(pieces.take(len(order) * hidden), order) for _ in range(2)]
+        own = [in_order(pieces.take(len(order) * hidden), order) for _ in range(2)]
         rows.append(relay.concatenate(own, axis=0))
     return relay.stack(rows, axis=0)
-
-
-@OPS.exports(STACK)
-def export_stack(
-    ctx: ExportContext,
-    data: Value,
-    parameters: Value,
-    state: Value | None,
-    cell: Value | None,
-    *,
-    mode: Mode,
-    hidden_size: int,
-    num_layers: int,
-    bidirectional: bool,
-    projection_size: int | None,
-) -> tuple[Value, ...]:
-    """MXNet crashes on a projection unless the states are asked for."""
-    rows = num_layers * (2 if bidirectional else 1)
-    widths = [projection_size or hidden_size, hidden_size][: 2 if mode == "lstm" else 1]
-    given = (state, cell)[: len(widths)]
-    states = [
-        _begun(ctx, data, rows, width) if each is None else each
-        for each, width in zip(given, widths, strict=True)
-    ]
-    return ctx.emit_tuple(
-        "RNN", data, parameters, *states, outputs=1 + len(states), mode=mode,
-        state_size=hidden_size, num_layers=num_layers, bidirectional=bidirectional,
-        projection_size=projection_size, state_outputs=True,
-    )  # fmt: skip
-
-
-def _begun(ctx: ExportContext, data: Value, rows: int, width: int) -> Value:
-    """Return states of zero; MXNet finds the length of the batch from the data."""
-    type_ = ctx.type(data)
-    batch = type_.shape[1]
-    if isinstance(batch, int):
-        return ctx.const(np.zeros((rows, batch, width), type_.dtype))
-    if ctx.np_shape:
-        raise Unsupported("states of zero for a batch of open length, with scalars in the graph")
-    return ctx.emit("_zeros", shape=(rows, 0, width), dtype=np.dtype(type_.dtype))
-
-
-_PLAIN: dict[str, AnyValue] = {
-    "activation_alpha": (),
-    "activation_beta": (),
-    "clip": None,
-    "cell_clip": None,
-    "input_forget": False,
-    "linear_before_reset": True,
-}
-"""Attributes of a layer as MXNet has it; on a processor it ignores bounds of the cell."""
-
-_FUNCTIONS = {
-    ("serde.lstm", ("sigmoid", "tanh", "tanh")): "lstm",
-    ("serde.gru", ("sigmoid", "tanh")): "gru",
-    ("serde.rnn", ("tanh",)): "rnn_tanh",
-    ("serde.rnn", ("relu",)): "rnn_relu",
-}
-
-_USUAL = {
-    "serde.lstm": ("sigmoid", "tanh", "tanh"),
-    "serde.gru": ("sigmoid", "tanh"),
-    "serde.rnn": ("tanh",),
-}
-
-
-def _mode(name: str, attrs: AnyValue) -> str | None:
-    """Return MXNet's mode for a layer; None if it has none."""
-    if any(attrs.get(key, value) != value for key, value in _PLAIN.items()):
-        return None
-    usual = _USUAL[name]
-    given = attrs["activations"] or usual * count_directions(attrs["direction"])
-    if given != given[: len(usual)] * count_directions(attrs["direction"]):
-        return None
-    return _FUNCTIONS.get((name, given[: len(usual)]))
-
-
-def _layer_expansion(name: str) -> Callable[..., Expr]:
-    def expand_layer(
-        data: Expr,
-        input_weight: Expr,
-        recurrent_weight: Expr,
-        bias: Expr | None,
-        sequence_lens: Expr | None,
-        initial_h: Expr | None,
-        initial_c: Expr | None = None,
-        peephole: Expr | None = None,
-        projection: Expr | None = None,
-        **attrs: AnyValue,
-    ) -> AnyValue:
-        """MXNet ignores lengths on a processor; what its operator lacks is spelled out."""
-        mode = _mode(name, attrs)
-        if mode is None or sequence_lens is not None or peephole is not None:
-            operands = [data, input_weight, recurrent_weight, bias, sequence_lens, initial_h]
-            if name == "serde.lstm":
-                operands += [initial_c, peephole, projection]
-            spelled = get(name).decompose
-            if spelled is None:
-                raise Unsupported("a layer that MXNet lacks")
-            return spelled(*operands, **attrs)
-        hidden, direction = attrs["hidden_size"], attrs["direction"]
-        directions = count_directions(direction)
-        batch_first = attrs["layout"] == "NTC"
-        order = (1, 0, 2)
-        if batch_first:
-            data = relay.transpose(data, order)
-        if direction == "reverse":
-            data = relay.reverse(data, axis=0)
-        states = [
-            relay.transpose(each, order) if batch_first and each is not None else each
-            for each in (initial_h, initial_c)
-        ]
-        vector = _packed(mode, directions, input_weight, recurrent_weight, bias, projection)
-        output = hidden if projection is None else fixed_shape(projection)[1]
-        every, *final = stack(
-            data, vector, *states, mode=mode, hidden_size=hidden, num_layers=1,
-            bidirectional=directions == 2, projection_size=None if projection is None else output,
-        )  # fmt: skip
-        if direction == "reverse":
-            every = relay.reverse(every, axis=0)
-        every = relay.transpose(relay.reshape(every, (0, 0, directions, output)), (0, 2, 1, 3))
-        if batch_first:
-            every = relay.transpose(every, (2, 0, 1, 3))
-            final = [relay.transpose(each, order) for each in final]
-        return Tuple([every, *final])
-
-    return expand_layer
-
-
-for _name in _USUAL:
-    OPS.expands(_name)(_layer_expansion(_name))
-
-
-def _packed(
-    mode: str,
-    directions: int,
-    input_weight: Expr,
-    recurrent_weight: Expr,
-    bias: Expr | None,
-    projection: Expr | None,
-) -> Expr:
-    """Return MXNet's vector of the parameters of one layer."""
-    order = sorted(range(len(_ORDER[mode])), key=_ORDER[mode].__getitem__)
-    gates, hidden = len(order), fixed_shape(input_weight)[1] // len(order)
-    pieces = []
-    for number in range(directions):
-        for matrices in (input_weight, recurrent_weight):
-            own = relay.strided_slice(matrices, [number], [number + 1], [1], axes=[0])
-            pieces.append(relay.reshape(_in_order(own, order, 1), (-1,)))
-        if projection is not None:
-            own = relay.strided_slice(projection, [number], [number + 1], [1], axes=[0])
-            pieces.append(relay.reshape(own, (-1,)))
-    if bias is None:
-        zeros = np.zeros(directions * 2 * gates * hidden, tensor_type(input_weight).dtype)
-        return relay.concatenate([*pieces, relay.Constant(zeros)], axis=0)
-    rows = _in_order(relay.reshape(bias, (directions * 2, gates * hidden)), order, 1)
-    for number in range(directions * 2):
-        own = relay.strided_slice(rows, [number], [number + 1], [1], axes=[0])
-        pieces.append(relay.reshape(own, (-1,)))
-    return relay.concatenate(pieces, axis=0)

@@ -9,27 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any as AnyValue
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 import serde.relay as relay
 from serde.errors import TypeInferenceError
+from serde.mxnet.ops.recurrent.layers import GATES, Mode, import_rnn, joined_parts
 from serde.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var
-from serde.relay.ir.registry import Array, OpDef, get, infer_call
+from serde.relay.ir.registry import Array, OpDef, infer_call
 from serde.relay.ir.types import TensorType
 from serde.relay.ir.visit import children, post_order, rewrite
 from serde.relay.transform.base import FunctionPass
 
-__all__ = ["STACK", "MergeStacks", "joined_parts", "stack"]
-
-Mode = Literal["rnn_relu", "rnn_tanh", "lstm", "gru"]
-
-GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
-"""How many gates a mode has."""
-
-STACK = "mxnet.rnn"
-"""Name of the operator."""
+__all__ = ["STACK", "MergeStacks", "stack"]
 
 
 def _stack_type(
@@ -67,7 +60,6 @@ def _stack(
     projection_size: int | None,
 ) -> tuple[Array, ...]:
     """The outputs of the last layer, and the final states of all layers and directions."""
-    from serde.mxnet.ops.recurrent.layers import import_rnn
     from serde.relay.run.interpreter import run
     from serde.walk.import_context import ImportContext
 
@@ -85,7 +77,8 @@ def _stack(
     return tuple(run(Function([], Tuple(results)), []))
 
 
-_STACK = OpDef(STACK, _stack, _stack_type, ())
+STACK = OpDef("mxnet.rnn", _stack, _stack_type, ())
+"""The operator, which is in no registry."""
 
 
 def stack(
@@ -101,7 +94,7 @@ def stack(
         attrs: ``mode``, ``hidden_size``, ``num_layers``, ``bidirectional``, ``projection_size``.
     """
     states = [Tuple(()) if given is None else given for given in (state, cell)]
-    node = Call(_STACK, [data, parameters, *states], _STACK.bind(attrs))
+    node = Call(STACK, [data, parameters, *states], STACK.bind(attrs))
     node.type = infer_call(node)
     count = 3 if attrs["mode"] == "lstm" else 2
     results = [TupleGetItem(node, index) for index in range(count)]
@@ -173,7 +166,7 @@ def _chains(function: Function) -> list[list[Call]]:
 
 
 def _is_stack(node: Expr | None) -> bool:
-    return isinstance(node, Call) and node.op is _STACK
+    return isinstance(node, Call) and node.op is STACK
 
 
 def _joins(below: Call, above: Expr) -> bool:
@@ -206,14 +199,6 @@ def _is_given(x: Expr) -> bool:
 
 _NEAR = 500
 """So many nodes are looked at to tell where a state comes from."""
-
-
-def joined_parts(vector: Expr) -> Sequence[Expr]:
-    """Return what a vector is joined from; of another vector, nothing."""
-    if not isinstance(vector, Call) or vector.op is not get("concatenate"):
-        return ()
-    joined = vector.args[0]
-    return joined.fields if isinstance(joined, Tuple) else ()
 
 
 def _cut(vector: Expr, place: int, end: int) -> tuple[Sequence[Expr], Sequence[Expr]]:
@@ -254,6 +239,6 @@ def _merged(chain: Sequence[Call]) -> list[Expr]:
         states.append(given[0] if absent else relay.concatenate(given, axis=0))
     attrs["num_layers"] = sum(each.attrs["num_layers"] for each in chain)
     vector = relay.concatenate([*weights, *biases], axis=0)
-    result = Call(_STACK, [chain[0].args[0], vector, *states], _STACK.bind(attrs), chain[-1].span)
+    result = Call(STACK, [chain[0].args[0], vector, *states], STACK.bind(attrs), chain[-1].span)
     result.type = infer_call(result)
     return [TupleGetItem(result, index) for index in range(3 if attrs["mode"] == "lstm" else 2)]

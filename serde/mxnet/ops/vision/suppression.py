@@ -23,7 +23,7 @@ NO_CLASS = -(1 << 24)
 Form = Literal["corner", "center"]
 
 
-@OPS.imports("_contrib_box_nms", "_contrib_box_non_maximum_suppression")
+@OPS.imports("_contrib_box_nms")
 def import_box_nms(
     ctx: ImportContext,
     data: Expr,

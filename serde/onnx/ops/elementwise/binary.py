@@ -175,7 +175,7 @@ def import_mod(ctx: ImportContext, x: Expr, y: Expr, *, fmod: bool = False) -> E
 
 @OPS.exports("floor_mod")
 def export_floor_mod(ctx: ExportContext, x: Value, y: Value) -> Value:
-    """Of floats, the exact remainder with the dividend's sign, moved to the divisor's side.
+    """``x - floor(x / y) * y``; of floats, the exact ``fmod`` moved to the divisor's sign.
 
     A rounded quotient could be a whole number that the exact one is below.
     """

@@ -220,7 +220,7 @@ def _fits_13(node: Call) -> bool:
 
 
 def _fits_11(node: Call) -> bool:
-    """Before 18, all axes are told of, and nothing is smoothed or kept in proportion."""
+    """Before 18, all axes have a scale, and nothing is smoothed or kept in proportion."""
     data, attrs = node.args[0].type, node.attrs
     rank = data.rank if isinstance(data, TensorType) else 0
     whole = not attrs["axes"] or normalize_axes(attrs["axes"], rank) == tuple(range(rank))
@@ -317,7 +317,7 @@ def import_resize(
 def import_resize_v10(
     ctx: ImportContext, x: Expr, scales: Expr, *, mode: Literal["nearest", "linear"] = "nearest"
 ) -> Expr:
-    """Before 11, places are those of the first pixel times the scale, rounded down."""
+    """Before 11, ``y[i] = x[floor(i / scale)]``."""
     return build_resize(ctx, x, scales, None, mode="asymmetric", method=mode)
 
 
@@ -382,16 +382,16 @@ def build_resize(
                 cubic_exclude=int(exclude),
             )
     given = known if sizes is not None and known is not None and not _has_unknown(known) else None
-    told = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
+    operands = {"scales": scales, "roi": roi if mode == "tf_crop_and_resize" else None}
     values = {
         name: tuple(ctx.constant(each).tolist())
-        for name, each in told.items()
+        for name, each in operands.items()
         if each is not None and ctx.is_constant(each)
     }
     return call(
         "serde.resize",
         x,
-        None if "roi" in values else told["roi"],
+        None if "roi" in values else operands["roi"],
         None if "scales" in values else scales,
         None if given is not None else sizes,
         size=given,

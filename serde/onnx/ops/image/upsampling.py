@@ -30,7 +30,7 @@ def _const_scales(values: Sequence[AnyValue]) -> Expr:
 def _resize_to_scales(
     ctx: ExportContext, x: Value, scales: Value, layout: str, method: str, coordinates: str
 ) -> Value:
-    """Resize to rounded lengths, which ONNX would cut off; the scales are a vector of float64."""
+    """Resize to ``round(length * scale)``, which ONNX would cut off; scales are float64."""
     wanted = "NC" + SPATIAL[len(layout) - 2]
     image = to_layout(ctx, x, layout, wanted)
     lengths = ctx.emit("Shape", image)

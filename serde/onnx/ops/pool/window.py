@@ -32,10 +32,10 @@ from serde.onnx.ops.shape.reshape import emit_lengths, reshape_along
 from serde.onnx.ops.shape.window import Windows
 from serde.onnx.ops.table import OPS
 from serde.relay.ir.expr import Call, Expr
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import call
 from serde.relay.ir.shapes import is_float
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 from serde.weights import numpy_dtype
 
 
@@ -111,7 +111,7 @@ def _make_avg_pool_exporter(ndim: int) -> Callable[..., Value]:
 def _reduce_windows(
     ctx: ExportContext, op: str, x: Value, windows: Windows, rank: int, fill: Value
 ) -> Value:
-    """Reduce the places of each window, one axis after another."""
+    """Reduce the elements of each window, one axis after another."""
     found = windows.pad(ctx, x, rank, fill)
     for axis, indices in zip(windows.axes, windows.indices, strict=True):
         found = emit_reduce(
@@ -134,7 +134,7 @@ def _max_of_windows(ctx: ExportContext, x: Value, windows: Windows) -> Value:
 def _mean_of_windows(
     ctx: ExportContext, x: Value, windows: Windows, count_include_pad: bool
 ) -> Value:
-    """Return the sum of each window over its size, or over its places inside the data.
+    """Return the sum of each window over its size, or over its elements inside the data.
 
     Integers are summed in int64, and the quotient cut towards zero.
     """
@@ -152,7 +152,7 @@ def _mean_of_windows(
 
 
 def _count_inside(ctx: ExportContext, x: Value, windows: Windows) -> Value:
-    """Return how many places of each window hold data, at least 1."""
+    """Return how many elements of each window hold data, at least 1."""
     zero, one = ctx.const(0, np.int64), ctx.const(1, np.int64)
     result = one
     parts = zip(windows.axes, windows.sides, windows.indices, strict=True)

@@ -6,11 +6,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Discontinuous, Elementwise, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__ = ["round_even_of"]
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Constant, Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, Sample, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.traits import Elementwise
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -9,12 +9,12 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_float
 from serde.relay.ir.traits import Fusion, FusionPattern
 from serde.relay.ir.types import TensorType
 from serde.relay.op.image.grid import grid_sample as sample_of_planes
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.types import TensorType
 from serde.relay.op.linalg.columns import (
@@ -22,7 +23,6 @@ from serde.relay.op.linalg.columns import (
     widened,
 )
 from serde.relay.op.linalg.triangular import system
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

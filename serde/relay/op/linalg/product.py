@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, builder, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import (
     broadcast,
@@ -21,7 +22,6 @@ from serde.relay.ir.shapes import (
 )
 from serde.relay.ir.traits import Fusion, FusionPattern, Linear, SameAxes
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 from serde.weights import dtype_name
 
 __all__ = ["exact_operand", "parse_equation", "product_dtype", "to_product_dtype"]

@@ -10,6 +10,7 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim
 from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import require_float
 from serde.relay.ir.types import TensorType
@@ -26,7 +27,6 @@ from serde.relay.op.linalg.columns import (
     widened,
 )
 from serde.relay.op.linalg.triangular import POSITIVE
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_same_dtype
 from serde.relay.ir.types import TensorType
@@ -22,7 +23,6 @@ from serde.relay.op.linalg.columns import (
     walk,
     widened,
 )
-from serde.relay.run.precision import widen
 
 __all__ = ["system"]
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.expr import Expr, Tuple, const
+from serde.relay.ir.precision import lowest
 from serde.relay.ir.registry import Array, call, relay_op, sample
 from serde.relay.ir.shapes import pool_dim
 from serde.relay.ir.traits import Fusion, FusionPattern, Ordering, Values
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import lowest
 
 __all__: list[str] = []
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import at, layout_axes, pool_dim, require_window, split_padding
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__ = [
     "LETTERS",

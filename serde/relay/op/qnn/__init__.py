@@ -3,37 +3,3 @@
 A quantised number q stands for (q - zero_point) * scale. Scales are float32 and zero
 points int32, one for the whole tensor or one for each index of an axis.
 """
-
-from __future__ import annotations
-
-from serde.relay.op.qnn import (
-    activation,
-    arithmetic,
-    compressed,
-    conv,
-    integer,
-    linear,
-    lookup,
-    parameters,
-    pool,
-    product,
-    rescale,
-    simulated,
-    whole,
-)
-
-__all__ = [
-    "activation",
-    "arithmetic",
-    "compressed",
-    "conv",
-    "integer",
-    "linear",
-    "lookup",
-    "parameters",
-    "pool",
-    "product",
-    "rescale",
-    "simulated",
-    "whole",
-]

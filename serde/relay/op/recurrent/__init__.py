@@ -4,9 +4,3 @@ Gates stand in the order of ONNX in weights, biases and peepholes, since that is
 that most layers arrive in and leave in: input, output, forget, cell for an LSTM; update,
 reset, hidden for a GRU.
 """
-
-from __future__ import annotations
-
-from serde.relay.op.recurrent import ctc, gru, lstm, rnn
-
-__all__ = ["ctc", "gru", "lstm", "rnn"]

@@ -9,11 +9,11 @@ import numpy as np
 
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Dim
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array
 from serde.relay.ir.shapes import join_dim, require_float, require_same_dtype
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent.gates import count_directions
-from serde.relay.run.precision import widen
 
 __all__ = [
     "Layout",

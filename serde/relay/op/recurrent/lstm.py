@@ -10,12 +10,12 @@ from serde.errors import TypeInferenceError
 from serde.relay.ir import ranges
 from serde.relay.ir.dims import Dim
 from serde.relay.ir.expr import Expr, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.traits import InRange
 from serde.relay.ir.types import TensorType
 from serde.relay.op.recurrent import layer, unrolling
 from serde.relay.op.recurrent.gates import Activation, Direction, count_directions, read_gates
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -10,10 +10,10 @@ import numpy as np
 from serde.errors import TypeInferenceError
 from serde.relay.ir.dims import Any, Dim, product
 from serde.relay.ir.expr import Expr, TupleGetItem, const
+from serde.relay.ir.precision import widen
 from serde.relay.ir.registry import Array, call, relay_op, sample, tensor
 from serde.relay.ir.shapes import join_dim, require_window, split_padding
 from serde.relay.ir.types import TensorType
-from serde.relay.run.precision import widen
 
 __all__: list[str] = []
 

@@ -221,6 +221,6 @@ def expand_affine_grid(data: Expr, *, target_shape: tuple[int, ...]) -> Expr:
 
 
 # Places in float32: programs hold nothing wider.
-OPS.expands("image.grid_sample")(partial(expand_grid_sample, precision="float32"))
-OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, precision="float32"))
+OPS.expands("image.grid_sample")(partial(expand_grid_sample, "float32"))
+OPS.expands("image.crop_and_resize")(partial(expand_crop_and_resize, "float32"))
 OPS.expands("image.dilation2d")(expand_dilation2d)

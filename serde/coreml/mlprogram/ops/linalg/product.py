@@ -103,13 +103,29 @@ def _turned(x: Expr, rank: int) -> Expr:
     return relay.transpose(x, axes=[*range(rank - 2), rank - 1, rank - 2])
 
 
-@OPS.exports("nn.matmul", "nn.batch_matmul")
+@OPS.exports("nn.matmul")
 def export_matmul(
     ctx: ExportContext,
     tensor_a: Value,
     tensor_b: Value,
     *,
-    units: AnyValue = None,
+    units: AnyValue,
+    out_dtype: AnyValue,
+    transpose_a: bool,
+    transpose_b: bool,
+) -> Value:
+    return export_batch_matmul(
+        ctx, tensor_a, tensor_b,
+        out_dtype=out_dtype, transpose_a=transpose_a, transpose_b=transpose_b,
+    )  # fmt: skip
+
+
+@OPS.exports("nn.batch_matmul")
+def export_batch_matmul(
+    ctx: ExportContext,
+    tensor_a: Value,
+    tensor_b: Value,
+    *,
     out_dtype: AnyValue,
     transpose_a: bool,
     transpose_b: bool,

@@ -1,0 +1,39 @@
+"""Packages whose public names are loaded when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any as AnyValue
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(
+    package: str,
+    homes: Mapping[str, str],
+    other: Callable[[str], AnyValue] | None = None,
+) -> tuple[Callable[[str], AnyValue], list[str]]:
+    """Return ``__getattr__`` and ``__all__`` of a package; a stub says what they are.
+
+    Args:
+        package: Its full name.
+        homes: Public names, separated by spaces, by the module that has them. Where a module
+            has no such name, it is meant itself.
+        other: Finds names that are not public, such as operators; None where there is none.
+    """
+    home_of = {name: module for module, names in homes.items() for name in names.split()}
+
+    def find(name: str) -> AnyValue:
+        if name in home_of:
+            module = importlib.import_module(home_of[name])
+            found = getattr(module, name, module)
+            setattr(sys.modules[package], name, found)
+            return found
+        found = None if other is None or name.startswith("_") else other(name)
+        if found is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return found
+
+    return find, sorted(home_of)

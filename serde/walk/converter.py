@@ -1,0 +1,195 @@
+"""Converters as tables hold them: what a signature declares, read and bound."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cached_property, partial
+from typing import Any as AnyValue
+from typing import TypeGuard
+
+from serde.errors import RelayError
+from serde.relay.ir.expr import Call
+from serde.relay.ir.schema import REQUIRED, attribute_converter
+
+__all__ = ["Converter", "Decode", "Entry", "Parameter", "is_shared"]
+
+Decode = Callable[[AnyValue, AnyValue], AnyValue]
+"""Turns an attribute as a file has it into a Python value, given the annotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """An attribute that a converter takes."""
+
+    name: str
+    hint: AnyValue
+    convert: Callable[[AnyValue], AnyValue]
+    default: AnyValue
+    annotation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Converter:
+    """One entry of a table.
+
+    Attributes:
+        function: The converter itself.
+        since: Version from which on it holds.
+        operands: Names of the tensors; the last one stands for all that follow where `accepted`
+            is None.
+        required: Least number of tensors.
+        accepted: Greatest number of tensors, or None without limit.
+        omissible: For each tensor whether it may be left out before others; the last entry
+            holds for all that follow.
+        attributes: Attributes by name.
+        shared: Parameters that take several attributes at once, with their dataclasses.
+        ignored: Attributes that do not bear on the result.
+        uses: How many leading inputs bear on the result; None means all.
+        when: For an exporter, whether it can say a call; None means any.
+    """
+
+    function: Callable[..., AnyValue]
+    since: int
+    operands: tuple[str, ...]
+    required: int
+    accepted: int | None
+    omissible: tuple[bool, ...]
+    attributes: Mapping[str, Parameter]
+    shared: Mapping[str, type]
+    ignored: frozenset[str]
+    uses: int | None
+    when: Callable[[Call], bool] | None = None
+
+    def bind(
+        self, attrs: Mapping[str, AnyValue], decode: Decode
+    ) -> tuple[dict[str, AnyValue], list[str]]:
+        """Return the attributes by keyword, and what is wrong with them."""
+        bound: dict[str, AnyValue] = {}
+        faults = []
+        for name, raw in attrs.items():
+            parameter = self.attributes.get(name)
+            if parameter is None:
+                if name not in self.ignored:
+                    faults.append(f"unknown attribute {_short(name, str)}={_short(raw)}")
+                continue
+            try:
+                bound[name] = parameter.convert(decode(raw, parameter.hint))
+            except (TypeError, ValueError, OverflowError, RelayError):
+                faults.append(
+                    f"attribute {name}: expected {parameter.annotation}, found {_short(raw)}"
+                )
+        for name, parameter in self.attributes.items():
+            if parameter.default is REQUIRED and name not in attrs:
+                faults.append(f"attribute {name} is missing")
+        return bound, faults
+
+    def run(
+        self, ctx: AnyValue, operands: Sequence[AnyValue], attrs: Mapping[str, AnyValue]
+    ) -> AnyValue:
+        """Call the function, shared attributes as one object of their dataclass."""
+        keywords = dict(attrs)
+        for name, kind in self.shared.items():
+            own = [field.name for field in fields(kind) if field.name in keywords]
+            keywords[name] = kind(**{each: keywords.pop(each) for each in own})
+        return self.function(ctx, *operands, **keywords)
+
+
+class Entry:
+    """A converter as it was registered; the hints of its signature are read when it is needed."""
+
+    def __init__(
+        self,
+        function: Callable[..., AnyValue],
+        since: int,
+        ignored: Iterable[str] = (),
+        uses: int | None = None,
+        when: Callable[[Call], bool] | None = None,
+    ) -> None:
+        self._read = partial(_read, function, since, frozenset(ignored), uses, when)
+
+    @cached_property
+    def converter(self) -> Converter:
+        """What the table hands out."""
+        return self._read()
+
+
+def _read(
+    function: Callable[..., AnyValue],
+    since: int,
+    ignored: frozenset[str],
+    uses: int | None,
+    when: Callable[[Call], bool] | None,
+) -> Converter:
+    """Read a converter's schema from its signature."""
+    hints = typing.get_type_hints(function)
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    attributes: dict[str, Parameter] = {}
+    shared: dict[str, type] = {}
+    for parameter in parameters:
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            continue
+        hint = hints[parameter.name]
+        if is_shared(hint):
+            shared[parameter.name] = hint
+            attributes |= _fields(hint)
+        else:
+            text = str(function.__annotations__[parameter.name])
+            attributes[parameter.name] = _parameter(parameter.name, hint, parameter.default, text)
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    tensors = [p for p in parameters if p in positional or p.kind is p.VAR_POSITIONAL]
+    return Converter(
+        function=function,
+        since=since,
+        operands=tuple(p.name for p in tensors),
+        required=sum(p.default is REQUIRED for p in positional),
+        accepted=None if variadic else len(positional),
+        omissible=tuple(_takes_none(hints.get(p.name)) for p in tensors),
+        attributes=attributes,
+        shared=shared,
+        ignored=ignored,
+        uses=uses,
+        when=when,
+    )
+
+
+def _parameter(name: str, hint: AnyValue, default: AnyValue, text: str) -> Parameter:
+    return Parameter(name, hint, attribute_converter(hint) or _as_it_is, default, text)
+
+
+def _fields(kind: type) -> dict[str, Parameter]:
+    """Read the attributes that the fields of a dataclass declare."""
+    hints = typing.get_type_hints(kind)
+    return {
+        field.name: _parameter(
+            field.name,
+            hints[field.name],
+            REQUIRED if field.default is MISSING else field.default,
+            str(field.type),
+        )
+        for field in fields(kind)
+    }
+
+
+def _as_it_is(value: AnyValue) -> AnyValue:
+    return value
+
+
+def _takes_none(hint: AnyValue) -> bool:
+    return type(None) in typing.get_args(hint)
+
+
+def is_shared(hint: AnyValue) -> TypeGuard[type[AnyValue]]:
+    """Whether an annotation is a dataclass whose fields, by keyword only, are attributes."""
+    if not isinstance(hint, type) or not is_dataclass(hint):
+        return False
+    return all(field.kw_only for field in fields(hint))
+
+
+def _short(value: AnyValue, spell: Callable[[AnyValue], str] = repr) -> str:
+    """Return a value of a file as text, cut where it would fill a screen."""
+    text = spell(value)
+    return text if len(text) <= 200 else f"{text[:200]}... ({len(text)} characters)"
